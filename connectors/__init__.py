@@ -1,0 +1,147 @@
+"""Bytes and positions in, bytes out. Nothing here knows what a comparison is.
+
+A *source* hands out records in order, each with the position after it; an engine that stores that position together
+with the record's effect, and opens the source at it again, misses nothing and repeats nothing. A *sink* takes bytes
+and says when they are durable. One file per connector; registered here by URI scheme.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+
+class Position(NamedTuple):
+    """Where to go on in a partition: `offset` is *after the last read item*.
+
+    `mark` is a check value over what lies before `offset`, chosen by the source (a file: CRC of its first bytes). A
+    source that is opened at a position whose mark does not fit knows that the partition was replaced or cut.
+    """
+
+    offset: int
+    mark: int = 0
+
+
+class Record(NamedTuple):
+    """One item, or one block of whole items, with its place in the stream.
+
+    `unit` says what offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow) or "message" (Kafka).
+    `header` is the header line that belongs to a block of CSV. `problem` is set when the source could not deliver the
+    item whole (an over-long line, say): the value is what there is, and it is to be rejected with that reason.
+    `time` is the broker's or file's time of the record in epoch seconds where there is one.
+    """
+
+    value: Any  # bytes, or a pyarrow.RecordBatch where the container is a table
+    partition: str
+    offset: int
+    next_offset: int
+    mark: int = 0
+    format: str = "json"
+    unit: str = "byte"
+    header: bytes = b""
+    key: bytes | None = None
+    time: float | None = None
+    problem: str = ""
+
+
+class Source(Protocol):
+    """An ordered stream of records. Opening at a position and starting are the same code path."""
+
+    def poll(self, timeout: float) -> list[Record]:
+        """The next records; `[]` when there are none within `timeout` seconds. Raises `SourceFailed`."""
+
+    def finished(self) -> bool:
+        """True when the end of the input is reached and nothing more will come (never when following)."""
+
+    def ready(self) -> bool:
+        """True while the input is reachable (a broker: partitions assigned)."""
+
+    def lag(self) -> Mapping[str, int]:
+        """Unread units per partition, as far as it is known."""
+
+    # A source may also have `opened() -> dict[str, Position]`: starting points it chose since the last call for partitions
+    # that had no stored position (Kafka: first start, added partitions, lost offsets). They go into the snapshot before
+    # any record does, so that a partition in which nothing was read yet does not start elsewhere after a restart; and
+    # `lag_seconds() -> Mapping[str, float]`, the age of the last delivered record where there are unread ones.
+
+    def published(self, positions: Mapping[str, Position]) -> None:
+        """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""
+
+    def notices(self) -> list[str]:
+        """Sentences for the log since the last call: rotation, truncation, new partitions."""
+
+    def close(self) -> None: ...
+
+
+class DeadLetter(NamedTuple):
+    """A rejected event: where it stood, why it was refused, and its bytes."""
+
+    partition: str
+    offset: int  # of the event itself where the unit allows it, else of its record
+    index: int  # which event inside the record
+    reason: str  # a code from a closed set
+    message: str  # one line for people
+    value: bytes
+    key: bytes | None = None
+
+
+class Sink(Protocol):
+    """Takes dead letters. What was appended before `flush` returned survives a crash."""
+
+    def append(self, letters: list[DeadLetter]) -> None: ...
+
+    def flush(self) -> Any:
+        """Make everything appended durable; returns the position (a JSON value) to store in the snapshot that relies
+        on it. Raises `SinkUnavailable` when that cannot be done now: nothing is lost, and nothing may be published."""
+
+    def close(self) -> None: ...
+
+
+class SourceFailed(RuntimeError):
+    """The input cannot be read on; the message is one line: where, what, got, expected, next step."""
+
+
+class SinkUnavailable(RuntimeError):
+    """Dead letters cannot be made durable now; they are kept, and the same call may work later."""
+
+
+class UnusableSource(ValueError):
+    """The source cannot be opened as it was asked for: an argument or configuration error."""
+
+
+# scheme -> "module:callable"; the callable takes (rest, positions, **options)
+SOURCES = {
+    "file": "connectors.file:FileSource",
+    "stdin": "connectors.stdin:StdinSource",
+    "memory": "connectors.memory:MemorySource",
+    "kafka": "connectors.kafka:KafkaSource",
+}
+SINKS = {
+    "file": "connectors.dead_letters:DeadLetterFile",
+    "kafka": "connectors.kafka_dead_letters:KafkaDeadLetters",
+}
+
+
+def resolve(name: str, registry: Mapping[str, str]) -> Any:
+    """The object registered under `name`; an unknown name lists the known ones."""
+    if name not in registry:
+        raise UnusableSource(f"unknown scheme {name!r}; known: {', '.join(registry)}")
+    module, _, attribute = registry[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """`(scheme, rest)` of a source or sink argument; a plain path is a file and `-` is standard input.
+
+    >>> split_uri("data/*.csv.gz"), split_uri("-"), split_uri("kafka://h:9092/t")
+    (('file', 'data/*.csv.gz'), ('stdin', '-'), ('kafka', 'h:9092/t'))
+    """
+    if uri == "-":
+        return "stdin", uri
+    scheme, separator, rest = uri.partition("://")
+    return (scheme, rest) if separator else ("file", uri)
+
+
+def open_source(uri: str, positions: Mapping[str, Position], **options: Any) -> Source:
+    """Open `uri` at `positions` (partitions that are not in it start at their beginning)."""
+    scheme, rest = split_uri(uri)
+    return resolve(scheme, SOURCES)(rest, positions, **options)

@@ -1,0 +1,99 @@
+"""What the Kafka source asks of a client library, so that kafka-python and confluent-kafka are interchangeable.
+
+A client is opened by a thread (`connect`, `partitions`, `ranges`, `assign` may wait for the network) and then used by
+the thread that polls; only `interrupt` may be called from another thread meanwhile.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple, Protocol
+
+from connectors import Record
+
+
+class Unavailable(RuntimeError):
+    """The broker does not answer now; the same call may work later."""
+
+
+class Refused(RuntimeError):
+    """The broker or the library refuses for good: credentials, authorization, an unknown option."""
+
+
+class Trouble(RuntimeError):
+    """The client cannot go on by itself; a fresh one may."""
+
+
+class OffsetsLost(RuntimeError):
+    """The next offsets of `partitions` are not there to be read.
+
+    `cut`: where the log is another one than the one that was read, from this offset on (-1: the broker cannot say).
+    """
+
+    def __init__(self, partitions: Collection[int], cut: Mapping[int, int] | None = None):
+        super().__init__(f"partitions {sorted(partitions)}")
+        self.partitions, self.cut = frozenset(partitions), dict(cut or {})
+
+
+class Range(NamedTuple):
+    """What is left in a partition: offsets from `first` up to, not including, `end`."""
+
+    first: int
+    end: int
+
+
+class Progress(NamedTuple):
+    """`at`: the next offset to read, also behind control records; `end`: behind the last, as the broker last said."""
+
+    at: int
+    end: int
+
+
+class Client(Protocol):
+    """One connection to one topic. Offsets are per partition number."""
+
+    def connect(self) -> None:
+        """Reach the cluster. Raises `Unavailable`, `Refused`."""
+
+    def topic_mark(self) -> int:
+        """A check value of the topic's id, 0 where the broker gives none; a topic made anew has another."""
+
+    def partitions(self) -> frozenset[int]:
+        """The topic's partitions as last heard of, without waiting for the network; none: the topic is unknown."""
+
+    def look_for_topic(self) -> frozenset[int]:
+        """The topic's partitions, asked of the broker now. Raises `Unavailable`, `Refused`."""
+
+    def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
+        """What can be read now. Raises `Unavailable`, `Refused`."""
+
+    def assign(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets, besides those assigned before."""
+
+    def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
+        """At most `limit` records, in order within a partition. Raises `OffsetsLost`, `Trouble`, `Refused`."""
+
+    def progress(self) -> dict[int, Progress]:
+        """How far reading got, from what is known here; no request is sent."""
+
+    def connected(self) -> bool:
+        """True while a broker of the cluster is connected."""
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tell the consumer group, without waiting for the answer."""
+
+    def interrupt(self) -> None:
+        """End a wait for the network soon, from another thread; nothing but `close` may follow."""
+
+    def close(self) -> None:
+        """Within seconds, whatever state the broker is in."""
+
+
+ARROW_STREAM = b"\xff\xff\xff\xff"  # the continuation marker that every message of an Arrow IPC stream begins with
+
+
+def sniff(value: bytes | None) -> str:
+    """The format of a message value: an Arrow IPC stream says so in its first four bytes, all else is JSON.
+
+    >>> sniff(b'{"anchor": 1}'), sniff(ARROW_STREAM + b" and the rest"), sniff(None)
+    ('json', 'arrow', 'json')
+    """
+    return "arrow" if value and value[0] == 0xFF and value.startswith(ARROW_STREAM) else "json"

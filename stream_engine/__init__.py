@@ -1,0 +1,21 @@
+"""Streaming online-learning engine for comparison data.
+
+`Engine` counts, `Snapshot` is what it knows, refits learn from snapshots. Names here are loaded on use.
+"""
+
+from importlib import import_module
+
+_PUBLIC = {
+    "Engine": "stream_engine.engine",
+    "Triplet": "stream_engine.comparisons",
+    "Quadruplet": "stream_engine.comparisons",
+    "Label": "stream_engine.comparisons",
+    "read_snapshot": "stream_engine.snapshot",
+}
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")

@@ -1,0 +1,103 @@
+"""Exact counts of every quadruplet seen: what MulK-4 is made from (Perrot et al. 2020, App. A). Off by default.
+
+A key is two unordered pairs of objects, {i, j} before {k, l} with i < j, k < l and (i, j) < (k, l); n_lo counts how
+often the first pair was the nearer one, n_hi how often the second was. Only comparisons of four distinct objects are
+counted here (`Batch.quadruplets`): those that share an object are triplets, and live in `triplet_counts`.
+Invariant, memory and cost as in `sorted_counts`; keys are packed up to 2**15 objects.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from numba import njit
+
+from stream_engine.accumulators import radix
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.columns import canonical_counts
+from stream_engine.comparisons import Batch
+
+
+@njit(cache=True, nogil=True)
+def _encode(rows, high, low, wide, at, bits):
+    """Events (i, j, k, l, direction) from rows near_i, near_j, far_i, far_j."""
+    bits, one = np.uint64(bits), np.uint64(1)
+    for e in range(len(rows)):
+        near = np.uint64(min(rows[e, 0], rows[e, 1])) << bits | np.uint64(max(rows[e, 0], rows[e, 1]))
+        far = np.uint64(min(rows[e, 2], rows[e, 3])) << bits | np.uint64(max(rows[e, 2], rows[e, 3]))
+        first, second = min(near, far), max(near, far)
+        tail = second << one | np.uint64(near > far)
+        if wide:
+            high[at + e] = first
+            low[at + e] = tail
+        else:
+            low[at + e] = first << (bits + bits + one) | tail
+
+
+class QuadrupletCounts:
+    """`state()`: `i`, `j`, `k`, `l` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32, or int64 from 2**30 on.
+
+    >>> from stream_engine.comparisons import empty_batch
+    >>> counts = QuadrupletCounts()
+    >>> counts.update(empty_batch(4)._replace(quadruplets=np.array([[0, 1, 2, 3], [3, 2, 1, 0]], np.int32)))
+    >>> [int(array[0]) for array in counts.state().values()]
+    [0, 1, 2, 3, 1, 1]
+    """
+
+    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
+        self._counts = SortedCounts(4, key_bits, log_floor)
+
+    def update(self, batch: Batch) -> None:
+        """Count the quadruplets of a batch."""
+        self._counts.fit(batch.n_objects)
+        counts, quadruplets = self._counts, rows_of(batch.quadruplets)
+
+        def encode(log, at, begin, end):
+            _encode(quadruplets[begin:end], *log, counts.wide, at, counts.bits)
+
+        counts.append(len(quadruplets), encode)
+
+    def merge(self, other: Self) -> None:
+        """Add another one's counts. O(keys of both)."""
+        self._counts.merge(other._counts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, buffers included."""
+        return self._counts.nbytes
+
+    def state(self) -> dict[str, np.ndarray]:
+        """One entry a key, in order. O(keys); `n_lo`, `n_hi` are read-only views of live memory."""
+        self._counts.settle()
+        return dict(zip("ijkl", self._counts.ids())) | self._counts.counts()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+        """The accumulator that has this state."""
+        made = cls()
+        made._counts.load([state[name] for name in "ijkl"], state["n_lo"], state["n_hi"])
+        return made
+
+    @staticmethod
+    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+        """The state after object x is called new_id[x]. O(keys * digits)."""
+        new_id = np.asarray(new_id, np.int64)
+        i, j, k, l = (new_id[state[name]] for name in "ijkl")
+        i, j, k, l = np.minimum(i, j), np.maximum(i, j), np.minimum(k, l), np.maximum(k, l)
+        flip = i > k  # four distinct objects: i == k does not occur
+        ids = [np.where(flip, b, a) for a, b in ((i, k), (j, l), (k, i), (l, j))]
+        n_lo, n_hi = np.where(flip, state["n_hi"], state["n_lo"]), np.where(flip, state["n_lo"], state["n_hi"])
+        order = radix.argsort(ids, int(max(new_id.max(initial=1), 1)).bit_length())
+        named = {name: column[order].astype(np.int32) for name, column in zip("ijkl", ids)}
+        return named | {"n_lo": n_lo[order], "n_hi": n_hi[order]}
+
+    @staticmethod
+    def definition(batch: Batch) -> dict[str, np.ndarray]:
+        """#(i,j,k,l) and #(k,l,i,j) for every two pairs with either, in plain Python."""
+        seen = Counter((tuple(sorted(row[:2])), tuple(sorted(row[2:]))) for row in batch.quadruplets.tolist())
+        keys = sorted({tuple(sorted(key)) for key in seen})
+        ids = np.array([p + q for p, q in keys], np.int32).reshape(-1, 4)
+        counts = canonical_counts(np.array([seen[p, q] for p, q in keys], np.int64),
+                                  np.array([seen[q, p] for p, q in keys], np.int64))
+        return dict(zip("ijkl", ids.T)) | dict(zip(("n_lo", "n_hi"), counts))

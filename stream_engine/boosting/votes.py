@@ -1,0 +1,106 @@
+"""Equation (5) of TripletBoost for many objects at once: classifiers are matched to columns by key, not looped over.
+
+Classifiers are sorted by their pair of references and added up per (pair, side, label); one walk over the columns then
+gives every anchor its votes. Invariant: an object's votes depend on its own triplets and the classifiers alone, not on
+which other objects are asked about. O(C log C + matched entries * |Y|) (sec. 2.2, "Using H for prediction").
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_engine.boosting.codes import Codes
+from stream_engine.boosting.labels import scramble
+from stream_engine.boosting.rounds import Classifiers, find
+
+
+class Votes(NamedTuple):
+    """What the classifiers said about m objects; changed in place by `add`."""
+
+    for_label: np.ndarray  # (m, Y) float64: sum of alpha over classifiers that do not abstain and say the label
+    applied: np.ndarray  # (m,) float64: sum of alpha over classifiers that do not abstain
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """(m, Y) float64: sum of alpha (+1 if the label is said, -1 if not) over classifiers that do not abstain."""
+        return 2 * self.for_label - self.applied[:, None]
+
+
+class Predictions(NamedTuple):
+    """One row an object that was asked about."""
+
+    label: np.ndarray  # (m,) int32: the class of most weight; among equal ones a random one of the seed
+    score: np.ndarray  # (m,) float64: that weight, eq. (5)
+    margin: np.ndarray  # (m,) float64 in [0, 1]: lead over the next class / weight of all classifiers that applied
+    abstained: np.ndarray  # (m,) bool: no classifier applied, the label is a guess
+
+
+def no_votes(m: int, n_labels: int) -> Votes:
+    """Votes before any classifier."""
+    return Votes(np.zeros((m, n_labels)), np.zeros(m))
+
+
+def add(votes: Votes, classifiers: Classifiers, codes: Codes) -> Votes:
+    """Let classifiers, whose j and k are example numbers, vote on the anchors of `codes`; returns `votes`."""
+    j, k = classifiers.j.astype(np.int64), classifiers.k.astype(np.int64)
+    key = np.minimum(j, k) * len(codes.first) + np.maximum(j, k)
+    _add(codes, key, np.argsort(key, kind="stable"), classifiers, votes)
+    return votes
+
+
+@njit(cache=True)
+def _add(codes, key, order, classifiers, votes):
+    n, labels = len(codes.first), votes.for_label.shape[1]
+    say = np.zeros((2, labels))
+    at = 0
+    while at < len(order):
+        here = key[order[at]]
+        column = find(codes, here // n, here % n)
+        say[:] = 0.0
+        whole = 0.0
+        while at < len(order) and key[order[at]] == here:
+            c = order[at]
+            at += 1
+            if column >= 0:
+                whole += classifiers.alpha[c]
+                _tally(classifiers, c, say)
+        if column < 0:
+            continue
+        for e in range(codes.start[column], codes.start[column + 1]):
+            x, side = codes.code[e] >> 1, codes.code[e] & 1
+            votes.applied[x] += whole
+            for y in range(labels):
+                votes.for_label[x, y] += say[side, y]
+
+
+@njit(cache=True)
+def _tally(classifiers, c, say):
+    """Add one classifier's alpha to the labels that it says on either side; side 0 is the smaller example number."""
+    turned = classifiers.j[c] > classifiers.k[c]
+    for y in range(say.shape[1]):
+        on_j = (classifiers.o_j[c, y >> 3] >> np.uint8(y & 7)) & 1
+        on_k = (classifiers.o_k[c, y >> 3] >> np.uint8(y & 7)) & 1
+        say[0, y] += classifiers.alpha[c] * (on_k if turned else on_j)
+        say[1, y] += classifiers.alpha[c] * (on_j if turned else on_k)
+
+
+def decide(votes: Votes, ids: np.ndarray, seed: int) -> Predictions:
+    """The label of most weight for every object; ties are broken at random by the seed and the object's id.
+
+    >>> p = decide(Votes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])), np.array([0, 1]), seed=0)
+    >>> int(p.label[0]), p.score.tolist(), p.margin.tolist(), p.abstained.tolist()
+    (1, [2.0, 0.0], [0.6, 0.0], [False, True])
+    """
+    weight, applied = votes
+    if weight.shape[1] == 0:
+        raise ValueError("no class to predict: expected at least one labelled object")
+    best = weight.max(axis=1)
+    top = weight == best[:, None]
+    ties = top.sum(axis=1)
+    pick = (scramble(ids, ~seed) % ties.astype(np.uint64)).astype(np.int64) + 1
+    label = np.argmax(np.cumsum(top, axis=1) >= pick[:, None], axis=1)
+    second = np.where(np.arange(weight.shape[1]) == label[:, None], -np.inf, weight).max(axis=1)
+    lead = best - np.where(np.isfinite(second), second, 0.0)
+    margin = np.divide(lead, applied, out=np.zeros(len(lead)), where=applied > 0)
+    return Predictions(label.astype(np.int32), best, margin, applied == 0)

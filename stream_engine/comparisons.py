@@ -1,0 +1,152 @@
+"""The vocabulary: what a comparison is, how events are told apart, and what decoding a block of them yields.
+
+Glossary. A *triplet* (anchor, near, far) says d(anchor, near) < d(anchor, far). A *quadruplet* (i, j, k, l) says
+d(i, j) < d(k, l). Both are edges {near pair} -> {far pair} of McFee & Lanckriet's similarity graph, whose vertices are
+unordered pairs of objects. A triplet and its reversal *contradict* each other. An *event* is what one line or message
+holds: one judgement, which expands to any number of comparisons.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+MAX_NAME_BYTES = 1024
+MAX_LIST = 10_000
+
+EVENT_TYPES = ("triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label")
+
+# The closed set of rejection codes: keys of `rejected` in summary.json and values of a metric label.
+REASONS = {
+    "not_parseable": "the bytes are not an event of this format",
+    "unknown_type": "`type` is none of the known ones",
+    "missing_field": "a field that this type needs is not there",
+    "wrong_type": "a field holds another type of value",
+    "empty_name": "an object name is empty",
+    "name_too_long": f"a name is over {MAX_NAME_BYTES} bytes of UTF-8",
+    "list_too_long": f"a list is over {MAX_LIST} entries",
+    "not_distinct": "objects that must be distinct are not",
+    "not_shown": "`odd`, `central` or `chosen` is not among those shown",
+    "nothing_chosen": "`chosen` is empty, or `ranked` has fewer than two objects",
+    "everything_chosen": "`chosen` leaves nothing to be farther",
+    "bad_weight": "`weight` is not a finite number >= 0",
+    "bad_time": "`time` is neither RFC 3339 nor epoch seconds",
+    "incomplete": "the source could not deliver the event whole",
+}
+
+
+class Triplet(NamedTuple):
+    """d(anchor, near) < d(anchor, far); three distinct objects."""
+
+    anchor: str
+    near: str
+    far: str
+
+
+class Quadruplet(NamedTuple):
+    """d(near[0], near[1]) < d(far[0], far[1]); two different pairs of two distinct objects each."""
+
+    near: tuple[str, str]
+    far: tuple[str, str]
+
+
+class Label(NamedTuple):
+    """The class of an object; `None` takes it back. The last one said holds."""
+
+    object: str
+    label: str | None
+
+
+class Rejected(NamedTuple):
+    """One event that was refused: `index` counts events in the record's value, `start` is its first byte there."""
+
+    index: int
+    start: int
+    reason: str
+    message: str
+    value: bytes
+
+
+class Judges(NamedTuple):
+    """Who said it, when, and with what weight; arrays run over the accepted events, `of_*` map comparisons to them."""
+
+    of_triplet: np.ndarray  # (m,) int32
+    of_quadruplet: np.ndarray  # (q,) int32
+    kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
+    worker: np.ndarray  # (e,) int32 into `workers`, -1 where the event names none
+    workers: list[str]
+    weight: np.ndarray  # (e,) float64, 1.0 where the event gives none
+    time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
+
+
+class Decoded(NamedTuple):
+    """A block of events as columns. Indices point into `names`, which holds the names of this block's comparisons in
+    order of first appearance (the order of the contract: event by event, comparison by comparison, anchor, near, far or
+    near_i, near_j, far_i, far_j)."""
+
+    names: list[str]
+    triplets: np.ndarray  # (m, 3) int32: anchor, near, far
+    quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each: near_i, near_j, far_i, far_j
+    quadruplet_at: np.ndarray  # (q,) int64: how many triplets of this block come before each quadruplet
+    labels: list[Label]
+    events: dict[str, int]  # accepted events by type
+    rejected: list[Rejected]
+    filtered: int = 0  # kept out by --where
+    empty: int = 0  # blank lines are not counted; empty values and tombstones are
+    unknown_fields: frozenset[str] = frozenset()
+    judges: Judges | None = None
+
+
+class Batch(NamedTuple):
+    """Comparisons by object id, in order. The single event is a batch of one."""
+
+    triplets: np.ndarray  # (m, 3) int32: anchor, near, far
+    quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each
+    quadruplet_at: np.ndarray  # (q,) int64: how many triplets come before each quadruplet
+    n_objects: int  # ids are 0 .. n_objects - 1
+
+
+class InvalidEvent(ValueError):
+    """An event that breaks the contract; `reason` is a key of REASONS, the message one line for people."""
+
+    def __init__(self, reason: str, message: str):
+        super().__init__(message)
+        self.reason = reason
+
+
+def canonical_quadruplet(i, j, k, l):
+    """A quadruplet over two pairs that share exactly one object is the triplet with that object as anchor.
+
+    Returns `(anchor, near, far)` in that case, `(i, j, k, l)` when the four are distinct; raises `InvalidEvent` for a
+    pair of one object or for the same pair twice. Works on names and on ids.
+
+    >>> canonical_quadruplet("b", "a", "a", "c"), canonical_quadruplet(0, 1, 2, 3)
+    (('a', 'b', 'c'), (0, 1, 2, 3))
+    """
+    if i == j or k == l:
+        same = i if i == j else k
+        raise InvalidEvent("not_distinct", f"a pair holds {same!r} twice; a pair needs two distinct objects")
+    if {i, j} == {k, l}:
+        raise InvalidEvent("not_distinct", f"near and far are the same pair ({i!r}, {j!r})")
+    for anchor, near in ((i, j), (j, i)):
+        if anchor == k:
+            return anchor, near, l
+        if anchor == l:
+            return anchor, near, k
+    return i, j, k, l
+
+
+def empty_batch(n_objects: int = 0) -> Batch:
+    """No comparisons over `n_objects` objects."""
+    return Batch(np.empty((0, 3), np.int32), np.empty((0, 4), np.int32), np.empty(0, np.int64), n_objects)
+
+
+def interleaved(batch: Batch) -> np.ndarray:
+    """All comparisons of a batch in their order as (m + q, 4) int32 rows near_i, near_j, far_i, far_j.
+
+    >>> b = Batch(np.array([[0, 1, 2]], np.int32), np.array([[0, 1, 2, 3]], np.int32), np.array([0]), 4)
+    >>> interleaved(b).tolist()
+    [[0, 1, 2, 3], [0, 1, 0, 2]]
+    """
+    anchor, near, far = batch.triplets.T
+    rows = np.stack([anchor, near, anchor, far], axis=1)
+    return np.insert(rows, batch.quadruplet_at, batch.quadruplets, axis=0) if len(batch.quadruplets) else rows

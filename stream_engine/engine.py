@@ -1,0 +1,175 @@
+"""The fold: state = fold(step, empty, records). No clock, thread, socket, file, logger or metric in here.
+
+The state is made of accumulators (order-free, mergeable), ledgers (object index, labels, the partial-order guard:
+order-dependent), exact counters, and the position after the last record of every partition. A record's effect and its
+position enter together, so a snapshot between two records is always consistent.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from connectors import Position
+from stream_engine.accumulators import ACCUMULATORS, accumulator
+from stream_engine.comparisons import Batch, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.labels import learn_labels
+from stream_engine.objects import ObjectIndex
+from stream_engine.partial_order import PartialOrder, Verdicts
+from stream_engine.snapshot import Snapshot, frozen
+
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
+_PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
+
+
+class OverlappingStates(ValueError):
+    """Two states that counted the same partition cannot be merged: its events would count twice."""
+
+
+def empty_counters() -> dict[str, Any]:
+    """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor."""
+    return {**dict.fromkeys(_PLAIN_COUNTS, 0), "rejected": {}, "kinds": {}, "guard": dict.fromkeys(Verdicts._fields, 0),
+            "unknown_fields": [], "progressive": {}}
+
+
+class Engine:
+    """Everything that is known after some prefix of a stream of comparisons.
+
+    `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order.
+
+    >>> engine = Engine()
+    >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
+    >>> engine.counters["guard"]
+    {'accepted': 2, 'duplicate': 0, 'contradiction': 1, 'cycle': 0}
+    """
+
+    def __init__(self, accumulators: Iterable[str] = DEFAULT_ACCUMULATORS, guard: str | None = "first"):
+        self.objects = ObjectIndex()
+        self.labels: dict[str, str] = {}
+        self.counters = empty_counters()
+        self.positions: dict[str, Position] = {}
+        self.accumulators = {name: accumulator(name)() for name in ACCUMULATORS if name in set(accumulators)}
+        self.guard_policy = guard
+        self.guard = PartialOrder(guard) if guard else None
+        self.sequence = 0  # of the last snapshot taken
+        self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
+
+    def batch(self, decoded: Decoded) -> Batch:
+        """The comparisons of a block by object id; new names get their ids here."""
+        ids = self.objects.ids(decoded.names)
+        return Batch(ids[decoded.triplets], ids[decoded.quadruplets], decoded.quadruplet_at, len(self.objects))
+
+    def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
+        """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id."""
+        batch = self.batch(decoded)
+        for each in self.accumulators.values():
+            each.update(batch)
+        if self.guard:
+            self._count("guard", self.guard.offer(batch)._asdict())
+        learn_labels(self.labels, decoded.labels)
+        counters = self.counters
+        counters["records"] += records
+        counters["events"] += sum(decoded.events.values())
+        counters["triplets"] += len(batch.triplets)
+        counters["quadruplets"] += len(batch.quadruplets)
+        counters["comparisons"] += len(batch.triplets) + len(batch.quadruplets)
+        counters["labels"] += len(decoded.labels)
+        counters["filtered"] += decoded.filtered
+        counters["empty"] += decoded.empty
+        self._count("kinds", decoded.events)
+        for rejected in decoded.rejected:
+            self._count("rejected", {rejected.reason: 1})
+        if not decoded.unknown_fields <= set(counters["unknown_fields"]):
+            counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
+        self.positions |= positions
+        return batch
+
+    def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
+        """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""
+        names: dict[str, int] = {}
+        triplets, quadruplets, at = [], [], []
+        for comparison in comparisons:
+            if isinstance(comparison, Triplet):
+                pair = (comparison.anchor, comparison.near), (comparison.anchor, comparison.far)
+            else:
+                pair = comparison.near, comparison.far
+            row = [names.setdefault(name, len(names)) for name in canonical_quadruplet(*pair[0], *pair[1])]
+            if len(row) == 3:
+                triplets.append(row)
+            else:
+                at.append(len(triplets))
+                quadruplets.append(row)
+        kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
+        self.learn(Decoded(list(names), np.array(triplets, np.int32).reshape(-1, 3),
+                           np.array(quadruplets, np.int32).reshape(-1, 4), np.array(at, np.int64), [],
+                           {kind: n for kind, n in kinds.items() if n}, []), records=len(triplets) + len(quadruplets))
+
+    def learn_one(self, comparison: Triplet | Quadruplet) -> None:
+        """Take in one comparison."""
+        self.learn_many([comparison])
+
+    def _count(self, name: str, more: Mapping[str, int]) -> None:
+        table = self.counters[name]
+        for key, n in more.items():
+            table[key] = table.get(key, 0) + n
+
+    def settings(self) -> dict[str, Any]:
+        """What shapes the state; a state can only be resumed with the same."""
+        return {"accumulators": list(self.accumulators), "guard": self.guard_policy}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays of the state, named room/array; they may be views of live memory."""
+        rooms = dict(self.accumulators)
+        if self.guard:
+            rooms["partial_order"] = self.guard
+        return {f"{name}/{key}": array for name, room in rooms.items() for key, array in room.state().items()}
+
+    def snapshot(self) -> Snapshot:
+        """The state now, copied and frozen, with the next sequence number. O(state)."""
+        self.sequence += 1
+        counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
+        return Snapshot(self.sequence, dict(self.positions), tuple(self.objects.names), dict(self.labels), counters,
+                        self.settings(), frozen(self.arrays()))
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> Self:
+        """An engine that goes on where the snapshot was taken, bit for bit."""
+        engine = cls(snapshot.settings["accumulators"], snapshot.settings["guard"])
+        engine.objects = ObjectIndex(snapshot.objects)
+        engine.labels = dict(snapshot.labels)
+        engine.counters = copy.deepcopy(dict(snapshot.counters))
+        engine.sinks = engine.counters.pop("sinks", {})
+        engine.positions = dict(snapshot.positions)
+        engine.sequence = snapshot.sequence
+        for name in engine.accumulators:
+            engine.accumulators[name] = accumulator(name).from_state(snapshot.room(name))
+        if engine.guard:
+            engine.guard = PartialOrder.from_state(snapshot.room("partial_order"), engine.guard_policy)
+        return engine
+
+    def merge(self, other: Self) -> None:
+        """Add what another engine counted over other partitions; `other` is left unchanged.
+
+        Objects are united by name, accumulators summed, the other guard's kept comparisons offered to this one, labels
+        united (where both know an object, this engine's label stays). Raises `OverlappingStates`.
+        """
+        both = sorted(self.positions.keys() & other.positions.keys())
+        if both:
+            raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
+        if self.settings() != other.settings():
+            raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
+        new_id = self.objects.ids(other.objects.names)
+        for name, mine in self.accumulators.items():
+            theirs = other.accumulators[name]
+            mine.merge(type(theirs).from_state(theirs.renamed(theirs.state(), new_id)))
+        if self.guard:
+            self.guard.merge_from(other.guard, new_id)
+        self.labels = {**other.labels, **self.labels}
+        self.positions |= other.positions
+        for name in _PLAIN_COUNTS:
+            self.counters[name] += other.counters[name]
+        for name in ("rejected", "kinds", "guard"):
+            self._count(name, other.counters[name])
+        unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
+        self.counters["unknown_fields"] = sorted(unknown)

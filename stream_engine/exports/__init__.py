@@ -1,0 +1,53 @@
+"""From published files to what scientists load: `WHAT` -> files. One file per family, registered here.
+
+An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet, csv or
+json is decided once, in exports/files.py. Nothing here reads a live engine.
+"""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.artifact import Artifact
+from stream_engine.snapshot import Snapshot
+
+# WHAT -> "module:function" giving {file name without suffix: Content}
+EXPORTS = {
+    "objects": "stream_engine.exports.summary:objects",
+    "summary": "stream_engine.exports.summary:summary",
+    "adds3": "stream_engine.exports.similarities:adds3",
+    "adds4": "stream_engine.exports.similarities:adds4",
+    "triplet_counts": "stream_engine.exports.similarities:triplet_counts",
+    "k1": "stream_engine.exports.similarities:k1",
+    "k2": "stream_engine.exports.similarities:k2",
+    "partial_order": "stream_engine.exports.order:partial_order",
+    "clusters": "stream_engine.exports.learned:clusters",
+    "booster": "stream_engine.exports.learned:booster",
+    "kernel": "stream_engine.exports.learned:kernel",
+}
+
+
+class Published(NamedTuple):
+    """What an export reads: one snapshot and the artifacts that were made from it or before it, by kind."""
+
+    snapshot: Snapshot
+    artifacts: dict[str, Artifact]
+
+
+class Content(NamedTuple):
+    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`."""
+
+    arrays: dict[str, np.ndarray] = {}
+    tables: dict[str, dict[str, Any]] = {}  # file name without suffix -> column -> values
+    value: Any = None
+
+
+class NothingToExport(LookupError):
+    """The state does not hold what was asked for; the message says what would make it."""
+
+
+def contents(what: str, published: Published) -> dict[str, Content]:
+    """The contents registered under `what`. Raises `NothingToExport`."""
+    module, _, function = EXPORTS[what].partition(":")
+    return getattr(import_module(module), function)(published)

@@ -1,0 +1,75 @@
+"""Contents as bytes: npz (default), parquet, csv or json. Equal contents give equal bytes.
+
+JSON documents are JSON in every format. In csv and parquet a content whose arrays are equally long columns is one
+table; an (n, n) matrix is a table with a column per object; anything else is one table per array, named after it.
+"""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_engine.exports import Content
+
+FORMATS = ("npz", "parquet", "csv", "json")
+MEDIA_TYPES = {".json": "application/json", ".csv": "text/csv", ".npz": "application/octet-stream",
+               ".parquet": "application/vnd.apache.parquet"}
+
+
+def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, bytes]:
+    """{file name: bytes} of one content."""
+    if content.value is not None:
+        return {f"{name}.json": _json(content.value)}
+    files = {f"{table}.csv": _table(columns, "csv") for table, columns in content.tables.items()}
+    if format == "npz":
+        files[f"{name}.npz"] = _npz(content.arrays)
+    elif format == "json":
+        files[f"{name}.json"] = _json({key: array.tolist() for key, array in content.arrays.items()})
+    else:
+        for table, columns in _tables(name, content.arrays, objects).items():
+            files.setdefault(f"{table}.{format}", _table(columns, format))
+    return files
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()  # numpy writes the zip entries with a fixed date: equal arrays, equal bytes
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _tables(name: str, arrays: Mapping[str, np.ndarray], objects: Sequence[str]) -> dict[str, dict[str, Any]]:
+    shapes = {array.shape for array in arrays.values()}
+    if len(shapes) == 1 and len(next(iter(shapes))) == 1:
+        return {name: dict(arrays)}
+    return {name if len(arrays) == 1 else f"{name}.{key}": _columns(key, array, objects)
+            for key, array in arrays.items()}
+
+
+def _columns(key: str, array: np.ndarray, objects: Sequence[str]) -> dict[str, Any]:
+    if array.ndim == 2 and array.shape[0] == array.shape[1] == len(objects):
+        return {"object": list(objects), **dict(zip(objects, array.T))}
+    if array.ndim == 2:
+        return {f"{key}_{i}": column for i, column in enumerate(array.T)}
+    return {key: array.reshape(-1)}
+
+
+def _table(columns: Mapping[str, Any], format: str) -> bytes:
+    import pyarrow as pa
+
+    table = pa.Table.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))
+    buffer = io.BytesIO()
+    if format == "csv":
+        from pyarrow import csv
+
+        csv.write_csv(table, buffer, csv.WriteOptions(quoting_style="needed"))
+    else:
+        from pyarrow import parquet
+
+        parquet.write_table(table, buffer)
+    return buffer.getvalue()

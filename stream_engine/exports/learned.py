@@ -1,0 +1,50 @@
+"""Artifacts as files: clusters, booster, learned kernels."""
+
+import numpy as np
+
+from stream_engine.artifact import Artifact
+from stream_engine.exports import Content, NothingToExport, Published
+
+
+def _artifact(published: Published, kind: str) -> Artifact:
+    if kind not in published.artifacts:
+        raise NothingToExport(f"no {kind} artifact in this state; `stream-engine refit --state DIR {kind}` makes one")
+    return published.artifacts[kind]
+
+
+def _names(published: Published, n: int) -> list[str]:
+    """Names of the first n objects: an artifact of an older snapshot knows fewer objects."""
+    return list(published.snapshot.objects[:n])
+
+
+def clusters(published: Published) -> dict[str, Content]:
+    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; CSV object,cluster."""
+    held = _artifact(published, "sdp_clustering").arrays
+    arrays = {name: array for name, array in held.items() if not name.startswith("warm_")}  # the solver's state is no result
+    labels = arrays["labels"]
+    table = {"object": _names(published, len(labels)), "cluster": labels}
+    return {"clusters": Content(arrays, {"clusters": table})}
+
+
+def booster(published: Published) -> dict[str, Content]:
+    """Triplet classifiers j, k, alpha and label sets; CSV object,label,predicted,score,abstained."""
+    artifact = _artifact(published, "triplet_boost")
+    arrays, classes = artifact.arrays, [*artifact.report["classes"], ""]  # index -1 is the empty text
+    table = {
+        "object": _names(published, len(arrays["predicted"])),
+        "label": [classes[i] for i in arrays["given"].tolist()],
+        "predicted": [classes[i] for i in arrays["predicted"].tolist()],
+        "score": arrays["score"],
+        "abstained": arrays["abstained"],
+    }
+    return {"booster": Content(dict(arrays), {"predictions": table})}
+
+
+def kernel(published: Published) -> dict[str, Content]:
+    """Learned kernels: K or W, mu, objective, satisfied; one file per method."""
+    made = {kind: a for kind, a in published.artifacts.items() if {"K", "W"} & set(a.arrays)}
+    if not made:
+        raise NothingToExport("no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one")
+    if len(made) == 1:
+        return {"kernel": Content(dict(next(iter(made.values())).arrays))}
+    return {f"kernel.{kind}": Content({k: np.asarray(v) for k, v in a.arrays.items()}) for kind, a in made.items()}

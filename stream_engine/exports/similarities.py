@@ -1,0 +1,51 @@
+"""AddS-3, AddS-4, triplet counts and the kernels k1, k2 of a snapshot."""
+
+import numpy as np
+
+from stream_engine import kernels
+from stream_engine.columns import pair_of_entry
+from stream_engine.exports import Content, NothingToExport, Published
+from stream_engine.snapshot import triplet_columns
+
+DENSE_LIMIT = 4096  # objects; above it similarities come as their nonzero entries i < j
+
+
+def _adds(published: Published, room: str) -> dict[str, Content]:
+    state, n = published.snapshot.room(room), len(published.snapshot.objects)
+    if not state:
+        raise NothingToExport(f"{room} is not kept in this state; add it to `accumulators`")
+    if n > DENSE_LIMIT:
+        return {room: Content({key: state[key] for key in ("i", "j", "w")})}
+    w = np.zeros((n, n), np.int64)
+    w[state["i"], state["j"]] = w[state["j"], state["i"]] = state["w"]
+    return {room: Content({"W": w})}
+
+
+def adds3(published: Published) -> dict[str, Content]:
+    """W of AddS-3 (Perrot et al. 2020, sec. 4): (n, n) int64, or i, j, w above the dense limit."""
+    return _adds(published, "adds3")
+
+
+def adds4(published: Published) -> dict[str, Content]:
+    """W of AddS-4."""
+    return _adds(published, "adds4")
+
+
+def triplet_counts(published: Published) -> dict[str, Content]:
+    """anchor, lo, hi, n_lo, n_hi: one row a key, sorted by anchor, lo, hi."""
+    columns = triplet_columns(published.snapshot)
+    pair = pair_of_entry(columns)
+    lo, hi = columns.lo[pair], columns.hi[pair]
+    order = np.lexsort((hi, lo, columns.anchor))
+    rows = {"anchor": columns.anchor, "lo": lo, "hi": hi, "n_lo": columns.n_lo, "n_hi": columns.n_hi}
+    return {"triplet_counts": Content({name: column[order] for name, column in rows.items()})}
+
+
+def k1(published: Published) -> dict[str, Content]:
+    """K of k1 (Kleindessner & von Luxburg 2017, sec. 2): (n, n) float64."""
+    return {"k1": Content({"K": kernels.k1(triplet_columns(published.snapshot))})}
+
+
+def k2(published: Published) -> dict[str, Content]:
+    """K of k2: (n, n) float64."""
+    return {"k2": Content({"K": kernels.k2(triplet_columns(published.snapshot))})}

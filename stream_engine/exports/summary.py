@@ -1,0 +1,46 @@
+"""objects.json and summary.json: what was read, what was refused and why, what is known."""
+
+from typing import Any
+
+import numpy as np
+
+from stream_engine.exports import Content, Published
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+
+def objects(published: Published) -> dict[str, Content]:
+    """The names, position = id."""
+    return {"objects": Content(value=list(published.snapshot.objects))}
+
+
+def summary(published: Published) -> dict[str, Content]:
+    """The figures of the contract; see `summary_of`."""
+    return {"summary": Content(value=summary_of(published.snapshot))}
+
+
+def summary_of(snapshot: Snapshot) -> dict[str, Any]:
+    """The figures of a snapshot, by the contract's names.
+
+    `unique_triplets` counts distinct (anchor, near, far); `contradicting_pairs` the (anchor, {near, far}) seen in both
+    directions, `contradicting_triplets` the sum of the smaller of their two counts. O(keys).
+    """
+    counters = snapshot.counters
+    columns = triplet_columns(snapshot)
+    both = np.minimum(columns.n_lo, columns.n_hi)
+    return {
+        "snapshot": snapshot.sequence,
+        "objects": len(snapshot.objects),
+        **{key: counters[key] for key in ("events", "records", "comparisons", "triplets", "quadruplets", "labels")},
+        "labelled_objects": len(snapshot.labels),
+        "filtered": counters["filtered"],
+        "empty": counters["empty"],
+        "kinds": dict(sorted(counters["kinds"].items())),
+        "rejected": dict(sorted(counters["rejected"].items())),
+        "unknown_fields": counters["unknown_fields"],
+        "unique_triplets": int(np.count_nonzero(columns.n_lo) + np.count_nonzero(columns.n_hi)),
+        "contradicting_pairs": int(np.count_nonzero(both)),
+        "contradicting_triplets": int(both.sum()),
+        "guard": dict(counters["guard"]),
+        "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
+        "progressive": counters["progressive"],
+    }

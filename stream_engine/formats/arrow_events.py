@@ -1,0 +1,175 @@
+"""Arrow events: a record batch (of a Parquet or Arrow file), or a message that holds an IPC stream.
+
+Names are strings or integers, dictionary-encoded or not; lists are list columns or text separated by `|`; a null is an
+absent field; a quadruplet stands in two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value
+that is no whole Arrow stream, or whose buffers do not hold what they claim, is refused as one event. Refused rows are
+kept as JSON, and their place is the number of the row. O(bytes): every buffer is validated, since messages are input.
+"""
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from stream_engine.comparisons import Decoded, Label, Quadruplet, Triplet
+from stream_engine.formats import Accepts, EventOptions, Rejects
+from stream_engine.formats.arrays import plain_value
+from stream_engine.formats.events import MAX_UNKNOWN, Block, nothing, unreadable
+from stream_engine.formats.plan import PAIRS, QUADRUPLET, Plan, plan_of
+from stream_engine.formats.tables import Table, read_table
+
+
+class Decoder:
+    """Decodes record batches and IPC streams of events; holds nothing but its options and the fields it ignored."""
+
+    def __init__(self, options: EventOptions):
+        self.options = options
+        self._lists, self._pairs = plan_of(options), plan_of(options, pairs=True)
+        self.unknown: dict[str, None] = {}
+
+    def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> Decoded:
+        """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
+        if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
+            return nothing(1, frozenset(self.unknown), self.options.judges)
+        try:
+            batch = value if isinstance(value, pa.RecordBatch) else _one_batch(value)
+            columns = _columns(batch)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
+            return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.judges)
+        plan = self._plan(columns)
+        for name in columns:
+            if name not in plan.known and len(self.unknown) < MAX_UNKNOWN:
+                self.unknown[name] = None
+        block = Block(self.options.judges)
+        read_table(Table(columns, batch.num_rows, text=False), plan, block, np.arange(batch.num_rows))
+        return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
+
+    def _plan(self, columns: dict[str, pa.Array]) -> Plan:
+        """Quadruplets from two columns of lists where there are such, else from four columns of names."""
+        lists = all(len(field.inputs) > 1 or (field.inputs[0] in columns
+                                              and _holds_lists(columns[field.inputs[0]].type))
+                    for field in self._lists.fields[QUADRUPLET])
+        pairs = any(name in columns for names in PAIRS.values() for name in names)
+        return self._pairs if pairs and not lists else self._lists
+
+
+def _one_batch(value: bytes | memoryview) -> pa.RecordBatch:
+    """All batches of an IPC stream as one; dictionaries are united."""
+    table = pa.ipc.open_stream(pa.py_buffer(value)).read_all()
+    table.validate(full=True)
+    batches = table.unify_dictionaries().combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    """The columns by name (the first of equal names), in types that `tables` knows."""
+    columns: dict[str, pa.Array] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        columns.setdefault(name, _plainer(column))
+    return columns
+
+
+def _plainer(column: pa.Array) -> pa.Array:
+    """A column that holds what it claims, in a type that `tables` knows; text that is no UTF-8 stays binary, so that
+    only its own rows are refused. Raises `ArrowInvalid` for buffers that cannot be trusted."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        if not (pt.is_string(column.type) or pt.is_large_string(column.type)):
+            raise
+        column = column.view(pa.binary() if pt.is_string(column.type) else pa.large_binary())
+        column.validate(full=True)
+        return column
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plainer(column.storage)
+    if pt.is_run_end_encoded(kind):
+        return _plainer(pc.run_end_decode(column))
+    if pt.is_dictionary(kind) and _is_binary(kind.value_type):
+        return _plainer(column.cast(kind.value_type))
+    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return column.cast(pa.large_list(kind.value_type))
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if _is_binary(kind):
+        try:
+            return column.cast(pa.large_binary()).cast(pa.large_string())
+        except pa.ArrowInvalid:
+            return column
+    return column
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind)
+
+
+def _holds_lists(kind: pa.DataType) -> bool:
+    return pt.is_nested(kind)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _as_json(columns: dict[str, pa.Array], row: int) -> bytes:
+    return msgspec.json.encode({name: plain_value(column[row]) for name, column in columns.items()}, enc_hook=str)
+
+
+def _stream(*rows: dict, **types: pa.DataType) -> bytes:
+    """An IPC stream of these rows, for the examples below."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    table = pa.table({name: pa.array([row.get(name) for row in rows], types.get(name)) for name in names})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+_ABC, _CODED = Triplet("a", "b", "c"), pa.dictionary(pa.int8(), pa.string())
+_ROW = {"anchor": "a", "near": "b", "far": "c"}
+ACCEPTS = [
+    Accepts(_stream(_ROW), [_ABC]),
+    Accepts(pa.RecordBatch.from_pylist([_ROW, _ROW]), [_ABC, _ABC]),
+    Accepts(pa.RecordBatch.from_pylist([]), []),
+    Accepts(_stream(_ROW, anchor=_CODED, near=pa.large_string(), far=pa.string_view()), [_ABC]),
+    Accepts(_stream({"anchor": 5, "near": b"05", "far": -1}, anchor=pa.int8()), [Triplet("5", "05", "-1")]),
+    Accepts(_stream({**_ROW, "weight": 2, "time": 1.5e9, "id": 1, "type": None, "rt": [1]}), [_ABC]),
+    Accepts(_stream({**_ROW, "weight": "0.5", "time": "2024-05-01T12:00:00Z"}), [_ABC]),
+    Accepts(_stream({**_ROW, "time": 1}, time=pa.timestamp("ns")), [_ABC]),
+    Accepts(_stream({"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]}, type=_CODED),
+            [Quadruplet(("a", "b"), ("c", "d"))]),
+    Accepts(_stream({"near_i": 1, "near_j": 2, "far_i": 3, "far_j": 1}), [Triplet("1", "2", "3")],
+            EventOptions("quadruplet")),
+    Accepts(_stream({"objects": ["a", "b", "c"], "odd": "c"}, objects=pa.list_(pa.string(), 3)),
+            [Triplet("a", "b", "c"), Triplet("b", "a", "c")], EventOptions("odd_one_out")),
+    Accepts(_stream({"objects": "a|b|c", "central": "a"}), [Triplet("b", "a", "c"), Triplet("c", "a", "b")],
+            EventOptions("most_central")),
+    Accepts(_stream({"anchor": 0, "shown": [1, 2], "chosen": [2]}, shown=pa.large_list(pa.int64())),
+            [Triplet("0", "2", "1")],
+            EventOptions("pick")),
+    Accepts(_stream({"object": "a", "label": 1}, {"object": "a", "label": None}), [Label("a", "1"), Label("a", None)],
+            EventOptions("label")),
+    Accepts(_stream({**_ROW, "ok": True, "n": 7}, {**_ROW, "ok": False, "n": 7}, {**_ROW, "ok": None, "n": 7}), [_ABC],
+            EventOptions(where={"ok": "true", "n": "7"})),
+]
+REJECTS = [
+    Rejects(b"\xff\xff\xff\xff\x10junk", "not_parseable", "not a readable Arrow stream"),
+    Rejects(_stream(_ROW)[:-200], "not_parseable", "not a readable Arrow stream"),
+    Rejects(_stream({**_ROW, "far": b"\xff"}), "wrong_type", "far holds a bytes"),
+    Rejects(_stream({**_ROW, "far": None}), "missing_field", "far is missing"),
+    Rejects(_stream({"anchor": "a", "near": "b"}), "missing_field", "far is missing"),
+    Rejects(_stream({**_ROW, "far": 1.5}), "wrong_type", "far holds a number (1.5)"),
+    Rejects(_stream({**_ROW, "far": ""}), "empty_name", "far is empty"),
+    Rejects(_stream({**_ROW, "type": 3}), "unknown_type", "type 3 is unknown"),
+    Rejects(_stream({**_ROW, "worker": 1.5}), "wrong_type", "worker holds a number"),
+    Rejects(_stream({**_ROW, "weight": float("nan")}), "bad_weight", "weight is nan"),
+    Rejects(_stream({**_ROW, "weight": True}), "bad_weight", "weight is True"),
+    Rejects(_stream({**_ROW, "time": 1}, time=pa.date32()), "bad_time", "time is 1970-01-02"),
+    Rejects(_stream({"anchor": 1, "near": 2, "far": 1}), "not_distinct", "anchor equals far ('1')"),
+    Rejects(_stream({"anchor": "a", "ranked": ["b", None]}), "wrong_type", "ranked holds null",
+            EventOptions("ranking")),
+    Rejects(_stream({"anchor": "a", "ranked": []}), "nothing_chosen", "ranked holds 0 objects",
+            EventOptions("ranking")),
+]

@@ -1,0 +1,267 @@
+"""CSV events with pyarrow: whole lines, and the header line that names their columns.
+
+Every column is read as text, nothing is re-typed ("05" stays "05"). Lists are separated by `|`, quadruplets stand in
+near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
+separated by commas and may be quoted (see `csv_rows`). A row is refused as not parseable when it has another number of
+fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read as if it had not
+been there. A header that cannot serve the options raises `UnreadableHeader`: no row of that table could be accepted.
+O(bytes).
+"""
+
+import csv
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from stream_engine.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.formats import Accepts, EventOptions, Rejects, UnreadableHeader
+from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
+from stream_engine.formats.events import MAX_UNKNOWN, Block, nothing
+from stream_engine.formats.json_lines import is_utf8
+from stream_engine.formats.plan import TRIPLET, Plan, plan_of
+from stream_engine.formats.tables import Table, read_table
+
+_BOM = b"\xef\xbb\xbf"
+_CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+class _WrongWidth(Exception):
+    """A row has another number of fields than the header."""
+
+
+class Layout(NamedTuple):
+    """What a header says: how many columns, and which of them are read as what."""
+
+    width: int
+    columns: dict[str, int]  # input field -> position, of the fields that are read
+    types: dict[str, pa.DataType]  # position, as pyarrow's column name -> how to read it
+    unknown: frozenset[str]
+
+
+class Decoder:
+    """Decodes blocks of whole CSV lines; remembers the last header and the columns it ignored."""
+
+    def __init__(self, options: EventOptions):
+        self.options = options
+        self.plan = plan_of(options, pairs=True)
+        self.unknown: dict[str, None] = {}
+        self._header: bytes | None = None
+        self._layout: Layout | None = None
+
+    def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
+        """The events of `value`, whole lines below `header`; without a header, the first line of `value` is it.
+
+        An empty value counts as `empty`. Raises `UnreadableHeader`.
+
+        >>> Decoder(EventOptions())(b"05,5,a\\n", b"anchor,near,far\\n").names
+        ['05', '5', 'a']
+        """
+        if not value:
+            return nothing(1, frozenset(self.unknown), self.options.judges)
+        begin = 0
+        if not header.removeprefix(_BOM).strip(b"\r\n"):
+            header, begin = _first_row(value)
+            if not header:
+                return nothing(0, frozenset(self.unknown), self.options.judges)
+        layout = self._read_header(header)
+        block = Block(self.options.judges)
+        reading = _Rows(value[begin:] if begin else value, begin, layout.width)
+        table, row = reading.table(layout, block)
+        read_table(Table(table, len(row), text=True), self.plan, block, row)
+        return block.decoded(reading.locate, frozenset(self.unknown))
+
+    def _read_header(self, header: bytes) -> Layout:
+        if header != self._header or self._layout is None:
+            self._layout = _layout(header, self.plan, self.options)
+            self._header = header
+            for name in sorted(self._layout.unknown):
+                if len(self.unknown) < MAX_UNKNOWN:
+                    self.unknown[name] = None
+        return self._layout
+
+
+class _Rows:
+    """The lines of one value: as a table, and one by one where events are refused."""
+
+    def __init__(self, value: bytes, begin: int, width: int):
+        self.value, self.begin, self.width = value, begin, width
+        self._rows: Rows | None = None
+
+    def table(self, layout: Layout, block: Block) -> tuple[dict[str, pa.Array], np.ndarray]:
+        """The columns of the rows that can be read, and which rows these are; the others go to `block.refused`."""
+        value = self.value
+        if b'"' not in value and is_utf8(value):
+            try:
+                columns, size = _parsed(value, layout, quotes=False)
+                return columns, np.arange(size)
+            except _WrongWidth:
+                pass  # tell the rows apart, below
+        rows = self.rows()
+        fault = rows.state.copy()
+        if not is_utf8(value):
+            for row in np.flatnonzero(fault == WHOLE):
+                if not is_utf8(value[rows.start[row]:rows.end[row]]):
+                    fault[row] = -1
+        for row in np.flatnonzero(fault != WHOLE):
+            block.refused.append((int(row), self._refusal(int(row), int(fault[row]))))
+        good = np.flatnonzero(fault == WHOLE)
+        if len(good) < len(fault):
+            value = b"\n".join(value[rows.start[row]:rows.end[row]] for row in good)
+        columns, size = _parsed(value, layout, quotes=True)
+        if size != len(good):
+            raise RuntimeError(f"CSV: pyarrow reads {size} rows where {len(good)} were told apart; please report this")
+        return columns, good
+
+    def rows(self) -> Rows:
+        """The rows told apart; done once, and only when pyarrow's columns are not enough."""
+        if self._rows is None:
+            self._rows = rows_of(self.value, self.width)
+        return self._rows
+
+    def locate(self, row: int) -> tuple[int, bytes]:
+        """First byte and bytes of a row, without its line end."""
+        start, end = int(self.rows().start[row]), int(self.rows().end[row])
+        return self.begin + start, self.value[start:end]
+
+    def _refusal(self, row: int, fault: int) -> InvalidEvent:
+        if fault == UNCLOSED:
+            return InvalidEvent("not_parseable", 'a field opens a quote (") that is never closed')
+        if fault == WRONG_WIDTH:
+            return InvalidEvent("not_parseable", f"the row has {self.rows().fields[row]} fields; "
+                                                 f"the header has {self.width}")
+        return InvalidEvent("not_parseable", "the row is not UTF-8")
+
+
+def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Array], int]:
+    """The columns that are read, as text, and the number of rows. Raises `_WrongWidth`."""
+    if not value:
+        return {name: pa.array([], pa.string()) for name in layout.columns}, 0
+    wrong = []
+
+    def skip(row) -> str:
+        wrong.append(row)
+        return "skip"
+
+    table = pyarrow.csv.read_csv(
+        pa.py_buffer(value),
+        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(value) + 1,
+                                column_names=[str(i) for i in range(layout.width)]),
+        pyarrow.csv.ParseOptions(newlines_in_values=quotes, invalid_row_handler=skip),
+        pyarrow.csv.ConvertOptions(check_utf8=False, column_types=layout.types, include_columns=list(layout.types),
+                                   null_values=[], strings_can_be_null=False))
+    if wrong:
+        raise _WrongWidth
+    return {name: _one_chunk(table.column(str(at))) for name, at in layout.columns.items()}, table.num_rows
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _first_row(value: bytes) -> tuple[bytes, int]:
+    """The first line that is not empty, and where the lines below it begin."""
+    rows = rows_of(value, 0)
+    if not len(rows.start):
+        return b"", len(value)
+    end = int(rows.end[0])
+    return value[int(rows.start[0]):end], end
+
+
+
+def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
+    """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without."""
+    try:
+        text = header.removeprefix(_BOM).decode()
+    except UnicodeDecodeError:
+        raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
+    names = [name.strip() for name in next(csv.reader([text.strip("\r\n")]), [])]
+    needed = _needed(plan, options, names)
+    lacking = [name for name in dict.fromkeys(needed) if name not in names]
+    if lacking:
+        raise UnreadableHeader(f"{_listed(lacking)} missing; the header has {_shortened(names)}; "
+                               "map them with --columns")
+    many = {field.inputs[0] for kind in plan.kinds for field in plan.fields[kind]
+            if field.many and len(field.inputs) == 1}
+    single = {name for kind in plan.kinds for field in plan.fields[kind] for name in field.inputs} - many
+    single |= {plan.type, plan.optional["worker"], *(name for name, _ in plan.where)}
+    numbers = {plan.optional["weight"], plan.optional["time"]}
+    columns: dict[str, int] = {}
+    for at, name in enumerate(names):
+        if name in columns:
+            raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
+        if name in many | single | numbers:
+            columns[name] = at
+    types = {str(at): _CODED if name in single else pa.string() for name, at in columns.items()}
+    return Layout(len(names), columns, types, frozenset(names) - plan.known)
+
+
+def _needed(plan: Plan, options: EventOptions, names: list[str]) -> list[str]:
+    """Columns without which no row can be accepted, and those that the options name themselves."""
+    kinds = plan.kinds
+    if plan.fixed is None:
+        kinds = () if plan.type in names else (TRIPLET,)
+    needed = [name for kind in kinds for field in plan.fields[kind] for name in field.inputs]
+    asked = [plan.optional[name] for name in plan.optional if name in options.columns]
+    return [*needed, *asked, *chain(name for name, _ in plan.where)]
+
+
+def _listed(names: list[str]) -> str:
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+def _shortened(names: list[str]) -> str:
+    shown = ", ".join(names)
+    return shown if len(shown) <= 200 else shown[:197] + "..."
+
+
+_ABC, _HEAD = Triplet("a", "b", "c"), b"anchor,near,far\n"
+_ALL = b"type,anchor,near,far,near_i,near_j,far_i,far_j,objects,odd,central,shown,chosen,ranked,object,label\n"
+ACCEPTS = [
+    Accepts(b"a,b,c\n", [_ABC], header=_HEAD),
+    Accepts(b"anchor,near,far\na,b,c\n", [_ABC]),  # a whole file in one value
+    Accepts(b"", [], header=_HEAD),
+    Accepts(b"anchor,near,far\n", []),
+    Accepts(b"\xef\xbb\xbffar,rt,anchor,near\r\nc,9,a,b\r\n\r\n", [_ABC]),
+    Accepts(b"05,5, 5\n", [Triplet("05", "5", " 5")], header=_HEAD),
+    Accepts(b'"a","b\nb","c""c,"\na,"b"b,c"c', [Triplet("a", "b\nb", 'c"c,'), Triplet("a", "bb", 'c"c')], header=_HEAD),
+    Accepts(b"a,b,c,1e3,2024-05-01T12:00:00Z,w\na,b,c,,,\n", [_ABC, _ABC],
+            header=b"anchor,near,far,weight,time,worker\n"),
+    Accepts(b",a,b,c,,,,,,,,,,,,\nquadruplet,,,,a,b,c,d,,,,,,,,\nodd_one_out,,,,,,,,a|b|c,c,,,,,,\n"
+            b"most_central,,,,,,,,a|b|c,,a,,,,,\npick,a,,,,,,,,,,b|c,c,,,\nranking,a,,,,,,,,,,,,b|c,,\n"
+            b"label,,,,,,,,,,,,,,a,x\nlabel,,,,,,,,,,,,,,a,\n",
+            [_ABC, Quadruplet(("a", "b"), ("c", "d")), Triplet("a", "b", "c"), Triplet("b", "a", "c"),
+             Triplet("b", "a", "c"),
+             Triplet("c", "a", "b"), Triplet("a", "c", "b"), _ABC, Label("a", "x"), Label("a", None)], header=_ALL),
+    Accepts(b"a,b,a,c,x\na,b,a,c,y\n", [_ABC], EventOptions("quadruplet", where={"who": "x"}),
+            b"near_i,near_j,far_i,far_j,who\n"),
+    Accepts(b"a,b,c,7\n", [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
+            EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}), b"a,b,odd,rt\n"),
+]
+REJECTS = [
+    Rejects(b"a,b\n", "not_parseable", "the row has 2 fields; the header has 3", header=_HEAD),
+    Rejects(b"a,b,c,d\n", "not_parseable", "the row has 4 fields", header=_HEAD),
+    Rejects(b'a,b,"c\n', "not_parseable", "never closed", header=_HEAD),
+    Rejects(b"a,b,\xff\n", "not_parseable", "not UTF-8", header=_HEAD),
+    Rejects(b"duel,a,b,c\n", "unknown_type", "type 'duel' is unknown", header=b"type,anchor,near,far\n"),
+    Rejects(b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it",
+            header=b"type,anchor,near,far\n"),
+    Rejects(b"a,,c\n", "empty_name", "near is empty", header=_HEAD),
+    Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near is a name of 1,025 bytes", header=_HEAD),
+    Rejects(b"a,b,b\n", "not_distinct", "near equals far ('b')", header=_HEAD),
+    Rejects(b"a|b,a\n", "wrong_type", "objects holds 2 names; odd_one_out needs 3", EventOptions("odd_one_out"),
+            b"objects,odd\n"),
+    Rejects(b"a|b|c,d\n", "not_shown", "odd ('d') is not among the objects", EventOptions("odd_one_out"),
+            b"objects,odd\n"),
+    Rejects(b"a,b|c,\n", "nothing_chosen", "chosen is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
+    Rejects(b"a,b||c,b\n", "empty_name", "shown[1] is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
+    Rejects(b"a,b|c,c|b\n", "everything_chosen", "chosen holds all 2", EventOptions("pick"), b"anchor,shown,chosen\n"),
+    Rejects(b"a," + b"|".join([b"b"] * 10_001) + b",b\n", "list_too_long", "shown holds 10,001 entries",
+            EventOptions("pick"),
+            b"anchor,shown,chosen\n"),
+    Rejects(b"a,b,c,nan\n", "bad_weight", "weight is 'nan'", header=b"anchor,near,far,weight\n"),
+    Rejects(b"a,b,c,1_0\n", "bad_weight", "weight is '1_0'", header=b"anchor,near,far,weight\n"),
+    Rejects(b"a,b,c,yesterday\n", "bad_time", "time is 'yesterday'", header=b"anchor,near,far,time\n"),
+]

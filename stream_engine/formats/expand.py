@@ -1,0 +1,273 @@
+"""Events to comparisons: the names and the distinctness of every event, then its comparisons in the contract's order.
+
+One set of compiled loops for all formats, hence one definition of what a judgement must hold. An event is a slice of
+`members` (indices of names); its last field begins at `split`:
+
+    triplet anchor near far | quadruplet i j k l | odd_one_out a b c, odd | most_central a b c, central
+    pick anchor shown..., chosen... | ranking anchor ranked... | label object, label (absent: taken back)
+
+Invariant: an event either yields all of its comparisons or none and one fault. The expansions are those of Heikinheimo
+& Ukkonen (odd one out) and Kleindessner & von Luxburg (most central); a quadruplet whose pairs share one object is the
+triplet around it. O(members + comparisons); duplicates in a list are found with a mark per name, not by comparing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_engine.comparisons import MAX_NAME_BYTES
+from stream_engine.formats.faults import ALL_CHOSEN, EMPTY, FINE, NONE_CHOSEN, NOT_SHOWN, SAME, SAME_PAIR, TOO_LONG
+from stream_engine.formats.plan import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
+
+
+
+class Comparisons(NamedTuple):
+    """What a block of events says, over the indices of `members`, and what is wrong with which event."""
+
+    fault: np.ndarray  # (e,) int8, FINE or what is wrong
+    at: np.ndarray  # (e, 2) int64: the members that the fault is about
+    triplets: np.ndarray  # (m, 3) int32
+    quadruplets: np.ndarray  # (q, 4) int32
+    quadruplet_at: np.ndarray  # (q,) int64
+    of_triplet: np.ndarray  # (m,) int32: which event
+    of_quadruplet: np.ndarray  # (q,) int32
+
+
+def name_flags(names: list[str]) -> np.ndarray:
+    """(n,) uint8: FINE, EMPTY or TOO_LONG for each name.
+
+    >>> name_flags(["a", "", "x" * 1025]).tolist() == [FINE, EMPTY, TOO_LONG]
+    True
+    """
+    flags = np.zeros(len(names), np.uint8)
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    flags[lengths == 0] = EMPTY
+    for index in np.flatnonzero(lengths > MAX_NAME_BYTES // 4):  # a character takes four bytes at most
+        if len(names[index].encode()) > MAX_NAME_BYTES:
+            flags[index] = TOO_LONG
+    return flags
+
+
+def expand(kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray,
+           flags: np.ndarray) -> Comparisons:
+    """All comparisons of the events that are in order, event by event, and the faults of the others.
+
+    kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8.
+
+    >>> one = lambda kind, split, *m: expand(np.array([kind], np.int8), np.array([0, len(m)]), np.array([split]),
+    ...                                      np.array(m, np.int32), np.zeros(9, np.uint8))
+    >>> one(PICK, 4, 0, 1, 2, 3, 3).triplets.tolist()
+    [[0, 3, 1], [0, 3, 2]]
+    >>> one(QUADRUPLET, 2, 5, 4, 4, 6).triplets.tolist(), one(TRIPLET, 2, 5, 4, 4).fault.tolist() == [SAME]
+    ([[4, 5, 6]], True)
+    """
+    size = np.zeros((len(kind), 2), np.int64)
+    at = np.zeros((len(kind), 2), np.int64)
+    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, at)
+    m, q = (int(total) for total in size.sum(axis=0))
+    out = Comparisons(fault, at, np.empty((m, 3), np.int32), np.empty((q, 4), np.int32), np.empty(q, np.int64),
+                      np.empty(m, np.int32), np.empty(q, np.int32))
+    _fill(kind, start, split, members, fault, len(flags), *out[2:])
+    return out
+
+
+@njit(cache=True)
+def _faults(kind, start, split, members, flags, any_flag, size, at):
+    fault = np.zeros(len(kind), np.int8)
+    mark = np.full(len(flags), -1, np.int64)  # the last member that had this name
+    for e in range(len(kind)):
+        lo, mid, hi = start[e], split[e], start[e + 1]
+        wrong, p, q = FINE, lo, lo
+        if any_flag:
+            for m in range(lo, hi):
+                if flags[members[m]] != FINE:
+                    wrong, p = flags[members[m]], m
+                    break
+        if wrong == FINE:
+            if kind[e] == TRIPLET:
+                wrong, p, q = _fault_of_three(members, lo)
+            elif kind[e] == QUADRUPLET:
+                wrong, p, q = _fault_of_pairs(members, lo)
+            elif kind[e] == ODD_ONE_OUT or kind[e] == MOST_CENTRAL:
+                wrong, p, q = _fault_of_three(members, lo)
+                if wrong == FINE and not (members[lo + 3] == members[lo] or members[lo + 3] == members[lo + 1]
+                                          or members[lo + 3] == members[lo + 2]):
+                    wrong, p = NOT_SHOWN, lo + 3
+            elif kind[e] == PICK:
+                wrong, p, q = _fault_of_pick(members, lo, mid, hi, mark)
+            elif kind[e] == RANKING:
+                wrong, p, q = _fault_of_ranking(members, lo, hi, mark)
+        if wrong == FINE:
+            size[e, 0], size[e, 1] = _size(kind[e], members, lo, mid, hi)
+        fault[e] = wrong
+        at[e, 0], at[e, 1] = p - lo, q - lo
+    return fault
+
+
+@njit(cache=True)
+def _fault_of_three(members, lo):
+    for p in range(lo, lo + 2):
+        for q in range(p + 1, lo + 3):
+            if members[p] == members[q]:
+                return SAME, p, q
+    return FINE, lo, lo
+
+
+@njit(cache=True)
+def _fault_of_pairs(members, lo):
+    i, j, k, l = members[lo], members[lo + 1], members[lo + 2], members[lo + 3]
+    if i == j:
+        return SAME, lo, lo + 1
+    if k == l:
+        return SAME, lo + 2, lo + 3
+    if (i == k and j == l) or (i == l and j == k):
+        return SAME_PAIR, lo, lo + 1
+    return FINE, lo, lo
+
+
+@njit(cache=True)
+def _fault_of_ranking(members, lo, hi, mark):
+    if hi - lo < 3:
+        return NONE_CHOSEN, lo, lo
+    for m in range(lo, hi):
+        if mark[members[m]] >= lo:
+            return SAME, mark[members[m]], m
+        mark[members[m]] = m
+    return FINE, lo, lo
+
+
+@njit(cache=True)
+def _fault_of_pick(members, lo, mid, hi, mark):
+    if mid == hi:
+        return NONE_CHOSEN, lo, lo
+    for m in range(lo, mid):
+        if mark[members[m]] >= lo:
+            return SAME, mark[members[m]], m
+        mark[members[m]] = m
+    for m in range(mid, hi):
+        before = mark[members[m]]
+        if before <= lo:  # never shown, or the anchor itself
+            return NOT_SHOWN, m, m
+        if before >= mid:
+            return SAME, before, m
+        mark[members[m]] = m
+    if hi - mid == mid - lo - 1:
+        return ALL_CHOSEN, lo, lo
+    return FINE, lo, lo
+
+
+@njit(cache=True)
+def _size(kind, members, lo, mid, hi):
+    """How many triplets and quadruplets a faultless event yields."""
+    if kind == TRIPLET:
+        return 1, 0
+    if kind == QUADRUPLET:
+        i, j, k, l = members[lo], members[lo + 1], members[lo + 2], members[lo + 3]
+        return (1, 0) if i == k or i == l or j == k or j == l else (0, 1)
+    if kind == ODD_ONE_OUT or kind == MOST_CENTRAL:
+        return 2, 0
+    if kind == PICK:
+        return (hi - mid) * (mid - lo - 1 - (hi - mid)), 0
+    if kind == RANKING:
+        return (hi - lo - 1) * (hi - lo - 2) // 2, 0
+    return 0, 0
+
+
+@njit(cache=True)
+def _fill(kind, start, split, members, fault, n, triplets, quads, quad_at, of_triplet, of_quad):
+    mark = np.full(n, -1, np.int64)
+    t, q, kept = 0, 0, 0
+    for e in range(len(kind)):
+        if fault[e] != FINE:
+            continue
+        lo, mid, hi = start[e], split[e], start[e + 1]
+        before, before_q = t, q
+        if kind[e] == TRIPLET:
+            triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[lo + 1], members[lo + 2]
+            t += 1
+        elif kind[e] == QUADRUPLET:
+            t, q = _fill_pairs(members, lo, triplets, t, quads, q, quad_at)
+        elif kind[e] == ODD_ONE_OUT or kind[e] == MOST_CENTRAL:
+            t = _fill_three(kind[e] == ODD_ONE_OUT, members, lo, triplets, t)
+        elif kind[e] == PICK:
+            t = _fill_pick(members, lo, mid, hi, mark, triplets, t)
+        elif kind[e] == RANKING:
+            for s in range(lo + 1, hi):
+                for far in range(s + 1, hi):
+                    triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[s], members[far]
+                    t += 1
+        of_triplet[before:t] = kept
+        of_quad[before_q:q] = kept
+        kept += 1
+
+
+@njit(cache=True)
+def _fill_pairs(members, lo, triplets, t, quads, q, quad_at):
+    i, j, k, l = members[lo], members[lo + 1], members[lo + 2], members[lo + 3]
+    if i == k or i == l:
+        triplets[t, 0], triplets[t, 1], triplets[t, 2] = i, j, l if i == k else k
+        return t + 1, q
+    if j == k or j == l:
+        triplets[t, 0], triplets[t, 1], triplets[t, 2] = j, i, l if j == k else k
+        return t + 1, q
+    quads[q, 0], quads[q, 1], quads[q, 2], quads[q, 3] = i, j, k, l
+    quad_at[q] = t
+    return t, q + 1
+
+
+@njit(cache=True)
+def _fill_three(odd, members, lo, triplets, t):
+    """Odd one out: (a, b, odd), (b, a, odd). Most central: (b, central, c), (c, central, b)."""
+    special = members[lo + 3]
+    first = second = np.int32(-1)
+    for m in range(lo, lo + 3):
+        if members[m] != special:
+            if first < 0:
+                first = members[m]
+            else:
+                second = members[m]
+    near_first, far_first = (second, special) if odd else (special, second)
+    near_second, far_second = (first, special) if odd else (special, first)
+    triplets[t, 0], triplets[t, 1], triplets[t, 2] = first, near_first, far_first
+    triplets[t + 1, 0], triplets[t + 1, 1], triplets[t + 1, 2] = second, near_second, far_second
+    return t + 2
+
+
+@njit(cache=True)
+def _fill_pick(members, lo, mid, hi, mark, triplets, t):
+    for m in range(mid, hi):
+        mark[members[m]] = m
+    for chosen in range(mid, hi):
+        for rest in range(lo + 1, mid):
+            if mark[members[rest]] < mid:
+                triplets[t, 0], triplets[t, 1], triplets[t, 2] = members[lo], members[chosen], members[rest]
+                t += 1
+    return t
+
+
+@njit(cache=True)
+def first_appearance(triplets, quads, quad_at, n):
+    """Renumber the names 0 ... n - 1 of comparisons, in place, by first appearance; returns the old numbers in the new
+    order (names of no comparison are left out)."""
+    new = np.full(n, -1, np.int32)
+    order = np.empty(n, np.int32)
+    count = 0
+    q = 0
+    for t in range(len(triplets) + 1):
+        while q < len(quads) and quad_at[q] == t:
+            for column in range(4):
+                old = quads[q, column]
+                if new[old] < 0:
+                    new[old], order[count] = count, old
+                    count += 1
+                quads[q, column] = new[old]
+            q += 1
+        if t < len(triplets):
+            for column in range(3):
+                old = triplets[t, column]
+                if new[old] < 0:
+                    new[old], order[count] = count, old
+                    count += 1
+                triplets[t, column] = new[old]
+    return order[:count]

@@ -1,0 +1,131 @@
+"""A JSON value taken apart into its events, not yet read: lines, arrays on a line, a document over several lines.
+
+Invariant: the place of every event is where its first byte stands in the value. O(bytes).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Items(NamedTuple):
+    """Events of a value as bytes, not yet read, where they begin, and whether they begin with { and end with }."""
+
+    texts: list[bytes]
+    starts: list[int]
+    plain: list[bool]
+
+    def add(self, text: bytes, start: int) -> None:
+        self.texts.append(text)
+        self.starts.append(start)
+        self.plain.append(text[:1] == b"{" and text[-1:] == b"}")
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether these bytes are UTF-8 text; almost free where they are ASCII."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def lines_if_plain(value: bytes) -> int:
+    """How many lines, when each of them begins with { and ends with }; else 0.
+
+    >>> lines_if_plain(b'{"a":1}\\n{}\\n'), lines_if_plain(b'{"a":\\n1}'), lines_if_plain(b'{}\\n\\n{}')
+    (2, 0, 0)
+    """
+    if value[:1] != b"{" or not value.endswith((b"}", b"}\n", b"}\r\n")):
+        return 0
+    text = np.frombuffer(value, np.uint8)
+    ends = np.flatnonzero(text == 10)
+    if value.endswith(b"\n"):
+        ends = ends[:-1]
+    last = text[ends - 1]
+    last = np.where(last == 13, text[ends - 2], last)
+    return len(ends) + 1 if (last == 125).all() and (text[ends + 1] == 123).all() else 0
+
+
+def items_of(value: bytes) -> Items:
+    """The events of a value, taken apart but not read: lines, and the elements of arrays."""
+    items = Items([], [], [])
+    whole = value.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
+    if b"\n" in whole and not _is_document(whole[:whole.index(b"\n")]) and _is_document(whole):
+        _add_item(items, whole, value.index(whole))
+        return items
+    lines, starts, plain = _lines(value)
+    done = 0  # lines up to here are items
+    for odd in np.flatnonzero(~plain).tolist():
+        _extend(items, lines[done:odd], starts[done:odd])
+        text = lines[odd].strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
+        if text:
+            _add_item(items, text, starts[odd] + lines[odd].index(text))
+        done = odd + 1
+    _extend(items, lines[done:], starts[done:])
+    return items
+
+
+def _extend(items: Items, texts: list[bytes], starts: list[int]) -> None:
+    items.texts.extend(texts)
+    items.starts.extend(starts)
+    items.plain.extend([True] * len(texts))
+
+
+def _lines(value: bytes) -> tuple[list[bytes], list[int], np.ndarray]:
+    """The lines of a value, where they begin, and which of them begin with { and end with }."""
+    text = np.frombuffer(value, np.uint8)
+    ends = np.append(np.flatnonzero(text == 10), len(text))
+    starts = np.append(0, ends[:-1] + 1)
+    filled = ends > starts
+    plain = filled.copy()
+    plain[filled] = (text[starts[filled]] == 123) & (text[ends[filled] - 1] == 125)
+    return value.split(b"\n"), starts.tolist(), plain
+
+
+def _is_document(text: bytes) -> bool:
+    try:
+        _RAW.decode(text)
+    except ERRORS:
+        return False
+    return True
+
+
+def _add_item(items: Items, text: bytes, at: int) -> None:
+    """One event, or every event of an array."""
+    elements = None
+    if text[:1] == b"[" and is_utf8(text):
+        try:
+            elements = _ELEMENTS.decode(text)
+        except ERRORS:
+            pass  # not an array after all: refused as one event, with the reason
+    if elements is None:
+        items.add(text, at)
+        return
+    place = 1
+    for element in elements:
+        element = bytes(element)
+        place = text.index(element, place)
+        items.add(element, at + place)
+        place += len(element)
+
+
+def locator(items: Items | None, value: bytes) -> Callable[[int], tuple[int, bytes]]:
+    """Where the event of a row stands; the value is taken apart for it only when an event was refused."""
+    def locate(row: int) -> tuple[int, bytes]:
+        nonlocal items
+        if items is None:
+            items = items_of(value)
+        return items.starts[row], items.texts[row]
+
+    return locate

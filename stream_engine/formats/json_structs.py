@@ -1,0 +1,141 @@
+"""The msgspec structs by which plain JSON events are decoded, and from structs to columns of events.
+
+A struct takes exactly what `validate` takes, or less: plain names, whole lists, good weights and times, no field that
+is not known. Fields that turned up although nobody asked for them are added to all structs, unread, so that they stop
+the fast path only once; after MAX_UNKNOWN of them structs take any field, and no more are named.
+"""
+
+from itertools import chain
+from operator import attrgetter
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from stream_engine.comparisons import EVENT_TYPES, MAX_LIST
+from stream_engine.formats.events import MAX_UNKNOWN, Block, Field
+from stream_engine.formats.plan import LABEL, TRIPLET, Plan
+from stream_engine.formats.validate import AwareTime
+
+Name = str | int
+Names = Annotated[list[Name], msgspec.Meta(max_length=MAX_LIST)]
+_FIXED = {2: tuple[Name, Name], 3: tuple[Name, Name, Name]}
+_OPTIONAL: dict[str, Any] = {"id": Name | None, "worker": Name | None, "time": AwareTime | float | None,
+                             "weight": Annotated[float, msgspec.Meta(ge=0)] | None}
+
+
+class Structs:
+    """Decoders of plain events. `shapes` holds (one event a line, array of events), the most promising first; `kind_of`
+    tells an event's type by its class; `unknown` names the ignored fields met so far, in their order."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.unknown: dict[str, None] = {}
+        self.kind_of: dict[type, int] = {}
+        self.shapes: list[tuple[msgspec.json.Decoder, msgspec.json.Decoder]] = []
+        self._learned: dict[str, None] = {source: None for source, _ in plan.where}
+        self._build()
+
+    def promote(self, position: int) -> None:
+        """Try this shape first from now on; a matter of speed alone."""
+        if position:
+            self.shapes.insert(0, self.shapes.pop(position))
+
+    def learn(self, fields) -> None:
+        """Remember the fields of an event that no fast path took: those that nobody asked for are named, and none of
+        them stops the fast path again."""
+        if len(self.unknown) >= MAX_UNKNOWN:
+            return
+        new = [name for name in fields if name not in self._learned]
+        for name in new:
+            self._learned[name] = None
+            if name not in self.plan.known and len(self.unknown) < MAX_UNKNOWN:
+                self.unknown[name if len(name) <= 200 else name[:200] + "..."] = None
+        if new:
+            self._build()
+
+    def _build(self) -> None:
+        """Structs of all event types with the fields learned so far, most promising first."""
+        shapes: list[Any] = []
+        if self.plan.fixed is not None:
+            shapes.append(self._struct(self.plan.fixed, "ignored"))
+        else:
+            shapes.append(self._struct(TRIPLET, "default"))
+            tagged = [struct for kind in range(len(EVENT_TYPES)) if (struct := self._struct(kind, "tag"))]
+            if tagged:
+                union = tagged[0]
+                for struct in tagged[1:]:
+                    union = union | struct
+                shapes.append(union)
+        self.shapes = [(msgspec.json.Decoder(shape), msgspec.json.Decoder(list[shape])) for shape in shapes if shape]
+
+    def _struct(self, kind: int, type_field: str) -> Any:
+        """A struct that accepts plain events of one kind; None where one input field would need two types."""
+        plan, types = self.plan, {}
+        for field in plan.fields[kind]:
+            shape: Any = Name | None if kind == LABEL and field.name == "label" else Name
+            if field.many and len(field.inputs) == 1:
+                shape = _FIXED[field.size] if field.size else Names
+            for source in field.inputs:
+                if types.setdefault(source, shape) != shape:
+                    return None
+        required = len(types)
+        optional = {source: _OPTIONAL[name] for name, source in plan.optional.items()}
+        taken = [*types, *optional, plan.type]
+        if len(set(taken)) < required + len(plan.optional) + 1 or not all(map(_can_be_field, taken)):
+            return None
+        types |= optional
+        if type_field != "tag":
+            types[plan.type] = Literal["triplet"] | None if type_field == "default" else msgspec.Raw
+        types |= {name: msgspec.Raw for name in self._learned if name not in taken and _can_be_field(name)}
+        fields = [(f"c{i}", shape, *(() if i < required else (msgspec.Raw(),) if shape is msgspec.Raw else (None,)))
+                  for i, shape in enumerate(types.values())]
+        tag = {"tag_field": plan.type, "tag": EVENT_TYPES[kind]} if type_field == "tag" else {}
+        struct = msgspec.defstruct(
+            EVENT_TYPES[kind].title(), fields, rename={f"c{i}": source for i, source in enumerate(types)},
+            forbid_unknown_fields=len(self.unknown) < MAX_UNKNOWN, gc=False, eq=False, **tag)
+        self.kind_of[struct] = kind
+        return struct
+
+
+def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: list) -> None:
+    """Structs of one kind as a piece of the block, column by column; c0, c1, ... are its fields in `Structs`."""
+    sources = dict.fromkeys(chain.from_iterable(field.inputs for field in plan.fields[kind]))
+    get = {source: attrgetter(f"c{i}") for i, source in enumerate([*sources, *plan.optional.values()])}
+    n, one, fields = len(events), np.ones(len(events), np.int64), []
+    for field in plan.fields[kind]:
+        columns = [map(get[source], events) for source in field.inputs]
+        if kind == LABEL and field.name == "label":
+            said = [label for label in columns[0] if label is not None]
+            lengths = one if len(said) == n else np.fromiter((get[field.inputs[0]](e) is not None for e in events),
+                                                             np.int64, n)
+            fields.append(Field(lengths, block.names.ids(said, len(said))))
+        elif field.many and len(columns) == 1:
+            lists = list(columns[0])
+            lengths = np.fromiter(map(len, lists), np.int64, n)
+            fields.append(Field(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum()))))
+        else:
+            ids = [block.names.ids(column, n) for column in columns]
+            fields.append(Field(one * len(ids), ids[0] if len(ids) == 1 else np.stack(ids, axis=1).reshape(-1)))
+    judged: tuple = ()
+    if block.judges:
+        who, weight, time = (list(map(get[plan.optional[name]], events)) for name in ("worker", "weight", "time"))
+        judged = (block.who(who), np.array([1.0 if w is None else w for w in weight], np.float64),
+                  np.array([np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in time],
+                           np.float64))
+    block.add(kind, rows, fields, *judged)
+
+
+def where_decoder(plan: Plan) -> msgspec.json.Decoder:
+    """Reads the fields of `--where` alone, as they are written; an absent one is empty."""
+    fields = [(f"c{i}", msgspec.Raw, msgspec.Raw()) for i in range(len(plan.where))]
+    if not all(_can_be_field(source) for source, _ in plan.where):
+        return msgspec.json.Decoder(msgspec.defstruct("Never", ["c0"],
+                                                      forbid_unknown_fields=True))  # all go the long way
+    return msgspec.json.Decoder(msgspec.defstruct(
+        "Where", fields, rename={f"c{i}": source for i, (source, _) in enumerate(plan.where)}, eq=False))
+
+
+def _can_be_field(name: str) -> bool:
+    """Whether msgspec takes this as the name of a struct's field: no quote, no backslash, no control character."""
+    return not any(c in '"\\' or c < " " for c in name)

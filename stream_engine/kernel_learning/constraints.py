@@ -1,0 +1,123 @@
+"""Which comparisons a partial order embedding is held to, McFee & Lanckriet 2011, sec. 2.2 and 5.2.4.
+
+    raw         everything that was said, with multiplicities, contradictions included
+    length2     without what was also said the other way round (the paper's second line of Table 2)
+    acyclic     what the live guard kept, in order of arrival
+    canonical   the acyclic order of a snapshot from counts alone: no dependence on arrival, more of the evidence
+    *-reduced   the transitive reduction of the latter two: fewer comparisons that imply the same
+
+Rows are near_i, near_j, far_i, far_j.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
+from stream_engine.kernel_learning.counts import weighted_triplets
+from stream_engine.kernel_learning.operator import triplet_rows
+from stream_engine.order.canonical import Quadruplets
+from stream_engine.partial_order import PartialOrder, canonical_order, transitive_reduction
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+NAMES = ("raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced")
+
+
+class Constraints(NamedTuple):
+    rows: np.ndarray  # (m, 4) int32
+    weight: np.ndarray  # (m,) float64: multiplicity; 1 where the order is a set
+
+
+Chooser = Callable[[np.ndarray], np.ndarray]  # (m, 4) rows -> (m,) bool; the same for a comparison and its reverse
+
+
+def kept_columns(columns: Columns, keep: Chooser | None) -> Columns:
+    """The counts of those comparisons that `keep` chooses. O(K log K)."""
+    if keep is None:
+        return columns
+    pair = pair_of_entry(columns)
+    lo, hi = columns.lo[pair], columns.hi[pair]
+    at = keep(np.stack([columns.anchor, lo, columns.anchor, hi], axis=1))
+    return columns_from_rows(columns.anchor[at], lo[at], hi[at], columns.n_lo[at], columns.n_hi[at], columns.n_objects)
+
+
+def raw(snapshot: Snapshot, keep: Chooser | None = None) -> Constraints:
+    """Triplets and quadruplets as they were counted. O(K)."""
+    triplets, weight = weighted_triplets(triplet_columns(snapshot))
+    quadruplets, times = weighted_quadruplets(snapshot)
+    found = Constraints(np.concatenate([triplet_rows(triplets), quadruplets]), np.concatenate([weight, times]))
+    return found if keep is None else chosen(found, keep(found.rows))
+
+
+def weighted_quadruplets(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
+    """`((q, 4) int32, (q,) float64)`: every quadruplet that was counted, both directions of a contradiction."""
+    room = snapshot.room("quadruplet_counts")
+    if not room:
+        return np.empty((0, 4), np.int32), np.empty(0)
+    pairs = np.stack([room[key] for key in ("i", "j", "k", "l")], axis=1).astype(np.int32)
+    rows = np.concatenate([pairs, pairs[:, [2, 3, 0, 1]]])
+    weight = np.concatenate([room["n_lo"], room["n_hi"]]).astype(np.float64)
+    return rows[weight > 0], weight[weight > 0]
+
+
+def without_contradictions(found: Constraints) -> Constraints:
+    """Only what was never said the other way round. O(m log m).
+
+    >>> rows = np.array([[0, 1, 0, 2], [0, 2, 0, 1], [1, 2, 1, 0]], np.int32)
+    >>> without_contradictions(Constraints(rows, np.ones(3))).rows.tolist()
+    [[1, 2, 1, 0]]
+    """
+    if len(found.rows) == 0:
+        return found
+    rows = found.rows.astype(np.int64)
+    near, far = np.sort(rows[:, :2], axis=1), np.sort(rows[:, 2:], axis=1)
+    said = np.concatenate([near, far], axis=1)
+    turned = np.concatenate([far, near], axis=1)
+    _, number = np.unique(np.concatenate([said, turned]), axis=0, return_inverse=True)
+    number = number.reshape(-1)
+    alone = ~np.isin(number[len(rows) :], number[: len(rows)])
+    return Constraints(found.rows[alone], found.weight[alone])
+
+
+def constraints(snapshot: Snapshot, which: str, keep: Chooser | None = None) -> Constraints:
+    """The constraint set of that name, made from those comparisons that `keep` chooses (all of them by default).
+
+    Choosing comes before processing, as in sec. 5.2.2: what is left out of a processed set is by construction not
+    implied by the rest, and would be a hopeless test. Cost: its definition's; a reduction O(m * nodes / 64) and less.
+    """
+    if which not in NAMES:
+        raise ValueError(f"constraints: got {which!r}, expected one of {', '.join(NAMES)}")
+    if which == "raw":
+        return raw(snapshot, keep)
+    if which == "length2":
+        return without_contradictions(raw(snapshot, keep))
+    rows = _canonical(snapshot, keep) if which.startswith("canonical") else _live(snapshot, keep)
+    if which.endswith("-reduced"):
+        rows = transitive_reduction(rows)
+    return Constraints(np.array(rows, np.int32), np.ones(len(rows)))
+
+
+def _canonical(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
+    said, votes = weighted_quadruplets(snapshot)
+    at = slice(None) if keep is None else keep(said)
+    quadruplets = Quadruplets(said[at], votes[at].astype(np.int64))
+    return canonical_order(kept_columns(triplet_columns(snapshot), keep), quadruplets).kept
+
+
+def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
+    room = snapshot.room("partial_order")
+    if not room:  # guard.policy = "off"
+        return np.empty((0, 4), np.int32)
+    kept = PartialOrder.from_state(room, snapshot.settings["guard"]).kept()
+    return kept if keep is None else kept[keep(kept)]
+
+
+def chosen(found: Constraints, keep: np.ndarray) -> Constraints:
+    """The comparisons of a (m,) bool mask."""
+    return Constraints(found.rows[keep], found.weight[keep])
+
+
+def among(found: Constraints, inside: np.ndarray) -> Constraints:
+    """Only comparisons all of whose objects are in the (n,) bool mask `inside`. O(m)."""
+    return chosen(found, inside[found.rows].all(axis=1))

@@ -1,0 +1,55 @@
+"""Who is held out: decided by object names and a seed, never by ids or by the order of arrival.
+
+A comparison keeps its place while the stream grows, both of its directions and all of its repetitions fall on the same
+side, and renumbering the objects changes nothing.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def name_hashes(objects: Sequence[str], seed: int) -> np.ndarray:
+    """(n,) uint64: a keyed hash of every name. O(n).
+
+    >>> a, b = name_hashes(["x", "y"], 0), name_hashes(["y", "x"], 0)
+    >>> bool((a == b[::-1]).all()), bool((a == name_hashes(["x", "y"], 1)).any())
+    (True, False)
+    """
+    key = int(seed).to_bytes(16, "little", signed=True)
+    return np.array(
+        [int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8, key=key).digest(), "little") for name in objects],
+        np.uint64,
+    )
+
+
+def _mixed(h: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64: neighbouring values fall far apart."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+def comparison_draws(rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """(m,) float64 in [0, 1): one draw a comparison of two pairs, the same for its reverse. O(m).
+
+    >>> h = name_hashes(["a", "b", "c"], 0)
+    >>> len(set(comparison_draws(np.array([[0, 1, 0, 2], [0, 2, 0, 1], [1, 0, 2, 0]]), h).tolist()))
+    1
+    """
+    i, j, k, l = (hashes[column] for column in np.asarray(rows).T)
+    pairs = _mixed(i + j) + _mixed(k + l)
+    return (_mixed(pairs) >> np.uint64(11)) / float(1 << 53)
+
+
+def object_folds(hashes: np.ndarray, folds: int) -> np.ndarray:
+    """(n,) int64 in 0 .. folds - 1: objects in folds of equal size (up to one), in the order of their hashes. O(n log
+    n).
+
+    >>> sorted(object_folds(name_hashes(list("abcde"), 3), 2).tolist())
+    [0, 0, 0, 1, 1]
+    """
+    out = np.empty(len(hashes), np.int64)
+    out[np.argsort(hashes, kind="stable")] = np.arange(len(hashes)) % folds
+    return out

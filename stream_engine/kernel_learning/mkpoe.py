@@ -1,0 +1,290 @@
+"""Partial order embedding (McFee & Lanckriet 2011): LPOE, KPOE, MKPOE, full and diagonal; GNMDS is KPOE with K = I.
+
+    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, 1 + d(i, j) - d(k, l))
+    with d(i, j) = sum_p (K^p_i - K^p_j)' W^p (K^p_i - K^p_j)
+
+over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R the
+full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*, in which the identity is the right metric for
+steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `pdhg` (full), `linear` (diagonal).
+
+The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.kernel_learning import linear, pdhg
+from stream_engine.kernel_learning import problem as form
+from stream_engine.kernel_learning.operator import adjoint, satisfied
+from stream_engine.kernel_learning.problem import Certificate, Problem
+from stream_engine.kernel_learning.rckl import trimmed
+
+SMALL = 1e-9  # eigenvalues of a kernel below this fraction of its largest are treated as 0
+
+
+class Embedding(NamedTuple):
+    """A learned embedding. `maps[p]` is N^p, (d_p, n): g(x) = concatenation of N^p K^p_x.
+
+    Full: `weights[p]` is W^p (n, n). Diagonal: its diagonal (n,). For LPOE columns of X take the place of K_x.
+    """
+
+    maps: list[np.ndarray]
+    weights: list[np.ndarray]
+    gram: np.ndarray  # (n, n): sum_p K^p W^p K^p
+    satisfied: float  # GAUC on the training comparisons
+    objective: float
+    bound: float
+    iterations: int
+    converged: bool
+    dual: np.ndarray  # (m,)
+    start: np.ndarray  # the solver's own point, for a warm start with the same kernels
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / objective."""
+        return Certificate(self.objective, self.bound, self.dual).gap
+
+
+class Factor(NamedTuple):
+    """K = root root', and `inverse` = its pseudo-inverse: root = V sqrt(L), inverse = V / sqrt(L) transposed."""
+
+    root: np.ndarray  # (n, r)
+    inverse: np.ndarray  # (r, n)
+
+
+def factor(kernel: np.ndarray, rank: int | None = None) -> Factor:
+    """The factor of a PSD kernel, without directions below 1e-9 of the largest, or beyond the `rank` largest. O(n^3).
+
+    >>> factor(np.diag([4.0, 0.0, 1.0])).root.shape
+    (3, 2)
+    """
+    values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
+    keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))
+    keep = keep[::-1][:rank]
+    root = np.sqrt(values[keep])
+    return Factor(np.ascontiguousarray(vectors[:, keep] * root), (vectors[:, keep] / root).T)
+
+
+def fit(
+    rows: np.ndarray,
+    kernels: Sequence[np.ndarray],
+    beta: float,
+    *,
+    diagonal: bool = False,
+    weight: np.ndarray | None = None,
+    rank: int | None = None,
+    start: Embedding | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 20000,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Embedding:
+    """MKPOE over (m, 4) comparisons near_i, near_j, far_i, far_j and m >= 1 kernels (n, n); KPOE for one kernel.
+
+    `rank` keeps only the leading directions of each kernel (full form): an approximation, faster by n / rank and more.
+    `start`: an embedding learned with the same kernels, form and rank. Stops at a relative dual gap of `tolerance`.
+
+    >>> e = fit(np.array([[0, 1, 0, 2]]), [np.eye(3)], beta=10.0)
+    >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
+    (0.577, 1.0)
+    """
+    rows, weight = _checked(rows, weight, beta)
+    if diagonal:
+        return _fit_diagonal(
+            rows, [np.ascontiguousarray(k, dtype=float) for k in kernels], weight, start, tolerance, progress
+        )
+    factors = [factor(np.asarray(k, float), rank) for k in kernels]
+    solved, problem = _solve_full(rows, [f.root for f in factors], weight, start, tolerance, max_iterations, progress)
+    blocks, _ = form.parts(problem, solved.u)
+    weights = [f.inverse.T @ a @ f.inverse for f, a in zip(factors, blocks)]
+    maps = [_half(a) @ f.inverse for f, a in zip(factors, blocks)]
+    return _embedding(problem, solved, maps, weights)
+
+
+def fit_linear(
+    rows: np.ndarray,
+    features: np.ndarray,
+    beta: float,
+    *,
+    diagonal: bool = False,
+    weight: np.ndarray | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 20000,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Embedding:
+    """LPOE, Algorithm 2: W (D, D) over features (n, D) with tr W as the regulariser; new objects embed by their
+    features.
+
+    >>> e = fit_linear(np.array([[0, 1, 0, 2]]), np.array([[0.0], [1.0], [2.0]]), beta=10.0)
+    >>> e.weights[0].round(3).tolist()              # d(0, 2) - d(0, 1) = 3 W >= 1
+    [[0.333]]
+    """
+    rows, weight = _checked(rows, weight, beta)
+    features = np.ascontiguousarray(features, dtype=float)
+    if not diagonal:
+        solved, problem = _solve_full(rows, [features], weight, None, tolerance, max_iterations, progress)
+        a = form.parts(problem, solved.u)[0][0]
+        return _embedding(problem, solved, [_half(a)], [a.copy()])
+    i, j, k, l = rows.T
+    columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
+    s = linear.solve(linear.dense_map(columns, np.ones(features.shape[1])), weight, tolerance, progress=progress)
+    used = np.flatnonzero(s.mu > 0)
+    chosen = np.zeros((len(used), features.shape[1]))
+    chosen[np.arange(len(used)), used] = np.sqrt(s.mu[used])
+    coordinates = features @ chosen.T
+    return _linear_embedding(rows, weight, s, [chosen], [s.mu.copy()], coordinates @ coordinates.T)
+
+
+def embed(embedding: Embedding, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """(q, d) coordinates of q objects from their kernel columns K^p_x, (n, q) per kernel (eq. 9); LPOE: features', (D,
+    q).
+
+    Squared distances between rows are the learned d. O(q n d).
+    """
+    return np.concatenate([n_p @ k_x for n_p, k_x in zip(embedding.maps, columns, strict=True)], axis=0).T
+
+
+def smallest_beta(
+    rows: np.ndarray,
+    weight: np.ndarray,
+    kernels: Sequence[np.ndarray],
+    *,
+    diagonal: bool = False,
+    features: np.ndarray | None = None,
+) -> float | None:
+    """The beta up to which W = 0 is optimal: the scale for grids. None: it is optimal at every beta. O(sum n^3).
+
+    y = beta w / |C| is the dual point at W = 0, and feasible exactly so far. `features` (LPOE) take the kernels' place.
+
+    >>> round(smallest_beta(np.array([[0, 1, 0, 2]]), np.ones(1), [np.eye(3)]), 3)
+    0.577
+    """
+    s = adjoint(weight / weight.sum(), rows, len(kernels[0]) if features is None else len(features))
+    worst = 0.0
+    if features is not None:
+        g = features.T @ s @ features
+        worst = float(np.max(-np.diag(g))) if diagonal else -form.smallest_eigenvalue(g)
+    for kernel in kernels if features is None else []:
+        if diagonal:
+            cost, back = np.diag(kernel), ((kernel @ s) * kernel).sum(axis=1)
+            worst = max(worst, float(np.max(-back[cost > 0] / cost[cost > 0])))
+        else:
+            root = factor(kernel).root
+            worst = max(worst, -form.smallest_eigenvalue(root.T @ s @ root))
+    return 1.0 / worst if worst > 1e-12 else None
+
+
+def gauc(coordinates: np.ndarray, rows: np.ndarray) -> float | None:
+    """Fraction of comparisons that coordinates (n, d) satisfy (App. C); None when there are none."""
+    return satisfied(coordinates @ coordinates.T, rows)
+
+
+def kernel_weights(embedding: Embedding) -> np.ndarray:
+    """(m, n): the weight of every (kernel, object) pair of a diagonal embedding, McFee & Lanckriet's Fig. 8."""
+    return np.stack([w if w.ndim == 1 else np.diag(w) for w in embedding.weights])
+
+
+def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
+    if not beta > 0 or len(rows) == 0:
+        raise ValueError(
+            f"mkpoe: got beta {beta} and {len(rows)} comparisons; expected beta > 0 and at least one comparison"
+        )
+    rows = np.ascontiguousarray(rows, dtype=np.int32)
+    weight = np.ones(len(rows)) if weight is None else np.asarray(weight, float)
+    return rows, weight * (beta / weight.sum())
+
+
+def _solve_full(rows, roots, weight, start, tolerance, max_iterations, progress):
+    p = len(roots)
+    problem = Problem(
+        len(roots[0]),
+        rows,
+        weight,
+        "hinge",
+        tuple(roots),
+        np.ones(p),
+        np.ones(p),
+        np.empty((len(rows), 0)),
+        np.empty(0),
+    )
+    u = (
+        np.zeros(form.point_size(problem))
+        if start is None or len(start.start) != form.point_size(problem)
+        else start.start
+    )
+    dual = None if start is None or len(start.dual) != len(rows) else start.dual
+    found = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
+    return trimmed(problem, found, tolerance)[0], problem
+
+
+def _half(a: np.ndarray) -> np.ndarray:
+    """(rank, r): N with A = N'N, largest direction first."""
+    values, vectors = np.linalg.eigh(a)
+    keep = np.flatnonzero(values > 1e-12 * max(values[-1], 0.0))[::-1]
+    return (vectors[:, keep] * np.sqrt(values[keep])).T
+
+
+def _embedding(problem, solved, maps, weights) -> Embedding:
+    gram, c = form.gram(problem, solved.u), solved.certificate
+    return Embedding(
+        maps,
+        weights,
+        gram,
+        satisfied(gram, problem.rows, problem.weight) or 0.0,
+        c.objective,
+        c.bound,
+        solved.iterations,
+        solved.converged,
+        c.dual,
+        solved.u,
+    )
+
+
+def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.ColumnMap:
+    """Column (p, i): (K^p_i,near_i - K^p_i,near_j)^2 - (K^p_i,far_i - K^p_i,far_j)^2, the excess per unit of W^p_ii.
+
+    D'y for all columns at once is diag(K S K), S = sum y_t B_t: O(n^3) a kernel, whatever m.
+    """
+    n = len(kernels[0])
+    i, j, k, l = rows.T
+    cost = np.concatenate([np.diag(kernel) for kernel in kernels])
+
+    def take(which):
+        out = np.empty((len(rows), len(which)))
+        for q, column in enumerate(which):
+            v = kernels[column // n][column % n]
+            out[:, q] = (v[i] - v[j]) ** 2 - (v[k] - v[l]) ** 2
+        return out
+
+    def back(y):
+        s = adjoint(y, rows, n)
+        return np.concatenate([((kernel @ s) * kernel).sum(axis=1) for kernel in kernels])
+
+    return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
+
+
+def _fit_diagonal(rows, kernels, weight, start, tolerance, progress) -> Embedding:
+    n = len(kernels[0])
+    first = start.start if start is not None and len(start.start) == n * len(kernels) else None
+    s = linear.solve(diagonal_map(rows, kernels), weight, tolerance, first, progress=progress)
+    weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
+    maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
+    gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))
+    return _linear_embedding(rows, weight, s, maps, weights, gram)
+
+
+def _linear_embedding(rows, weight, s: linear.LinearSolution, maps, weights, gram) -> Embedding:
+    c = s.certificate
+    return Embedding(
+        maps,
+        weights,
+        gram,
+        satisfied(gram, rows, weight) or 0.0,
+        c.objective,
+        c.bound,
+        s.iterations,
+        s.converged,
+        c.dual,
+        s.mu,
+    )

@@ -1,0 +1,196 @@
+"""Relative comparison kernel learning (Heim et al. 2015): T, MKL and AK, each with the STE loss or the GNMDS hinge.
+
+    min  E(K'', T) + lambda1 tr K0 + lambda2 sum mu     K'' = K0 + sum_a mu_a K_a,  K0 PSD,  mu >= 0       (eq. 9)
+    E_STE = sum_t w_t log(1 + e^(x_t)),   E_hinge = sum_t w_t max(0, 1 + x_t),   x_t = d(a, b) - d(a, c)
+
+T has no auxiliary kernels (eq. 3), MKL has no K0 (eq. 6), AK has both; all convex. E is a sum over triplets, not a
+mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m + n^3), MKL alone O(m A).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.kernel_learning import fista, linear, pdhg
+from stream_engine.kernel_learning import problem as form
+from stream_engine.kernel_learning.operator import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.problem import Certificate, Problem
+
+FORMS = ("t", "mkl", "ak")
+LOSSES = ("ste", "hinge")
+TINY = 1e-6  # relative size below which a weight or an eigenvalue may be trimmed to exactly 0
+
+
+class Learned(NamedTuple):
+    """`gram` is K''. `dual` is the certificate's y: the start of the next solve of the hinge."""
+
+    gram: np.ndarray  # (n, n)
+    k0: np.ndarray  # (n, n), zero for MKL
+    mu: np.ndarray  # (A,)
+    rank: int  # of K0
+    satisfied: float  # fraction of the (weighted) training triplets
+    objective: float
+    bound: float
+    iterations: int
+    converged: bool
+    dual: np.ndarray  # (m,)
+
+    @property
+    def gap(self) -> float:
+        """(objective - bound) / objective: no kernel is better by more than this fraction."""
+        return Certificate(self.objective, self.bound, self.dual).gap
+
+
+class Start(NamedTuple):
+    """A point of an earlier solve; any PSD k0 and non-negative mu will do. `dual` only helps the hinge."""
+
+    k0: np.ndarray
+    mu: np.ndarray
+    dual: np.ndarray | None = None
+
+
+def build(
+    triplets: np.ndarray,
+    weight: np.ndarray | None,
+    kernels: Sequence[np.ndarray],
+    n: int,
+    variant: str,
+    loss: str,
+    lambda1: float,
+    lambda2: float,
+) -> Problem:
+    """The problem above in the common form. `kernels` are (n, n); K0 is a PSD block with the identity as its factor."""
+    if variant not in FORMS or loss not in LOSSES:
+        raise ValueError(f"rckl: got form {variant!r} and loss {loss!r}; expected one of {FORMS} and one of {LOSSES}")
+    rows = triplet_rows(triplets)
+    weight = np.ones(len(rows)) if weight is None else np.asarray(weight, np.float64)
+    used = [] if variant == "t" else [excess(np.ascontiguousarray(k, dtype=np.float64), rows) for k in kernels]
+    columns = np.stack(used, axis=1) if used else np.empty((len(rows), 0))
+    blocks = 0 if variant == "mkl" else 1
+    return Problem(
+        n,
+        rows,
+        weight,
+        loss,
+        (None,) * blocks,
+        np.full(blocks, lambda1),
+        np.ones(blocks),
+        columns,
+        np.full(columns.shape[1], lambda2),
+    )
+
+
+def largest_lambdas(problem: Problem) -> tuple[float, float]:
+    """`(lambda1, lambda2)` from which on K0 = 0, mu = 0 is optimal: the scale for grids. One smallest eigenvalue.
+
+    At K'' = 0 the dual point is w/2 (STE) or w (hinge); it is feasible exactly from these values on.
+    """
+    y = form.slope(problem, np.zeros(len(problem.rows)))
+    blocks, mu = form.parts(problem, form.backward(problem, y))
+    first = max((-form.smallest_eigenvalue(block) for block in blocks), default=0.0)
+    return max(first, 0.0), max(0.0, float(-mu.min())) if len(mu) else 0.0
+
+
+def fit(
+    triplets: np.ndarray,
+    n: int,
+    kernels: Sequence[np.ndarray] = (),
+    *,
+    form: str = "ak",
+    loss: str = "ste",
+    lambda1: float = 1.0,
+    lambda2: float = 1.0,
+    weight: np.ndarray | None = None,
+    start: Start | None = None,
+    tolerance: float = 1e-4,
+    max_iterations: int = 20000,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Learned:
+    """Learn a kernel from (m, 3) triplets over n objects and auxiliary kernels (n, n) of unit trace.
+
+    `form` is "t", "mkl" or "ak"; lambda1, lambda2 > 0; `weight` (m,) counts repetitions. Stops when the relative dual
+    gap is <= `tolerance`, or unconverged (said in the result) after `max_iterations`.
+
+    >>> learned = fit(np.array([[0, 1, 2]]), 3, loss="hinge", lambda1=0.1)
+    >>> round(learned.objective, 4), learned.rank, learned.satisfied
+    (0.0577, 1, 1.0)
+    """
+    if not (lambda1 > 0 and lambda2 > 0):
+        raise ValueError(
+            f"rckl.fit: got lambda1 {lambda1}, lambda2 {lambda2}; expected both > 0 (at 0 no gap can be certified)"
+        )
+    problem = build(triplets, weight, kernels, n, form, loss, lambda1, lambda2)
+    return solve(problem, kernels if form != "t" else (), start, tolerance, max_iterations, progress)
+
+
+def solve(
+    problem: Problem,
+    kernels: Sequence[np.ndarray],
+    start: Start | None,
+    tolerance: float,
+    max_iterations: int,
+    progress: Callable[..., None],
+) -> Learned:
+    """Solve a problem that `build` made; `kernels` are those behind its columns."""
+    u = np.zeros(form.point_size(problem))
+    blocks, mu = form.parts(problem, u)
+    if start is not None:
+        if blocks:
+            blocks[0][:] = start.k0
+        mu[:] = start.mu[: len(mu)]
+    dual = start.dual if start is not None else None
+    if problem.loss == "ste":
+        found = fista.solve(problem, u, tolerance, max_iterations, progress)
+    elif blocks:
+        found = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
+    else:
+        columns = linear.dense_map(problem.columns, problem.column_cost)
+        s = linear.solve(columns, problem.weight, tolerance, mu, progress=progress)
+        found = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
+    return _learned(problem, kernels, *trimmed(problem, found, tolerance))
+
+
+def trimmed(problem: Problem, found: fista.Solution, tolerance: float) -> tuple[fista.Solution, list[int]]:
+    """`(solution, ranks)` with tiny weights and eigenvalues at exactly 0, if the certificate still holds.
+
+    An average of iterates has full rank and no zero weight although the optimum it approaches has; what is below 1e-6
+    of the largest goes, unless that would open the gap beyond the tolerance (or beyond what it was).
+    """
+    u = found.u.copy()
+    blocks, mu = form.parts(problem, u)
+    ranks = []
+    for block in blocks:
+        values, vectors = np.linalg.eigh(block)
+        keep = values > TINY * max(values[-1], 0.0)
+        root = vectors[:, keep] * np.sqrt(values[keep])
+        block[:] = root @ root.T
+        ranks.append(int(keep.sum()))
+    if len(mu):
+        mu[mu < TINY * mu.max()] = 0.0
+    x = form.forward(problem, u)
+    certificate = found.certificate._replace(objective=form.linear_cost(problem, u) + form.losses(problem, x))
+    if certificate.gap <= max(tolerance, found.certificate.gap):
+        return found._replace(u=u, x=x, certificate=certificate), ranks
+    kept, _ = form.parts(problem, found.u)
+    return found, [int(np.linalg.matrix_rank(block, hermitian=True)) for block in kept]
+
+
+def _learned(problem: Problem, kernels, found: fista.Solution, ranks: list[int]) -> Learned:
+    blocks, mu = form.parts(problem, found.u)
+    k0 = blocks[0].copy() if blocks else np.zeros((problem.n, problem.n))
+    gram = k0 + sum((weight * kernel for weight, kernel in zip(mu, kernels)), np.zeros_like(k0))
+    fraction = satisfied(gram, problem.rows, problem.weight)
+    c = found.certificate
+    return Learned(
+        gram,
+        k0,
+        mu.copy(),
+        sum(ranks),
+        fraction if fraction is not None else 0.0,
+        c.objective,
+        c.bound,
+        found.iterations,
+        found.converged,
+        c.dual,
+    )

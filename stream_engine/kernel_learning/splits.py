@@ -1,0 +1,54 @@
+"""Training and test comparisons for choosing beta: objects held out as in McFee & Lanckriet 2011, sec. 5.1, or
+comparisons.
+
+What trains is chosen first and processed into the constraint set afterwards; what tests is never processed beyond the
+majority vote. Who is held out is decided by names (`held_out`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.kernel_learning import held_out
+from stream_engine.kernel_learning.constraints import Constraints, constraints
+from stream_engine.kernel_learning.operator import triplet_rows
+from stream_engine.snapshot import Snapshot
+
+
+class Split(NamedTuple):
+    """Train on `train` (ids within `inside`), test on `test` (all ids)."""
+
+    inside: np.ndarray  # (n,) bool
+    train: Constraints
+    test: Constraints
+
+
+def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int) -> list[Split]:
+    """Folds of objects; tests are majority triplets (i, j, k) with i held out, j and k not. `voted` is `net_triplets`.
+
+    Folds that leave nothing to train or to test on are left out.
+    """
+    splits = []
+    fold = held_out.object_folds(held_out.name_hashes(snapshot.objects, seed), folds)
+    triplets, votes = voted
+    for number in range(folds):
+        inside = fold != number
+        ask = ~inside[triplets[:, 0]] & inside[triplets[:, 1]] & inside[triplets[:, 2]]
+        train = constraints(snapshot, which, lambda rows, inside=inside: inside[rows].all(axis=1))
+        if ask.any() and len(train.rows):
+            new_id = np.cumsum(inside) - 1
+            test = Constraints(triplet_rows(triplets[ask]), votes[ask])
+            splits.append(Split(inside, train._replace(rows=new_id[train.rows].astype(np.int32)), test))
+    return splits
+
+
+def by_comparisons_out(snapshot: Snapshot, which: str, voted, share: float, seed: int) -> list[Split]:
+    """One split: a share of the comparisons is taken out before the rest is processed. None when either side is
+    empty."""
+    hashes = held_out.name_hashes(snapshot.objects, seed)
+    train = constraints(snapshot, which, lambda rows: held_out.comparison_draws(rows, hashes) >= share)
+    test = held_out.comparison_draws(triplet_rows(voted[0]), hashes) < share
+    if len(train.rows) == 0 or not test.any():
+        return []
+    everyone = np.ones(len(snapshot.objects), bool)
+    return [Split(everyone, train, Constraints(triplet_rows(voted[0][test]), voted[1][test]))]

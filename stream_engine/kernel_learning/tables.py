@@ -1,0 +1,137 @@
+"""What an auxiliary file holds, as a table: names in row order, and numbers or one column of text.
+
+.npy and .npz through numpy (never pickle), .csv and .parquet through pyarrow. Whatever is wrong is one `BadKernel`
+line.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+
+class BadKernel(RuntimeError):
+    """An auxiliary file cannot be used; the message is one line: which kernel, what, got, expected, next step."""
+
+
+class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """One auxiliary kernel: `path` to .npy, .npz, .csv or .parquet, and what is in it.
+
+    `kind`: "kernel" (a matrix as it is), or features made into one: "linear" x'y; "rbf" exp(-gamma |x - y|^2); "chi2"
+    exp(-gamma sum (x - y)^2 / (x + y)); "cosine"; "tfidf" (cosine of TF-IDF, from counts or one column of text).
+    `gamma`: none takes 1 / median distance. `key`: the CSV/Parquet column of object names (default: the first).
+    `columns`: which of the others (default: all). `objects`: for .npy/.npz, a file of names in row order (.json list,
+    or one a line); an .npz may hold an array `objects` instead; without either rows are the snapshot's objects in id
+    order. `array`: which one of an .npz.
+    """
+
+    path: str
+    kind: Literal["kernel", "linear", "rbf", "chi2", "cosine", "tfidf"] = "kernel"
+    gamma: float | None = None
+    key: str | None = None
+    columns: tuple[str, ...] | None = None
+    objects: str | None = None
+    array: str | None = None
+
+
+class Table(NamedTuple):
+    """What a file holds: object names in row order (None: the snapshot's), and numbers or one column of text."""
+
+    names: list[str] | None
+    values: Any  # (r, c) float64, or a list of r texts
+
+
+def read_table(spec: KernelSpec) -> Table:
+    """Read a file by its suffix. Raises `BadKernel`."""
+    path = Path(spec.path)
+    if not path.is_file():
+        raise BadKernel("no such file; next: check `path`, which is relative to the working directory")
+    if path.suffix in (".npy", ".npz"):
+        return _read_numpy(path, spec)
+    if path.suffix in (".csv", ".parquet"):
+        return _read_columns(path, spec)
+    raise BadKernel(f"got a file ending in {path.suffix!r}; expected .npy, .npz, .csv or .parquet")
+
+
+def _read_numpy(path: Path, spec: KernelSpec) -> Table:
+    names = None
+    try:
+        held = np.load(path, allow_pickle=False)
+        if path.suffix == ".npz":
+            with held as archive:
+                names, held = _pick(dict(archive), spec)
+    except BadKernel:
+        raise
+    except (ValueError, OSError, EOFError) as error:
+        raise BadKernel(f"cannot be read as a numpy file: {error}") from None
+    if spec.objects is not None:
+        text = Path(spec.objects).read_text(encoding="utf-8")
+        names = json.loads(text) if spec.objects.endswith(".json") else text.splitlines()
+    if held.dtype.kind not in "fiub" or held.ndim != 2:
+        raise BadKernel(
+            f"wrong shape: got an array of {held.dtype} with shape {held.shape}; expected numbers with two axes"
+        )
+    return Table(names, held.astype(np.float64))
+
+
+def _pick(arrays: dict[str, np.ndarray], spec: KernelSpec) -> tuple[list[str] | None, np.ndarray]:
+    """The names and the one array that is meant in an .npz."""
+    given = arrays.pop("objects", None)
+    which = spec.array or next(iter(arrays), None)
+    if which not in arrays or (spec.array is None and len(arrays) > 1):
+        raise BadKernel(
+            f"got array {spec.array!r} of {', '.join(arrays) or 'none'}; expected the name of one in `array`"
+        )
+    return None if given is None else [str(x) for x in given.tolist()], arrays[which]
+
+
+def _read_columns(path: Path, spec: KernelSpec) -> Table:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    try:
+        table = csv.read_csv(path) if path.suffix == ".csv" else parquet.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadKernel(f"cannot be read as {path.suffix}: {str(error).splitlines()[0]}") from None
+    key = spec.key or table.column_names[0]
+    wanted = [key, *(spec.columns if spec.columns is not None else [c for c in table.column_names if c != key])]
+    missing = [column for column in wanted if column not in table.column_names]
+    if missing:
+        raise BadKernel(f"no column {missing[0]!r}; got columns {', '.join(table.column_names[:20])}")
+    names = [str(x) for x in table[key].to_pylist()]
+    if spec.kind == "tfidf" and len(wanted) == 2 and pa.types.is_string(table[wanted[1]].type):
+        return Table(names, [text or "" for text in table[wanted[1]].to_pylist()])
+    for column in wanted[1:]:
+        kind = table[column].type
+        if not (
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_null(kind)
+        ):
+            raise BadKernel(
+                f"column {column!r} holds {kind}; expected numbers, next: name the numeric ones in `columns`"
+            )
+    values = [
+        table[column]
+        .cast(pa.float64() if not pa.types.is_boolean(table[column].type) else pa.int8())
+        .to_numpy(zero_copy_only=False)
+        .astype(np.float64)
+        for column in wanted[1:]
+    ]
+    if spec.kind == "kernel":
+        return _square_by_name(names, wanted[1:], values)
+    return Table(names, np.stack(values, axis=1) if values else np.empty((len(names), 0)))
+
+
+def _square_by_name(names: list[str], header: list[str], values: list[np.ndarray]) -> Table:
+    """A kernel matrix as a table: its columns are named like its rows, in any order."""
+    if sorted(header) != sorted(names):
+        raise BadKernel(
+            f"wrong shape: got {len(names)} rows and {len(header)} columns with other names; expected a kernel "
+            "matrix with one column per row, named alike"
+        )
+    at = {name: c for c, name in enumerate(header)}
+    return Table(names, np.stack([values[at[name]] for name in names], axis=1))

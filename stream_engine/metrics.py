@@ -1,0 +1,100 @@
+"""Every Prometheus instrument, once. Labels are closed sets, never object names or worker ids.
+
+Counters follow the engine's exact counters: `follow` adds what the state gained since it was last told, so a scrape
+and summary.json agree up to what happened before this process started.
+"""
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+
+_SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
+
+
+def engine_version() -> str:
+    """The installed version of the engine."""
+    try:
+        return version("stream-engine")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "0+checkout"
+
+
+class Metrics:
+    """The instruments on one registry."""
+
+    def __init__(self, registry: CollectorRegistry | None = None):
+        self.registry = registry = registry or CollectorRegistry()
+        name = "stream_engine_"
+
+        def counter(what, text, *labels):
+            return Counter(name + what, text, labels, registry=registry)
+
+        def gauge(what, text, *labels):
+            return Gauge(name + what, text, labels, registry=registry)
+
+        def seconds(what, text, *labels):
+            return Histogram(name + what, text, labels, buckets=_SECONDS, registry=registry)
+
+        ProcessCollector(registry=registry)
+        Info(name + "build", "Versions in use.", registry=registry).info(
+            {"version": engine_version(), "python": platform.python_version()})
+        self.records = counter("records", "Records read: lines, rows or messages.", "partition")
+        self.events = counter("events", "Events accepted, by type.", "kind")
+        self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
+        self.rejected = counter("rejected", "Events refused and kept in the dead letters.", "reason")
+        self.filtered = counter("filtered", "Events left out by --where.")
+        self.empty = counter("empty_values", "Empty values and tombstones.")
+        self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
+        self.objects = gauge("objects", "Objects named by comparisons.")
+        self.labels = gauge("labelled_objects", "Objects with a class.")
+        self.lag = gauge("lag_records", "Unread units of a partition: bytes, rows or messages.", "partition")
+        self.lag_seconds = gauge("lag_seconds", "Age of the newest record read, where records carry a time.", "partition")
+        self.position = gauge("position", "Next offset of a partition.", "partition")
+        self.last_event = gauge("last_event_timestamp_seconds", "When the last record was taken in.")
+        self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
+        self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
+        self.learn_seconds = counter("learn_seconds", "Time spent counting and guarding.")
+        self.ready = gauge("ready", "1 while the state is restored and the source reachable.")
+        self.stalled = gauge("stalled", "1 while there is lag and no progress.")
+        self.stalls = counter("stalls", "Times the stall watchdog spoke.")
+        self.snapshot_sequence = gauge("snapshot_sequence", "Number of the newest published snapshot.")
+        self.snapshot_time = gauge("snapshot_published_timestamp_seconds", "When it was published.")
+        self.snapshot_bytes = gauge("snapshot_bytes", "Its size.")
+        self.snapshot_failures = counter("snapshot_failures", "Snapshots that could not be published.")
+        self.pause_seconds = seconds("snapshot_pause_seconds", "How long ingestion paused for a snapshot.")
+        self.publish_seconds = seconds("publish_seconds", "From the decision to a durable snapshot.")
+        self.refit_seconds = seconds("refit_seconds", "Duration of refits that ended well.", "refit")
+        self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
+        self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
+        self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
+        self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning, recent comparisons.", "refit")
+        self.drifts = counter("drifts", "Changes noticed in the progressive accuracy.", "refit")
+        self._seen: dict[tuple, float] = {}
+
+    def follow(self, counters: Mapping[str, Any]) -> None:
+        """Add what the engine's counters gained since the last call."""
+        for kind, n in counters["kinds"].items():
+            self._gain(self.events.labels(kind), ("kinds", kind), n)
+        for kind in ("triplets", "quadruplets"):
+            self._gain(self.comparisons.labels(kind.removesuffix("s")), (kind,), counters[kind])
+        for reason, n in counters["rejected"].items():
+            self._gain(self.rejected.labels(reason), ("rejected", reason), n)
+        for verdict, n in counters["guard"].items():
+            self._gain(self.guard.labels(verdict), ("guard", verdict), n)
+        self._gain(self.filtered, ("filtered",), counters["filtered"])
+        self._gain(self.empty, ("empty",), counters["empty"])
+
+    def start_from(self, counters: Mapping[str, Any]) -> None:
+        """Take the counters of a restored state as the starting point: only what comes after is added."""
+        probe = Metrics()
+        probe.follow(counters)
+        self._seen = probe._seen
+
+    def _gain(self, instrument: Counter, key: tuple, value: float) -> None:
+        gained = value - self._seen.get(key, 0)
+        if gained:
+            instrument.inc(gained)
+            self._seen[key] = value

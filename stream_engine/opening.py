@@ -1,0 +1,51 @@
+"""From settings to what a run works with: the engine as it was, sinks and sources at the positions of its snapshot."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
+from stream_engine.engine import Engine
+from stream_engine.formats import EventOptions
+from stream_engine.settings import BadSettings, Settings, shard
+from stream_engine.snapshot import Snapshot
+
+
+def event_options(settings: Settings) -> EventOptions:
+    """How the events of the main sources are to be read."""
+    columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
+    return EventOptions(settings.input.type_, columns, dict(settings.input.where))
+
+
+def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
+    """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
+    guard = None if settings.guard.policy == "off" else settings.guard.policy
+    fresh = Engine(settings.accumulators, guard)
+    if snapshot is None:
+        return fresh
+    if snapshot.settings != fresh.settings():
+        raise BadSettings(f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
+                          "settings, or another --state")
+    return Engine.restore(snapshot)
+
+
+def sinks(settings: Settings, stored: Mapping[str, Any]) -> dict[str, Sink]:
+    """Where dead letters go, by scheme: the folder (DIR/dead_letters unless another is named), and a topic beside it."""
+    folder, found = Path(settings.state) / "dead_letters", {}
+    scheme, rest = split_uri(settings.dead_letters) if settings.dead_letters else ("file", str(folder))
+    found["file"] = resolve("file", SINKS)(rest if scheme == "file" else folder, stored.get("file", 0))
+    if scheme != "file":
+        found[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
+    return found
+
+
+def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:
+    """A source at the positions of the state."""
+    scheme, _ = split_uri(uri)
+    given = settings.input
+    if scheme == "kafka":
+        return open_source(uri, positions, options=settings.kafka, start=given.start, on_offset_loss=given.on_offset_loss,
+                           shard=shard(given.shard), format=given.format)
+    if scheme == "file":
+        return open_source(uri, positions, format=given.format, follow=settings.follow, block_bytes=given.block_bytes)
+    return open_source(uri, positions, format=given.format)

@@ -1,0 +1,49 @@
+"""Progress on a terminal (tqdm); silent anywhere else."""
+
+import sys
+from typing import Any, Self
+
+from tqdm import tqdm
+
+
+class Bars:
+    """One bar for what is read, then one per running refit."""
+
+    def __init__(self, stream=None):
+        self._stream = stream or sys.stderr
+        self._on = self._stream.isatty()
+        self._bars: dict[str, tqdm] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error) -> None:
+        for bar in self._bars.values():
+            bar.close()
+
+    def _bar(self, name: str, **more) -> tqdm:
+        if name not in self._bars:
+            self._bars[name] = tqdm(desc=name, file=self._stream, disable=not self._on, dynamic_ncols=True, **more)
+        return self._bars[name]
+
+    def taken(self, comparisons: int) -> None:
+        """So many comparisons were taken in by now."""
+        bar = self._bar("comparisons", unit="", unit_scale=True)
+        bar.update(comparisons - bar.n)
+
+    def sent(self, events: int) -> None:
+        """So many events more were sent."""
+        self._bar("events sent", unit="", unit_scale=True).update(events)
+
+    def refits(self, running: dict[str, dict[str, Any]]) -> None:
+        """What each running refit last said."""
+        for kind, said in running.items():
+            self.show(kind, said.get("done", 0), said.get("total", 1),
+                      {k: v for k, v in said.items() if k not in ("done", "total")})
+
+    def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
+        """How far one piece of work is."""
+        bar = self._bar(name, total=total)
+        bar.total = total
+        bar.set_postfix({k: f"{v:.3g}" if isinstance(v, float) else v for k, v in figures.items()}, refresh=False)
+        bar.update(done - bar.n)

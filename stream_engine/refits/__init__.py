@@ -1,0 +1,36 @@
+"""From a published snapshot to an artifact: `refit(snapshot, params, seed)` is a pure function. One paper, one file.
+
+A refit module has `Params` (a frozen msgspec.Struct, every field with a default and a meaning in its docstring) and
+`refit(snapshot, params, seed, previous=None, progress=quiet) -> Artifact`. `previous` is the last artifact of the same
+kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes nothing.
+It must cope with an empty snapshot, one object, only contradictions. Registered here; the laws in tests/laws pick it up.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+REFITS = {
+    "sdp_clustering": "stream_engine.refits.sdp_clustering",
+    "spectral": "stream_engine.refits.spectral",
+    "hierarchy": "stream_engine.refits.hierarchy",
+    "triplet_boost": "stream_engine.refits.triplet_boost",
+    "kernel_learning": "stream_engine.refits.kernel_learning",
+    "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
+}
+
+
+class CannotRefit(ValueError):
+    """The snapshot does not hold what this refit needs; the message is one line: what, got, expected, next step."""
+
+
+class SolverFailed(RuntimeError):
+    """The solver did not reach its tolerance; the message says how far it came."""
+
+
+def refit_module(name: str) -> ModuleType:
+    """The module registered under `name`."""
+    return import_module(REFITS[name])
+
+
+def quiet(done: int, total: int, **figures) -> None:
+    """A progress callback that shows nothing."""

@@ -1,0 +1,110 @@
+"""Hierarchies from comparisons: average and complete linkage on AddS, scored by the comparison-based revenue.
+
+    revenue(H) = sum over triplets (i, j, k) of |H(i v k)| - |H(i v j)| = - sum_{i < j} W_ij |H(i v j)|,   W = AddS-3
+
+with |H(i v j)| the number of objects under the lowest node that holds both; the same with AddS-4 for quadruplets.
+Higher is better: near pairs should meet low. It is minus Dasgupta's cost on AddS (Mandal, Perrot & Ghoshdastidar 2023,
+"A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage runs on the distances max W - W, which merge
+in the order of W itself. O(n^2) time and n^2 / 2 doubles.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+from threadpoolctl import threadpool_limits
+
+from stream_engine.artifact import Artifact
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.sdp import evidence, labelling, memory
+from stream_engine.sdp.similarity import dense
+from stream_engine.snapshot import Snapshot
+
+KIND = "hierarchy"
+METHODS = ("average", "complete")
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`similarity`: adds3 or adds4. `method`: average, complete, or best: the one with the larger revenue.
+    `min_links`: an object with a nonzero similarity to fewer others is left out. `memory_gb`: none: what is free."""
+
+    similarity: Literal["adds3", "adds4"] = "adds3"
+    method: Literal["average", "complete", "best"] = "best"
+    min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
+    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+class Tree(NamedTuple):
+    method: str
+    linkage: np.ndarray  # (m - 1, 4) float64, scipy's format
+    revenue: float
+
+
+def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+    """Build the tree. Arrays: linkage (m - 1, 4) in scipy's format, its leaf t being the object leaves[t] (m,) int32;
+    revenue and revenue_bound. Raises `CannotRefit`."""
+    with threadpool_limits(1):
+        try:
+            found = evidence.similarity(snapshot, params.similarity)
+            ids = evidence.linked(found.W, params.min_links)
+            limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
+            memory.require(KIND, len(ids), 3, limit)
+        except (memory.TooLarge, evidence.NoCounts) as error:
+            raise CannotRefit(f"{KIND}: {error}") from error
+        ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
+        W = dense(evidence.part(found.W, ids))
+        trees = []
+        for method in METHODS if params.method == "best" else (params.method,):
+            trees.append(tree(W, method))
+            progress(len(trees), len(METHODS), revenue=trees[-1].revenue)
+        best = max(trees, key=lambda t: t.revenue)
+    bound = revenue_bound(W)
+    arrays = {"linkage": best.linkage, "leaves": ids.astype(np.int32), "revenue": np.array(best.revenue),
+              "revenue_bound": np.array(bound)}
+    report: dict[str, Any] = {"objects": len(snapshot.objects), "leaves": len(ids), "comparisons": found.comparisons,
+                              "method": best.method, "revenue": {t.method: t.revenue for t in trees},
+                              "revenue_per_comparison": best.revenue / found.comparisons if found.comparisons else 0.0,
+                              "share_of_bound": best.revenue / bound if bound else None}
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+
+
+def tree(W: np.ndarray, method: str) -> Tree:
+    """Linkage of a similarity (m, m) and its revenue. O(m^2).
+
+    >>> W = np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]])
+    >>> made = tree(W, "average")
+    >>> made.linkage[:, :2].astype(int).tolist(), made.linkage[:, 3].tolist(), made.revenue
+    ([[0, 1], [2, 3]], [2.0, 3.0], 2.0)
+    """
+    if len(W) < 2:
+        return Tree(method, np.empty((0, 4)), 0.0)
+    distance = W.max() - W
+    np.fill_diagonal(distance, 0.0)
+    made = linkage(squareform(distance, checks=False), method)
+    return Tree(method, made, revenue(W, made))
+
+
+def revenue(W: np.ndarray, made: np.ndarray) -> float:
+    """- sum_{i < j} W_ij |H(i v j)| for a linkage in scipy's format. O(m^2), O(m^2) memory.
+
+    >>> revenue(np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]]), np.array([[0, 2, 1., 2], [1, 3, 2., 3]]))
+    -1.0
+    """
+    sums = W.copy()  # row and column of a cluster's representative: sums of W towards every other cluster's objects
+    where = list(range(len(W)))
+    total = 0.0
+    for left, right, _, size in made:
+        a, b = where[int(left)], where[int(right)]
+        total -= sums[a, b] * size
+        sums[a] += sums[b]
+        sums[:, a] += sums[:, b]
+        where.append(a)
+    return float(total)
+
+
+def revenue_bound(W: np.ndarray) -> float:
+    """No tree earns more: positive pairs meet at size 2 at best, negative ones at the root. Loose, but free."""
+    upper = W[np.triu_indices(len(W), 1)]
+    return float(-2 * upper[upper > 0].sum() - len(W) * upper[upper < 0].sum())

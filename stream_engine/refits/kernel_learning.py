@@ -1,0 +1,248 @@
+"""Relative comparison kernel learning (Heim et al. 2015) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
+
+All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
+given, or chosen on held-out comparisons from a grid in units of the smallest values at which nothing is learned. The
+answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: (grid + 1) solves of O(m + n^3)
+an iteration.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine import auxiliary, embedding
+from stream_engine.artifact import Artifact
+from stream_engine.auxiliary import Auxiliary, KernelSpec
+from stream_engine.kernel_learning import held_out, rckl
+from stream_engine.kernel_learning.counts import net_triplets, weighted_triplets
+from stream_engine.kernel_learning.operator import satisfied, triplet_rows
+from stream_engine.refits import CannotRefit, SolverFailed, quiet
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+BEYOND = 6  # how many smaller lambda1 than the grid's are tried while the error falls
+ROUGH = 1e-3  # relative gap of solves that only rank lambdas
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+LAWS_EXCLUDED = {
+    "renamed_objects": "comparisons are held out by a hash of names: ids and arrival do not matter; see held_out",
+    "permuted_ids": "there are no labels; that ids do not matter is tested on the objective and the choice",
+}
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`form`: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same
+    as t). `loss`: "ste" or "hinge" (GNMDS). `kernels`: name -> file and kind, see `auxiliary.KernelSpec`. `lambda1`
+    (trace of K0) and `lambda2` (sum of mu): none chooses each by held-out error from `grid`, fractions of the smallest
+    value at which K0 or mu is 0 (lambda1 goes on below the grid while that helps). `held_out`: which share of the
+    comparisons validates. `tolerance`: relative dual gap to reach. `dimensions` of the coordinates; `neighbours` listed
+    per object."""
+
+    form: Literal["t", "mkl", "ak"] = "ak"
+    loss: Literal["ste", "hinge"] = "ste"
+    kernels: dict[str, KernelSpec] = {}
+    lambda1: Positive | None = None
+    lambda2: Positive | None = None
+    grid: Annotated[tuple[Share, ...], msgspec.Meta(min_length=1)] = (0.5, 0.2, 0.08, 0.03)
+    held_out: Share = 0.2
+    tolerance: Positive = 1e-4
+    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 20000
+    dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
+    neighbours: Annotated[int, msgspec.Meta(ge=0)] = 5
+
+
+class Chosen(NamedTuple):
+    lambda1: float
+    lambda2: float
+    tried: list[dict[str, float]]
+    start: rckl.Start | None
+
+
+def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+    """Learn a kernel over the snapshot's objects. Raises `CannotRefit`, `SolverFailed`, `auxiliary.BadKernel`."""
+    with threadpool_limits(1):
+        columns = triplet_columns(snapshot)
+        triplets, weight = weighted_triplets(columns)
+        _check(params, triplets, len(net_triplets(columns)[0]))
+        helpers = auxiliary.load(params.kernels, snapshot.objects)
+        chosen = _choose(snapshot, params, seed, triplets, weight, helpers, progress)
+        start = _warm(previous, helpers, triplets, len(snapshot.objects), params) or chosen.start
+        total = len(chosen.tried) + 1
+        learned = rckl.fit(
+            triplets,
+            len(snapshot.objects),
+            helpers.kernels,
+            form=params.form,
+            loss=params.loss,
+            lambda1=chosen.lambda1,
+            lambda2=chosen.lambda2,
+            weight=weight,
+            start=start,
+            tolerance=params.tolerance,
+            max_iterations=params.max_iterations,
+            progress=lambda done, most, **figures: progress(total - 1, total, iteration=done, **figures),
+        )
+        if not learned.converged:
+            raise SolverFailed(
+                f"kernel_learning: gap {learned.gap:.2g} after {learned.iterations} iterations; expected <= "
+                f"{params.tolerance}, next: raise max_iterations, tolerance or lambda1"
+            )
+        progress(total, total, gap=learned.gap)
+        return _artifact(snapshot, params, seed, previous, triplets, helpers, chosen, learned)
+
+
+def _check(params: Params, triplets: np.ndarray, decided: int) -> None:
+    if len(triplets) == 0:
+        raise CannotRefit(
+            "kernel_learning: got 0 triplets; expected at least one, next: keep triplet_counts and feed comparisons"
+        )
+    if decided == 0:
+        raise CannotRefit(
+            f"kernel_learning: all {len(triplets) // 2} triplets are contradicted as often as they were said, so "
+            "nothing can be learned; expected a majority for one at least"
+        )
+    if params.form == "mkl" and not params.kernels:
+        raise CannotRefit(
+            "kernel_learning: form 'mkl' weighs auxiliary kernels and got none; expected some in `kernels`, or form 't'"
+        )
+
+
+def _choose(snapshot: Snapshot, params: Params, seed: int, triplets, weight, helpers: Auxiliary, progress) -> Chosen:
+    """lambda1 and lambda2: as given, or with the smallest held-out error; ties go to the larger, simpler, ones."""
+    n, rows = len(snapshot.objects), triplet_rows(triplets)
+    full = rckl.build(triplets, weight, helpers.kernels, n, params.form, params.loss, 1.0, 1.0)
+    most = rckl.largest_lambdas(full)
+    first, second = (
+        _candidates(params, given, largest) for given, largest in zip((params.lambda1, params.lambda2), most)
+    )
+    first = first if params.form != "mkl" else first[:1]
+    second = second if params.form != "t" and helpers.kernels else second[:1]
+    if len(first) * len(second) == 1:
+        return Chosen(first[0], second[0], [], None)
+    test = held_out.comparison_draws(rows, held_out.name_hashes(snapshot.objects, seed)) < params.held_out
+    if test.all() or not test.any():  # too few to hold any out: the middle of the grid, and the report says so
+        return Chosen(first[len(first) // 2], second[len(second) // 2], [], None)
+    kept = weight[~test].sum() / weight.sum()  # E is a sum: the same lambda weighs more against fewer triplets
+    n_grid, tried = len(first) * len(second), []
+
+    def attempt(lambda1: float, lambda2: float, start: rckl.Start | None) -> Attempt:
+        found = rckl.fit(
+            triplets[~test],
+            n,
+            helpers.kernels,
+            form=params.form,
+            loss=params.loss,
+            weight=weight[~test],
+            lambda1=lambda1 * kept,
+            lambda2=lambda2 * kept,
+            start=start,
+            tolerance=ROUGH,
+            max_iterations=3000,
+        )
+        error = 1.0 - satisfied(found.gram, rows[test], weight[test])
+        tried.append({"lambda1": lambda1, "lambda2": lambda2, "error": error, "rank": found.rank, "gap": found.gap})
+        progress(len(tried), max(n_grid, len(tried)) + 1, gap=found.gap, error=error)
+        return Attempt(error, lambda1, lambda2, rckl.Start(found.k0, found.mu, found.dual))
+
+    best = _best(attempt, first, second)
+    return Chosen(best.lambda1, best.lambda2, tried, best.start._replace(dual=None))
+
+
+class Attempt(NamedTuple):
+    error: float
+    lambda1: float
+    lambda2: float
+    start: rckl.Start
+
+
+def _best(attempt, first: list[float], second: list[float]) -> Attempt:
+    """The grid, each lambda1 started from the one before; then below it for as long as the edge is the best place."""
+    best = None
+    for lambda2 in second:
+        start = None
+        for lambda1 in first:
+            made = attempt(lambda1, lambda2, start)
+            start = made.start
+            best = made if best is None or made.error < best.error else best
+    at_edge = len(first) > 1 and best.lambda1 == first[-1]
+    for _ in range(BEYOND):
+        if not at_edge:
+            break
+        made = attempt(best.lambda1 * first[-1] / first[-2], best.lambda2, best.start)
+        at_edge = made.error < best.error
+        best = made if at_edge else best
+    return best
+
+
+def _candidates(params: Params, given: float | None, largest: float) -> list[float]:
+    """Largest first, so that each solve starts from a simpler one; 1 where the data sets no scale (nothing to
+    learn)."""
+    if given is not None:
+        return [given]
+    return [largest * fraction for fraction in sorted(params.grid, reverse=True)] if largest > 0 else [1.0]
+
+
+def _warm(previous: Artifact | None, helpers: Auxiliary, triplets, n: int, params: Params) -> rckl.Start | None:
+    """The previous answer as a start: object ids only ever grow, kernels are matched by name, duals by triplet."""
+    if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
+        return None
+    k0, old = np.zeros((n, n)), previous.arrays["K0"]
+    if len(old) > n:
+        return None
+    k0[: len(old), : len(old)] = old
+    weights = dict(zip(previous.report["mu"], previous.arrays["mu"].tolist()))
+    mu = np.array([weights.get(name, 0.0) for name in helpers.names])
+    dual = None
+    if params.loss == "hinge" and previous.params.get("loss") == "hinge":
+        key = {tuple(t): y for t, y in zip(previous.arrays["triplets"].tolist(), previous.arrays["dual"].tolist())}
+        dual = np.array([key.get(tuple(t), 0.0) for t in triplets.tolist()])
+    return rckl.Start(k0, mu, dual)
+
+
+def _artifact(snapshot, params, seed, previous, triplets, helpers, chosen: Chosen, learned: rckl.Learned) -> Artifact:
+    weights = dict(zip(helpers.names, learned.mu.tolist()))
+    report: dict[str, Any] = {
+        "form": params.form,
+        "loss": params.loss,
+        "lambda1": chosen.lambda1,
+        "lambda2": chosen.lambda2,
+        "chosen_by": "held-out error" if chosen.tried else "given, or too few comparisons to hold any out",
+        "tried": chosen.tried,
+        "held_out_error": min((t["error"] for t in chosen.tried), default=None),
+        "triplets": len(triplets),
+        "objective": learned.objective,
+        "bound": learned.bound,
+        "gap": learned.gap,
+        "iterations": learned.iterations,
+        "rank_K0": learned.rank,
+        "satisfied": learned.satisfied,
+        "mu": weights,
+        "kernels": helpers.report,
+    }
+    arrays = {
+        "K": learned.gram,
+        "K0": learned.k0,
+        "mu": learned.mu,
+        "objective": np.array(learned.objective),
+        "satisfied": np.array(learned.satisfied),
+        "triplets": triplets,
+        "dual": learned.dual,
+        **embedding.pictures(
+            learned.gram,
+            params.dimensions,
+            params.neighbours,
+            None if previous is None else previous.arrays.get("coordinates"),
+        ),
+    }
+    return Artifact(
+        "kernel_learning",
+        snapshot.digest,
+        snapshot.sequence,
+        msgspec.json.decode(msgspec.json.encode(params)),
+        seed,
+        arrays,
+        report,
+    )

@@ -1,0 +1,197 @@
+"""Clustering by semidefinite programming from comparisons alone (Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5).
+
+The similarity is AddS-3 or AddS-4 as the stream accumulated it, or a multiplicative kernel made from the counts. The
+number of clusters is given, or follows from lambda, or is chosen by SPUR; the partition is the SDP's own where the SDP
+is tight, else k-means on the rows of X. Every artifact carries objective, upper bound, gap, residuals, whether it is
+certified and by what. Labels keep their meaning from one snapshot to the next. `solve` and `spur` work on any matrix.
+"""
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine.artifact import Artifact
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.sdp import evidence, labelling, partition, warm
+from stream_engine.sdp.admm import State
+from stream_engine.sdp.evidence import Evidence
+from stream_engine.sdp.memory import TooLarge
+from stream_engine.sdp.solve import Solution, solve
+from stream_engine.sdp.spur import Choice, spur
+from stream_engine.snapshot import Snapshot
+
+__all__ = ["Params", "refit", "solve", "spur"]
+
+KIND = "sdp_clustering"
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to cluster.
+
+    `similarity`: adds3, adds4, k1 (= mulk3) or mulk4; for the kernels SPUR chooses k on AddS, as in the paper.
+    `k`: the number of clusters; `lam`: solve SDP-lambda instead; neither: SPUR. `tol`: gap to reach, relative to
+    <W, X>; when `max_iterations` run out the artifact says that it is not certified. `solver`: admm, or cvxpy (slow,
+    the reference). `lambda_factor`: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter).
+    `early_exit`: SPUR stops at the first k whose criterion exceeds this. `min_links`: an object with a nonzero
+    similarity to fewer others gets label -1. `bootstrap`: replicates that say how firm SPUR's k is, for up to
+    `bootstrap_up_to` objects. `warm_up_to`: the solver's state is kept for a warm start of the next refit for up to
+    this many objects (4 n^2 bytes). `memory_gb`: what the solver may use; none: what is free.
+    """
+
+    similarity: Literal[evidence.SOURCES] = "adds3"
+    k: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    lam: float | None = None
+    tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
+    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
+    solver: Literal["admm", "cvxpy"] = "admm"
+    lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    early_exit: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
+    min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
+    bootstrap: Annotated[int, msgspec.Meta(ge=0)] = 5
+    bootstrap_up_to: Annotated[int, msgspec.Meta(ge=0)] = 120
+    warm_up_to: Annotated[int, msgspec.Meta(ge=0)] = 1000
+    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+    def __post_init__(self):
+        if self.k is not None and self.lam is not None:
+            raise ValueError(f"k and lam: got k={self.k} and lam={self.lam}, expected at most one of them")
+
+
+class Answer(NamedTuple):
+    """What was solved, over the clustered objects in canonical order."""
+
+    solution: Solution
+    k: int
+    lam: float | None
+    choice: Choice | None
+    states: dict[int, State]  # by k, 0: SDP-lambda
+
+
+def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+    """Cluster a snapshot's objects. Pure in (snapshot, params, seed, previous).
+
+    Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
+    upper_bound, gap; criterion and criterion_k, one per k tried; residuals (row sums, trace, most negative entry,
+    least eigenvalue); warm_* for the next refit. Raises `CannotRefit`.
+    """
+    with threadpool_limits(1):
+        try:
+            found = evidence.similarity(snapshot, params.similarity)
+            ids = evidence.linked(found.W, params.min_links)
+            ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
+            if not len(ids):
+                return _nothing(snapshot, params, seed, found)
+            if params.k is not None and params.k > len(ids):
+                raise CannotRefit(f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
+                                  "have comparisons that do not cancel; lower k or feed more comparisons")
+            starts = warm.states(previous, params, ids)
+            answer = _solved(snapshot, params, seed, found, ids, starts, progress)
+            labels = _labels(answer, ids, len(snapshot.objects), seed)
+            firm = _bootstrap(snapshot, params, seed, ids, labels, answer, progress)
+        except (TooLarge, evidence.NoCounts) as error:
+            raise CannotRefit(f"{KIND}: {error}") from error
+        return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm)
+
+
+def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
+    W = evidence.part(found.W, ids)
+    limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
+    how = dict(tol=params.tol, max_iterations=params.max_iterations, solver=params.solver, seed=seed, progress=progress,
+               memory_limit=limit)
+    if params.lam is not None:
+        made = solve(W, lam=params.lam, start=starts.get(0), **how)
+        return Answer(made, int(np.rint(made.trace)), params.lam, None, _states({0: made}))
+    if params.k is not None:
+        made = solve(W, k=params.k, start=starts.get(params.k), **how)
+        return Answer(made, params.k, None, None, _states({params.k: made}))
+    additive = evidence.ADDITIVE[params.similarity]
+    base = found if additive == params.similarity else evidence.similarity(snapshot, additive)
+    choice = spur(evidence.part(base.W, ids), base.comparisons, factor=params.lambda_factor,
+                  early_exit=params.early_exit, starts=starts, **how)
+    made = choice.solution if base is found else solve(W, k=choice.k, **how)
+    at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
+    return Answer(made, choice.k, choice.lam, choice, _states(at_lam | {choice.k: made}))
+
+
+def _states(solutions: dict[int, Solution]) -> dict[int, State]:
+    return {k: s.state for k, s in solutions.items() if s.state is not None}
+
+
+def _labels(answer: Answer, ids: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """(n,) int32: the SDP's own partition, or k-means on the rows of X; numbered by first appearance."""
+    solution = answer.solution
+    inside = solution.labels
+    if inside is None:
+        inside = partition.k_means(solution.rows, answer.k, seed) if answer.k > 1 else np.zeros(len(ids), np.int32)
+    labels = np.full(n, -1, np.int32)
+    labels[ids] = inside
+    labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
+    return labels
+
+
+def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer, progress) -> dict[str, Any] | None:
+    """SPUR again on resampled comparisons: which k they choose, and how well their partitions agree with this one."""
+    if answer.choice is None or not params.bootstrap or not 4 <= len(ids) <= params.bootstrap_up_to:
+        return None
+    chosen, agreements = [], []
+    additive = evidence.ADDITIVE[params.similarity]
+    for replicate in range(params.bootstrap):
+        W = evidence.resampled(snapshot, additive, np.random.default_rng([seed, replicate]))
+        if W is None:
+            return None
+        W, c = evidence.part(W, ids), int(snapshot.counters["triplets"])
+        c += int(snapshot.counters.get("quadruplets", 0)) if additive == "adds4" else 0
+        again = spur(W, c, factor=params.lambda_factor, early_exit=params.early_exit, tol=1e-3,
+                     max_iterations=params.max_iterations, seed=seed)
+        chosen.append(again.k)
+        other = np.full(len(labels), -1, np.int32)
+        other[ids] = again.solution.labels if again.solution.labels is not None else \
+            partition.k_means(again.solution.rows, again.k, seed)
+        agreements.append(labelling.agreement(other, labels))
+        progress(replicate + 1, params.bootstrap, replicate_k=again.k)
+    return {"k": chosen, "same_k": chosen.count(answer.k) / len(chosen), "mean_ari": float(np.mean(agreements))}
+
+
+def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> Artifact:
+    """The artifact when no object has evidence: every label -1."""
+    n = len(snapshot.objects)
+    none = np.empty(0)
+    arrays = {"labels": np.full(n, -1, np.int32), "k": np.array(0), "lam": np.array(np.nan), "objective": np.array(0.0),
+              "upper_bound": np.array(0.0), "gap": np.array(0.0), "criterion": none,
+              "criterion_k": np.empty(0, np.int64), "residuals": np.zeros(4)}
+    report = {"objects": n, "clustered": 0, "comparisons": found.comparisons, "k": 0,
+              "note": "no object has comparisons that do not cancel: nothing is clustered"}
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+
+
+def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm) -> Artifact:
+    solution, choice = answer.solution, answer.choice
+    labels, ari = labelling.continued(labels, previous)
+    tried = np.array([answer.k]) if choice is None else choice.tried
+    criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
+    kept = warm.arrays(answer.states, ids) if len(ids) <= params.warm_up_to else {}
+    arrays = {"labels": labels, "k": np.array(answer.k), "lam": np.array(np.nan if answer.lam is None else answer.lam),
+              "objective": np.array(solution.objective), "upper_bound": np.array(solution.upper_bound),
+              "gap": np.array(solution.gap), "criterion": criterion, "criterion_k": tried.astype(np.int64),
+              "residuals": np.array(solution.residuals), **kept}
+    report = _report(params, found, ids, answer, labels, tried, criterion)
+    report |= {"ari_to_previous": ari, "bootstrap": firm, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+
+
+def _report(params: Params, found: Evidence, ids, answer: Answer, labels, tried, criterion) -> dict[str, Any]:
+    solution, choice = answer.solution, answer.choice
+    numbers, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    return {
+        "objects": len(labels), "clustered": len(ids), "comparisons": found.comparisons, "k": answer.k,
+        "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
+        "sizes": {str(number): int(size) for number, size in zip(numbers, sizes)},
+        "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
+        "margin": None if choice is None else choice.margin,
+        "objective": solution.objective, "upper_bound": solution.upper_bound, "gap": solution.gap,
+        "certified": solution.certified, "certified_by": solution.certified_by,
+        "residuals": solution.residuals._asdict(), "trace": solution.trace, "lam": answer.lam,
+        "iterations": solution.iterations if choice is None else choice.iterations,
+    }

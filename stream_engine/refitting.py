@@ -1,0 +1,72 @@
+"""One refit of a published snapshot: the verb `refit`, and what refit workers run."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from threadpoolctl import threadpool_limits
+
+from stream_engine import reading
+from stream_engine.artifact import Artifact
+from stream_engine.progress import Bars
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.settings import BadSettings, refit_params, toml_value
+from stream_engine.store import Store
+
+
+def assigned(assignments: Iterable[str]) -> dict[str, Any]:
+    """`["k=3", "solver=cvxpy"]` as parameters; values are TOML where they are TOML, else text.
+
+    >>> assigned(["k=3", "solver=cvxpy"])
+    {'k': 3, 'solver': 'cvxpy'}
+    """
+    given = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise BadSettings(f"--set: got {text!r}, expected KEY=VALUE")
+        given[key.strip()] = toml_value(value.strip())
+    return given
+
+
+def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, shown: str = "none") -> Artifact:
+    """Make an artifact and publish it; `shown`: "bar", "json" (lines on standard output) or "none"."""
+    checked = refit_params(kind, params)
+    store = Store(state)
+    snapshot = reading.chosen(store, which)
+    previous = store.latest_artifact(kind)
+    with Bars() as bars, threadpool_limits(1):
+        try:
+            made = refit_module(kind).refit(snapshot, checked, seed, previous, _teller(shown, kind, bars))
+        except CannotRefit:
+            if shown == "json":
+                print(json.dumps({"impossible": True}), flush=True)
+            raise
+    return store.publish_artifact(made)
+
+
+def _teller(shown: str, kind: str, bars: Bars):
+    """A progress callback; speaks at most a few times a second."""
+    spoken = [0.0]
+
+    def tell(done, total, **figures):
+        now = time.monotonic()
+        if shown == "none" or (now - spoken[0] < 0.2 and done < total):
+            return
+        spoken[0] = now
+        if shown == "json":
+            sys.stdout.write(json.dumps({"done": done, "total": total, **figures}, default=float) + "\n")
+            sys.stdout.flush()
+        else:
+            bars.show(kind, done, total, figures)
+
+    return tell
+
+
+def as_text(made: Artifact) -> str:
+    """An artifact's report for people."""
+    head = f"{made.kind} of snapshot {made.sequence}, seed {made.seed}, params {msgspec.json.encode(made.params).decode()}"
+    return reading.as_text({"state": head, "snapshots": [made.sequence], "summary": made.report, "artifacts": {}})

@@ -1,0 +1,440 @@
+"""The loop: the only owner of clock, signals, threads and worker processes.
+
+poll -> decode -> dead letters -> predict -> learn, one record after the other; between records, snapshots when they are
+due. A snapshot pauses the loop for the copy only; encoding, hashing and fsync happen in a thread beside it, one at a
+time, and what depends on publication (telling the source, refits, HTTP) waits for it.
+"""
+
+import gc
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import structlog
+
+from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
+from stream_engine import exports, http, intake, opening
+from stream_engine.comparisons import Batch
+from stream_engine.labels import waiting
+from stream_engine.metrics import Metrics
+from stream_engine.progressive import Progressive
+from stream_engine.settings import BadSettings, Settings
+from stream_engine.snapshot import Snapshot
+from stream_engine.store import Lock, Store
+from stream_engine.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
+from stream_engine.workers import Outcome, Workers
+
+POLL_SECONDS = 0.2
+RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
+
+
+class RunFailed(RuntimeError):
+    """The run cannot go on; what was read up to the last snapshot is kept. One line."""
+
+
+class Run:
+    """One process that owns one state directory, from the first record to the last snapshot."""
+
+    def __init__(self, settings: Settings, progress=None, log=None):
+        self.settings = settings
+        self.log = log or structlog.get_logger()
+        self.progress = progress
+        self.directory = Path(settings.state)
+        self.metrics = Metrics()
+        self.rule = SnapshotRule(settings.snapshot.every, settings.snapshot.interval)
+        self.stopping = False
+        self.asked = False  # for a snapshot now (SIGUSR1, drift)
+        self.rejects: dict[str, list[int]] = {}  # partition -> [refused, seen] in this run
+        self.published: exports.Published | None = None
+        self._publishing: Future | None = None
+        self._pool = ThreadPoolExecutor(1, "publish")
+        self._retry_at = 0.0
+        self._last_progress = time.monotonic()
+        self._spoken_of: set[str] = set()  # partitions whose first refusal was logged
+        self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
+        self._publish_error: Exception | None = None
+
+    # ---- opening and closing
+
+    def open(self) -> None:
+        """Take the state directory, restore the newest whole snapshot, open sinks, labels and sources."""
+        settings = self.settings
+        self.lock = Lock(self.directory)
+        self.store = Store(self.directory)
+        latest = self.store.latest()
+        for line in latest.damaged:
+            self.log.error("snapshot damaged, using the one before it", problem=line)
+        if latest.damaged and latest.snapshot is None:
+            raise RunFailed(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy, "
+                            "or start anew with another --state")
+        self.engine = opening.restored(settings, latest.snapshot)
+        self.snapshot = latest.snapshot
+        self.observer = Progressive()
+        if latest.snapshot:
+            self.metrics.start_from(latest.snapshot.counters)
+            self._serve(latest.snapshot)
+            self.observer.serve(latest.snapshot)
+        self.workers = Workers(self.directory, settings.refits.seed, settings.refits.params)
+        self.sinks = opening.sinks(settings, self.engine.sinks)
+        self.intake = intake.Intake(opening.event_options(settings), settings.input.format)
+        self._mark_snapshot()
+        if settings.input.labels:
+            self._read_labels(settings.input.labels)
+        self.sources = [opening.source(settings, uri, self.engine.positions) for uri in settings.source]
+        self.server = self._serve_http() if settings.listen else None
+
+    def _read_labels(self, path: str) -> None:
+        columns = {field: tuple(names.split("|")) for field, names in self.settings.input.labels_columns.items()}
+        partition = f"labels:{os.path.abspath(path)}"
+        blocks, position = intake.read_labels(path, columns)
+        known = self.engine.positions.get(partition)
+        if known == position:
+            return
+        if known:
+            self.log.info("labels file changed, reading it again", file=path)
+        for block in blocks:
+            block = intake.Block([r._replace(partition=partition) for r in block.records], block.decoded, block.letters)
+            self._bury(block)
+            self.engine.learn(block.decoded, {partition: position}, block.counts().total())
+        self.metrics.follow(self.engine.counters)
+
+    def _serve_http(self) -> http.Server:
+        application = http.app(self.metrics.registry, self._not_ready, lambda: self.published)
+        server = http.Server(application, self.settings.listen)
+        self.log.info("listening", address=server.address)
+        return server
+
+    def _not_ready(self) -> str:
+        if self.stopping:
+            return "stopping"
+        away = [uri for uri, source in zip(self.settings.source, self.sources) if not source.ready()]
+        return f"source not reachable: {', '.join(away)}" if away else ""
+
+    def close(self) -> None:
+        """Give everything back; safe after a failure anywhere."""
+        for name in ("workers", "server", "sources", "sinks", "lock"):
+            thing = getattr(self, name, None)
+            if thing is None:
+                continue
+            if name == "workers":
+                thing.cancel()
+            elif name == "lock":
+                self._pool.shutdown()
+                thing.release()
+            else:
+                for each in thing if name == "sources" else thing.values() if name == "sinks" else [thing]:
+                    each.close()
+
+    # ---- the loop
+
+    def consume(self) -> None:
+        """Read until the sources are finished or someone asks to stop; then the final snapshot.
+
+        A source that fails does so after everything before it was taken in and snapshot.
+        """
+        following = self.settings.follow or any(split_uri(uri)[0] == "kafka" for uri in self.settings.source)
+        waiting_for = list(self.sources)
+        failure = None
+        try:
+            while waiting_for and not self.stopping:
+                for source in list(waiting_for) if following else waiting_for[:1]:
+                    self._poll(source, POLL_SECONDS / len(waiting_for) if following else POLL_SECONDS)
+                    if source.finished():
+                        waiting_for.remove(source)
+        except SourceFailed as error:
+            failure = error
+        self._snapshot_at_end()
+        if failure:
+            raise failure
+
+    def _poll(self, source: Source, timeout: float) -> None:
+        started = time.monotonic()
+        records = source.poll(timeout)
+        self.metrics.poll_seconds.inc(time.monotonic() - started)
+        for notice in source.notices():
+            self.log.warning(notice)
+        if hasattr(source, "opened"):  # starting points chosen by the source belong to the state like positions read
+            self.engine.positions |= source.opened()
+        blocks = self.intake.blocks(records)
+        while (block := self._decoded(blocks)) is not None:
+            self._take(block)
+            self._between()
+            if self.stopping:
+                return
+        self._between()
+        self._watch(source, bool(records))
+
+    def _decoded(self, blocks: Iterator[intake.Block]) -> intake.Block | None:
+        started = time.monotonic()
+        block = next(blocks, None)
+        self.metrics.decode_seconds.inc(time.monotonic() - started)
+        return block
+
+    def _take(self, block: intake.Block) -> None:
+        """Bury what was refused, learn the rest, and only then count both."""
+        self._bury(block)
+        started = time.monotonic()
+        counts = block.counts()
+        batch = self.engine.learn(block.decoded, block.positions(), counts.total())
+        self._observe(batch)
+        metrics = self.metrics
+        metrics.learn_seconds.inc(time.monotonic() - started)
+        for partition, n in counts.items():
+            metrics.records.labels(partition).inc(n)
+        for partition, position in block.positions().items():
+            metrics.position.labels(partition).set(position.offset)
+        metrics.last_event.set_to_current_time()
+        metrics.follow(self.engine.counters)
+        metrics.objects.set(len(self.engine.objects))
+        metrics.labels.set(len(self.engine.labels))
+        if self.progress:
+            self.progress.taken(self.engine.counters["comparisons"])
+
+    def _observe(self, batch: Batch) -> None:
+        """What the last snapshot would have said of a batch; a change of its accuracy is told once."""
+        drifts = self.observer.drifts
+        if self.observer.observe(batch, self.engine.counters["progressive"]):
+            self.metrics.progressive_accuracy.labels("adds3").set(self.observer.rolling.get())
+        if self.observer.drifts > drifts:
+            self.metrics.drifts.labels("adds3").inc(self.observer.drifts - drifts)
+            self.log.warning("the accuracy of predictions changed", predictor="adds3",
+                             recent_accuracy=round(self.observer.rolling.get(), 3))
+
+    def _bury(self, block: intake.Block) -> None:
+        """Refused events into every sink, before anything is learned from their neighbours."""
+        if block.letters:
+            for name, sink in self.sinks.items():
+                self._append(name, sink, block.letters)
+        first_record = block.records[0]
+        where = first_record.partition.rpartition("/")[0] if first_record.unit == "message" else first_record.partition
+        if block.letters and where not in self._spoken_of:
+            self._spoken_of.add(where)
+            first = block.letters[0]
+            self.log.warning("event refused, kept in the dead letters (said once per input)",
+                             at=f"{first.partition}@{first.offset}", reason=first.reason, message=first.message)
+        count = self.rejects.setdefault(where, [0, 0])
+        count[0] += len(block.letters)
+        count[1] += len(block.letters) + sum(block.decoded.events.values())
+        ratio = self.settings.input.max_reject_ratio
+        if too_many_rejected(ratio, *count):
+            said = block.letters[0].message if block.letters else ""
+            raise RunFailed(f"{where}: {count[0]} of {count[1]} events were refused ({said}), more than --max-reject-ratio "
+                            f"{ratio:g}: another format? Nothing since snapshot {self.engine.sequence} is kept; correct "
+                            "--type, --columns or --format and run again")
+
+    def _append(self, name: str, sink: Sink, buried: list) -> None:
+        """Hand letters over. A sink that cannot take more holds the stream up (the letters stay with it) until it can,
+        or until someone asks to stop."""
+        waited = 0.0
+        while True:
+            try:
+                return sink.append(buried)
+            except SinkUnavailable as error:
+                buried = []  # the sink has them; without it being flushed nothing is published
+                if self.stopping:
+                    return
+                if not waited:
+                    self.log.error("dead letters cannot be kept, waiting", sink=name, problem=str(error))
+                waited = min(5.0, waited + 0.5)
+                time.sleep(waited)
+
+    def _between(self) -> None:
+        """What can happen between two records: collect what was published and refitted, snapshot when due."""
+        self._collect()
+        counters = self.engine.counters
+        asked, self.asked = self.asked, False
+        why = snapshot_due(self.rule, counters["comparisons"] - self._at_comparisons,
+                           time.monotonic() - self._at_time, asked, self._changed())
+        if why and time.monotonic() >= self._retry_at:
+            self.take_snapshot(why)
+        elif why == "asked":
+            self.asked = True
+
+    def _watch(self, source: Source, progressed: bool) -> None:
+        """Lag per partition, and the stall watchdog: lag and no progress for too long is said aloud, once."""
+        lag = source.lag()
+        for partition, n in lag.items():
+            self.metrics.lag.labels(partition).set(n)
+        if hasattr(source, "lag_seconds"):
+            for partition, seconds in source.lag_seconds().items():
+                self.metrics.lag_seconds.labels(partition).set(seconds)
+        now = time.monotonic()
+        if progressed or not any(lag.values()):
+            self._last_progress = now
+            self.metrics.stalled.set(0)
+        elif now - self._last_progress > self.settings.input.stall_after:
+            self.metrics.stalled.set(1)
+            self.metrics.stalls.inc()
+            self.log.error("stalled: unread input and no progress", seconds=round(now - self._last_progress), lag=dict(lag))
+            self._last_progress = now
+        self.metrics.ready.set(not self._not_ready())
+
+    # ---- snapshots
+
+    def _changed(self) -> bool:
+        return self.engine.positions != self._at_positions
+
+    def _mark_snapshot(self) -> None:
+        self._at_comparisons = self.engine.counters["comparisons"]
+        self._at_positions = dict(self.engine.positions)
+        self._at_time = time.monotonic()
+
+    def take_snapshot(self, why: str) -> None:
+        """Copy the state and publish it beside the loop. Waits for the publication before it: one at a time, so that
+        which comparisons a snapshot holds never depends on the speed of the disk."""
+        self._finish_publishing()
+        started = time.monotonic()
+        try:
+            for name, sink in self.sinks.items():
+                self.engine.sinks[name] = sink.flush()
+        except (SinkUnavailable, OSError) as error:
+            return self._not_published(error)
+        snapshot = self.engine.snapshot()
+        self.observer.serve(snapshot)
+        self._mark_snapshot()
+        self.metrics.pause_seconds.observe(time.monotonic() - started)
+        self.log.debug("snapshot", sequence=snapshot.sequence, why=why)
+        self._publishing = self._pool.submit(self._publish, snapshot, started)
+
+    def _publish(self, snapshot: Snapshot, started: float) -> tuple[Snapshot, int, float]:
+        published, size = self.store.publish(snapshot)
+        self.store.prune(self.settings.snapshot.keep)
+        return published, size, time.monotonic() - started
+
+    def _finish_publishing(self) -> None:
+        if self._publishing:
+            self._publishing.exception()  # waits
+            self._collect()
+
+    def _collect(self) -> None:
+        """Act on what happened beside the loop: a publication that ended, refits that ended."""
+        if self._publishing and self._publishing.done():
+            future, self._publishing = self._publishing, None
+            self._published(future)
+        for outcome in self.workers.watch():
+            self._refitted(outcome)
+        for kind, said in self.workers.progress().items():
+            self.metrics.refit_progress.labels(kind).set(said.get("done", 0) / max(1, said.get("total", 1)))
+
+    def _published(self, future: Future) -> None:
+        error = future.exception()
+        if isinstance(error, OSError):
+            return self._not_published(error)
+        snapshot, size, seconds = future.result()
+        self._publish_error = None
+        self.snapshot = snapshot
+        self.metrics.snapshot_sequence.set(snapshot.sequence)
+        self.metrics.snapshot_time.set_to_current_time()
+        self.metrics.snapshot_bytes.set(size)
+        self.metrics.publish_seconds.observe(seconds)
+        self._serve(snapshot)
+        for source in self.sources:
+            source.published(snapshot.positions)
+        self.log.info("snapshot published", sequence=snapshot.sequence, comparisons=snapshot.counters["comparisons"],
+                      objects=len(snapshot.objects), bytes=size, seconds=round(seconds, 3))
+        self.start_refits()
+
+    def _not_published(self, error: Exception) -> None:
+        self.metrics.snapshot_failures.inc()
+        self.log.error("snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS)
+        self._at_positions = {}  # so that the next one is due although nothing more may come
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        self._publish_error = error
+
+    def _snapshot_at_end(self) -> None:
+        """The final snapshot, if anything changed or there is none yet."""
+        self._finish_publishing()
+        if self._changed() or self.snapshot is None:
+            self.take_snapshot("end")
+            self._finish_publishing()
+        if self._publish_error:
+            raise RunFailed(f"{self.directory}: the final snapshot could not be written: {self._publish_error}; what was "
+                            "read since the one before will be read again by the next run")
+        unknown = waiting(self.engine.labels, self.engine.objects.names)
+        if unknown:
+            self.log.warning("labels for objects that no comparison names; they wait", n=len(unknown), first=unknown[:3])
+
+    def _serve(self, snapshot: Snapshot) -> None:
+        found = {kind: self.store.latest_artifact(kind) for kind in self.store.kinds()}
+        self.published = exports.Published(snapshot, {kind: made for kind, made in found.items() if made})
+        for kind, made in self.published.artifacts.items():
+            self.metrics.refit_age.labels(kind).set(snapshot.sequence - made.sequence)
+
+    # ---- refits
+
+    def start_refits(self) -> list[str]:
+        """Start what is due on the newest published snapshot; returns what was started."""
+        settings = self.settings.refits
+        if not settings.enabled or self.stopping or self.snapshot is None:
+            return []
+        done = {kind: made.sequence for kind, made in self.published.artifacts.items()
+                if made.snapshot == self.snapshot.digest} | self._tried
+        due = refits_due(settings.kinds, self.workers.running, done, self.snapshot.sequence)
+        for kind in due:
+            self.workers.start(kind, self.snapshot.sequence)
+            self._tried[kind] = self.snapshot.sequence
+        return due
+
+    def _refitted(self, outcome: Outcome) -> None:
+        if outcome.impossible:
+            self.log.warning("refit not possible", refit=outcome.kind, snapshot=outcome.sequence, why=outcome.error)
+        elif outcome.error:
+            self.metrics.refit_failures.labels(outcome.kind).inc()
+            self.log.error("refit failed, the old artifact stays", refit=outcome.kind, snapshot=outcome.sequence,
+                           problem=outcome.error)
+        else:
+            self.metrics.refit_seconds.labels(outcome.kind).observe(outcome.seconds)
+            self._serve(self.snapshot)
+            self.log.info("refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=round(outcome.seconds, 1))
+        self.start_refits()
+
+    def finish_refits(self) -> None:
+        """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older
+        snapshot would be repeated at once: it is cancelled."""
+        if self.snapshot is not None:
+            for kind in self.workers.cancel(before=self.snapshot.sequence):
+                self.log.info("refit cancelled, a newer snapshot is the last", refit=kind)
+        self.start_refits()
+        while self.workers.running and not self.stopping:
+            time.sleep(0.05)
+            self._collect()
+            if self.progress:
+                self.progress.refits(self.workers.progress())
+        if self.stopping:
+            for kind in self.workers.cancel():
+                self.log.info("refit cancelled", refit=kind)
+
+
+def run(settings: Settings, progress=None) -> None:
+    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop.
+
+    Raises `BadSettings`, `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
+    """
+    if not settings.state:
+        raise BadSettings("state: not given; say --state DIR")
+    if not settings.source and not settings.input.labels:
+        raise BadSettings("source: none given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
+    this = Run(settings, progress)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 1000)  # messages are many small objects and never cycles: a third less time an event
+
+    def stop(number, frame):
+        this.stopping = True
+
+    def ask(number, frame):
+        this.asked = True
+
+    before = {number: signal.signal(number, handler) for number, handler in
+              ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGUSR1, ask))}
+    try:
+        this.open()
+        this.consume()
+        this.finish_refits()
+    finally:
+        this.close()
+        gc.set_threshold(*thresholds)
+        for number, handler in before.items():
+            signal.signal(number, handler)

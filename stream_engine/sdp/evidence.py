@@ -1,0 +1,98 @@
+"""From a snapshot's counts to the similarity matrix that is clustered, and to resampled ones.
+
+AddS-3 and AddS-4 are read as they stand (Perrot et al. 2020, sec. 4); k1 = MulK-3 and MulK-4 are made from the counts
+(App. A). An object is clustered when W links it, with a nonzero entry, to enough others: one about which nothing is
+known, or whose answers all cancel, gets no cluster rather than a coin toss.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from stream_engine import kernels
+from stream_engine.columns import Columns, pair_of_entry
+from stream_engine.sdp.similarity import checked, from_triangle
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4")
+ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4"}
+
+
+class NoCounts(ValueError):
+    """The snapshot does not keep what a similarity is made from; one line."""
+
+
+class Evidence(NamedTuple):
+    """W (n, n), zero diagonal, and how many comparisons it was made from."""
+
+    W: np.ndarray | sparse.csr_array
+    comparisons: int
+
+
+def similarity(snapshot: Snapshot, source: str) -> Evidence:
+    """The similarity named `source`. O(nnz) for AddS, as `kernels` says otherwise. Raises NoCounts, ValueError."""
+    n, counters = len(snapshot.objects), snapshot.counters
+    triplets = int(counters.get("triplets", 0))
+    every = triplets + int(counters.get("quadruplets", 0))
+    if source in ("adds3", "adds4"):
+        room = _room(snapshot, source, source, triplets if source == "adds3" else every)
+        return Evidence(from_triangle(room["i"], room["j"], room["w"], n), triplets if source == "adds3" else every)
+    if source == "mulk4":
+        room = _room(snapshot, "quadruplet_counts", source, every)
+        return Evidence(checked(kernels.mulk4(room, n)), every)
+    _room(snapshot, "triplet_counts", source, triplets)
+    return Evidence(checked(kernels.k1(triplet_columns(snapshot))), triplets)
+
+
+def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[str, np.ndarray]:
+    arrays = snapshot.room(room)
+    if not arrays and comparisons:
+        raise NoCounts(f"similarity {source}: the snapshot keeps no {room}, expected it among the accumulators; "
+                       "run the engine with it, or choose another similarity")
+    return arrays or {"i": np.empty(0, np.int32), "j": np.empty(0, np.int32), "k": np.empty(0, np.int32),
+                      "l": np.empty(0, np.int32), "w": np.empty(0, np.int64), "n_lo": np.empty(0, np.int64),
+                      "n_hi": np.empty(0, np.int64)}
+
+
+def linked(W, minimum: int) -> np.ndarray:
+    """Ids of the objects with a nonzero similarity to at least `minimum` others (at least 1), increasing.
+
+    >>> linked(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0.]]), 1).tolist()
+    [0, 1]
+    """
+    degree = np.diff(W.indptr) if sparse.issparse(W) else np.count_nonzero(W, axis=1)
+    return np.flatnonzero(degree >= max(minimum, 1))
+
+
+def part(W, ids: np.ndarray):
+    """W restricted to these objects, in this order."""
+    return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]
+
+
+def resampled(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+    """AddS of a bootstrap sample: each comparison counted a Poisson(1) number of times. None when the counts that this
+    needs are not kept."""
+    n = len(snapshot.objects)
+    room = snapshot.room("triplet_counts")
+    four = snapshot.room("quadruplet_counts") if source == "adds4" else {}
+    missing = source == "adds4" and not four and snapshot.counters.get("quadruplets", 0)
+    if not room or missing or source not in ("adds3", "adds4"):
+        return None
+    columns = triplet_columns(snapshot)
+    net = rng.poisson(columns.n_lo) - rng.poisson(columns.n_hi)
+    i, j, w = _pairs_of_triplets(columns, net)
+    if four:
+        votes = rng.poisson(four["n_lo"]) - rng.poisson(four["n_hi"])
+        i = np.concatenate([i, four["i"], four["k"]])
+        j = np.concatenate([j, four["j"], four["l"]])
+        w = np.concatenate([w, votes, -votes])
+    return from_triangle(np.minimum(i, j), np.maximum(i, j), w, n)
+
+
+def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs and increments of AddS-3: {anchor, lo} gets the net vote, {anchor, hi} loses it."""
+    pair = pair_of_entry(columns)
+    anchor = np.concatenate([columns.anchor, columns.anchor])
+    other = np.concatenate([columns.lo[pair], columns.hi[pair]])
+    return anchor, other, np.concatenate([net, -net])

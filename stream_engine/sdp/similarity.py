@@ -1,0 +1,155 @@
+"""Symmetric similarity matrices, dense or sparse, behind the few products that clustering needs.
+
+A similarity is either an (n, n) float64 array or a scipy CSR array, exactly symmetric, with a zero diagonal. P denotes
+the projection I - 1 1'/n: the vector of ones carries no information about clusters (every feasible X maps it to
+itself), and it must be deflated in every partial eigensolver.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+DENSE_EIGEN = 160  # up to here LAPACK's full decomposition is as fast as Lanczos, and exact
+
+
+class Blocks(NamedTuple):
+    """Sums of W over the clusters of a partition."""
+
+    rows: np.ndarray  # (n, k): R[i, b] = sum of W[i, j] over j in cluster b
+    sums: np.ndarray  # (k, k): B[a, b] = sum of R[i, b] over i in cluster a
+    sizes: np.ndarray  # (k,) float64
+
+
+def checked(W) -> np.ndarray | sparse.csr_array:
+    """W as float64, its diagonal set to zero. Sparse stays sparse. O(nnz).
+
+    Raises ValueError when W is not square, not finite or not symmetric.
+
+    >>> checked([[5, 1], [1, 5]]).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if sparse.issparse(W):
+        W = sparse.csr_array(W, dtype=np.float64)
+        values, flipped = W.data, abs(W - W.T)
+        asymmetry = flipped.max() if flipped.nnz else 0.0
+    else:
+        W = np.array(W, dtype=np.float64)
+        values, asymmetry = W, 0.0
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(f"similarity: not a square matrix, got shape {W.shape}, expected (n, n)")
+    if not np.isfinite(values).all():
+        raise ValueError("similarity: has entries that are not finite numbers, expected all finite")
+    if not sparse.issparse(W):
+        asymmetry = np.abs(W - W.T).max(initial=0.0)
+    if asymmetry > 1e-9 * max(1.0, np.abs(values).max(initial=0.0)):
+        raise ValueError(f"similarity: not symmetric, W and W' differ by {asymmetry:.3g}; pass (W + W') / 2 if meant")
+    return _zero_diagonal(W)
+
+
+def _zero_diagonal(W):
+    if sparse.issparse(W):
+        W = sparse.csr_array(W - sparse.diags_array(W.diagonal(), format="csr")) if W.diagonal().any() else W
+        W.eliminate_zeros()
+        return W
+    np.fill_diagonal(W, 0.0)
+    return W
+
+
+def from_triangle(i, j, w, n: int) -> np.ndarray | sparse.csr_array:
+    """The symmetric matrix with entries w at (i, j) and (j, i): dense when at least a tenth of it is filled.
+
+    >>> from_triangle([0], [2], [7], 3)[2, 0]
+    np.float64(7.0)
+    """
+    i, j, w = np.asarray(i), np.asarray(j), np.asarray(w, np.float64)
+    both = sparse.csr_array((np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n))
+    return both.toarray() if n < 256 or both.nnz * 10 >= n * n else both
+
+
+def dense(W) -> np.ndarray:
+    """W as an array; no copy when it is one."""
+    return W.toarray() if sparse.issparse(W) else W
+
+
+def inner(W, X: np.ndarray) -> float:
+    """<W, X> for a dense X."""
+    return float(W.multiply(X).sum()) if sparse.issparse(W) else float(np.vdot(W, X))
+
+
+def blocks(W, labels: np.ndarray, k: int) -> Blocks:
+    """Sums of W over clusters 0 .. k - 1. O(nnz + nk) sparse, O(n^2 k) dense.
+
+    >>> blocks(np.array([[0., 2.], [2., 0.]]), np.array([0, 0]), 1).sums.tolist()
+    [[4.0]]
+    """
+    n = len(labels)
+    one_hot = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+    rows = (W @ one_hot).toarray() if sparse.issparse(W) else W @ one_hot.toarray()
+    return Blocks(rows, one_hot.T @ rows, np.bincount(labels, minlength=k).astype(float))
+
+
+def size_of(W) -> float:
+    """The largest absolute row sum: an upper bound on the spectral norm, 0 only for W = 0."""
+    return float(abs(W).sum(axis=1).max()) if W.shape[0] else 0.0
+
+
+def top_eigenpairs(W, count: int, tol: float = 1e-8) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` algebraically largest eigenpairs of PWP on the complement of 1, largest first.
+
+    Values (count,) and orthonormal vectors (n, count), each orthogonal to 1, with a fixed sign. Needs count <= n - 1.
+    Full decomposition for small n, Lanczos from a fixed start above; a Lanczos run that has not converged falls back
+    to the full decomposition. O(nnz) a Lanczos step.
+    """
+    n = W.shape[0]
+    if n <= DENSE_EIGEN or 3 * count >= n:
+        return _full_eigenpairs(W, count)
+    shift = size_of(W)  # moves the trivial pair (0, 1) below everything that is wanted
+
+    def product(x):
+        x = x.reshape(n, -1)
+        y = W @ (x - x.mean(axis=0))
+        return y - y.mean(axis=0) - 2 * shift * x.mean(axis=0)
+
+    operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+    start = np.random.default_rng(n).standard_normal(n)
+    try:
+        values, vectors = eigsh(operator, count, which="LA", v0=start - start.mean(), tol=tol,
+                                ncv=min(n, max(2 * count + 1, 32)), maxiter=50 * n)
+    except ArpackNoConvergence:
+        return _full_eigenpairs(W, count)
+    return values[::-1], _signed(vectors[:, ::-1])
+
+
+def spectral_size(W, lam: float = 0.0) -> float:
+    """About the spectral norm of P(W - lambda I)P, from both ends of the spectrum; 1.0 where that is zero."""
+    top = top_eigenpairs(W, 1, tol=1e-2)[0][0]
+    bottom = -top_eigenpairs(-W, 1, tol=1e-2)[0][0]
+    return float(max(abs(top - lam), abs(bottom - lam))) or 1.0
+
+
+def _full_eigenpairs(W, count: int) -> tuple[np.ndarray, np.ndarray]:
+    n = W.shape[0]
+    A = centred(dense(W))
+    A -= (2 * size_of(W) + 1.0) / n
+    values, vectors = np.linalg.eigh(A)
+    return values[::-1][:count], _signed(vectors[:, ::-1][:, :count])
+
+
+def _signed(vectors: np.ndarray) -> np.ndarray:
+    """Each column with its entry of largest magnitude positive, so that a rerun gives the same vectors."""
+    at = np.abs(vectors).argmax(axis=0)
+    return vectors * np.where(vectors[at, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+
+
+def centred(A: np.ndarray) -> np.ndarray:
+    """PAP for a symmetric array, as a new array.
+
+    >>> centred(np.array([[0., 2.], [2., 0.]])).tolist()
+    [[-1.0, 1.0], [1.0, -1.0]]
+    """
+    mean = A.mean(axis=1)
+    out = A - mean[:, None]
+    out -= mean - mean.mean()
+    return out

@@ -1,0 +1,48 @@
+"""When to snapshot and when to refit: pure functions of counters and time."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+
+class SnapshotRule(NamedTuple):
+    """A snapshot is due every `every` comparisons (0: never) or `interval` seconds (0: never), whichever is first."""
+
+    every: int = 1_000_000
+    interval: float = 60.0
+
+
+def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: bool, changed: bool) -> str:
+    """Why a snapshot is due now ("" when none is): "asked" (SIGUSR1, drift), "comparisons" or "interval".
+
+    `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not.
+
+    >>> snapshot_due(SnapshotRule(10, 5.0), 10, 0.0, False, True), snapshot_due(SnapshotRule(10, 5.0), 0, 9.0, True, False)
+    ('comparisons', '')
+    """
+    if not changed:
+        return ""
+    if asked:
+        return "asked"
+    if rule.every and comparisons >= rule.every:
+        return "comparisons"
+    return "interval" if rule.interval and seconds >= rule.interval else ""
+
+
+def refits_due(kinds: Collection[str], running: Collection[str], done: Mapping[str, int], sequence: int) -> list[str]:
+    """Refits to start on snapshot `sequence`: at most one run per kind, and none twice on one snapshot.
+
+    A newer snapshot replaces a waiting one by itself: what is due is always judged against the newest.
+
+    >>> refits_due(["sdp_clustering", "triplet_boost"], ["sdp_clustering"], {"triplet_boost": 3}, 4)
+    ['triplet_boost']
+    """
+    return [kind for kind in kinds if kind not in running and done.get(kind, 0) < sequence]
+
+
+def too_many_rejected(ratio: float, rejected: int, seen: int, at_least: int = 100) -> bool:
+    """True when a stream is plainly of another format: more than `ratio` of at least `at_least` events were refused.
+
+    >>> too_many_rejected(0.5, 60, 100), too_many_rejected(0.5, 9, 9), too_many_rejected(1.0, 100, 100)
+    (True, False, False)
+    """
+    return seen >= at_least and rejected > ratio * seen

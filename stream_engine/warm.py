@@ -1,0 +1,59 @@
+"""Fill numba's cache: run a little of everything once, so that the first batch of a real run does not wait for a compiler.
+
+Without a cache the compiler takes some fifteen seconds in all; with it, fractions of one. NUMBA_CACHE_DIR says where the
+cache is (default: beside the sources).
+"""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from stream_engine import kernels
+from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.comparisons import Quadruplet, Triplet
+from stream_engine.engine import Engine
+from stream_engine.partial_order import POLICIES, canonical_order, transitive_reduction
+from stream_engine.refits import triplet_boost
+from stream_engine.snapshot import triplet_columns
+
+
+def warm_up() -> Iterator[tuple[str, float]]:
+    """Yields (what, seconds) for each part that was run."""
+    rng = np.random.default_rng(0)
+    names = [f"object-{i}" for i in range(12)]
+    stream = []
+    for _ in range(400):
+        a, b, c, d = (names[i] for i in rng.permutation(12)[:4])
+        stream.append(Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c))
+    snapshot = None
+
+    def learn(policy: str) -> None:
+        nonlocal snapshot
+        engine = Engine(ACCUMULATORS, policy)
+        for start in range(0, len(stream), 100):
+            engine.learn_many(stream[start:start + 100])
+        snapshot = engine.snapshot()
+        again = Engine.restore(snapshot)
+        again.positions = {}
+        again.merge(engine)
+        transitive_reduction(again.guard.kept())
+
+    parts = {f"counting, guard {policy}": (lambda policy=policy: learn(policy)) for policy in POLICIES}
+    parts["formats"] = _decode
+    parts["kernels"] = lambda: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)]
+    parts["canonical order"] = lambda: canonical_order(triplet_columns(snapshot))
+    parts["boosting"] = lambda: triplet_boost.fit(triplet_columns(snapshot), np.arange(12) % 3, rounds=50, seed=0)
+    for what, call in parts.items():
+        began = time.perf_counter()
+        call()
+        yield what, time.perf_counter() - began
+
+
+def _decode() -> None:
+    from stream_engine.formats import EventOptions, decoder
+
+    decoder("json", EventOptions())(b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c"]}\n'
+                                    b'{"type":"pick","anchor":"a","shown":["b","c","d"],"chosen":["b"]}\n'
+                                    b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"a"}\n')
+    decoder("csv", EventOptions())(b"a,b,c\n", b"anchor,near,far\n")

@@ -1,0 +1,103 @@
+"""Refits in processes of their own: `stream-engine refit` on a published snapshot, watched through its output.
+
+The worker runs the same command as a person would, so a bad artifact is reproduced with one file and one command. At
+most one run per kind. BLAS is pinned to one thread: oversubscribed cores cost a refit a factor of hundreds.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+class Outcome(NamedTuple):
+    """How a refit ended: `error` is one line, or "" when the artifact is published; `impossible` when the snapshot
+    does not hold what the refit needs (no labels, say), which is not a failure."""
+
+    kind: str
+    sequence: int
+    seconds: float
+    error: str = ""
+    impossible: bool = False
+
+
+class _Worker:
+    def __init__(self, kind: str, sequence: int, command: list[str]):
+        self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, **_ONE_THREAD}, start_new_session=True)
+        for pipe in (self.process.stdout, self.process.stderr):
+            os.set_blocking(pipe.fileno(), False)
+        self._out, self._err = b"", b""
+        self.progress: dict[str, Any] = {}
+
+    def watch(self) -> Outcome | None:
+        """Read what it said; its outcome once it has ended."""
+        ended = self.process.poll() is not None
+        self._out += self.process.stdout.read() or b""
+        self._err = (self._err + (self.process.stderr.read() or b""))[-65536:]
+        *lines, self._out = self._out.split(b"\n")
+        for line in lines:
+            self.progress = json.loads(line)
+        if not ended:
+            return None
+        seconds = time.monotonic() - self.started
+        said = self._err.decode(errors="replace").strip().splitlines()
+        error = "" if self.process.returncode == 0 else (said[-1].removeprefix("stream-engine: ") if said else
+                                                         f"exit {self.process.returncode}")
+        return Outcome(self.kind, self.sequence, seconds, error, bool(self.progress.get("impossible")))
+
+    def stop(self, patience: float) -> None:
+        """End the process, politely first."""
+        self.process.terminate()
+        try:
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Workers:
+    """The refits that are running, by kind."""
+
+    def __init__(self, state: str | Path, seed: int, params: dict[str, dict[str, Any]]):
+        self._state, self._seed, self._params = str(state), seed, params
+        self.running: dict[str, _Worker] = {}
+
+    def start(self, kind: str, sequence: int) -> None:
+        """Start a refit of a published snapshot."""
+        command = [sys.executable, "-m", "stream_engine", "refit", "--state", self._state, kind, "--snapshot",
+                   str(sequence), "--seed", str(self._seed), "--params", json.dumps(self._params.get(kind, {})),
+                   "--progress", "json"]
+        self.running[kind] = _Worker(kind, sequence, command)
+
+    def watch(self) -> list[Outcome]:
+        """Outcomes since the last call; never waits."""
+        outcomes = [outcome for worker in self.running.values() if (outcome := worker.watch())]
+        for outcome in outcomes:
+            self._forget(outcome.kind)
+        return outcomes
+
+    def progress(self) -> dict[str, dict[str, Any]]:
+        """What each running refit last said: done, total and figures of its own."""
+        return {kind: worker.progress for kind, worker in self.running.items()}
+
+    def cancel(self, patience: float = 3.0, before: int | None = None) -> list[str]:
+        """End all refits (of snapshots older than `before`, when given); returns their kinds."""
+        kinds = [kind for kind, worker in self.running.items() if before is None or worker.sequence < before]
+        for kind in kinds:
+            self.running[kind].process.terminate()
+        for kind in kinds:
+            self.running[kind].stop(patience)
+            self._forget(kind)
+        return kinds
+
+    def _forget(self, kind: str) -> None:
+        process = self.running.pop(kind).process
+        process.stdout.close()
+        process.stderr.close()

@@ -1,0 +1,78 @@
+"""`make bench`: every stage beside its rival or floor in one run, as ratios; machine and versions on the first line.
+
+Each stage runs in a fresh process, inputs come from a seed, single-threaded figures are CPU time. Rows are printed and
+appended to results.jsonl. Arguments: names of stages (default all), --full for the large sizes of the targets.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STAGES = sorted(path.stem.removeprefix("stage_") for path in HERE.glob("stage_*.py"))
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+def machine() -> dict[str, str]:
+    """What the figures were measured on."""
+    from importlib.metadata import version
+
+    model = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("model name")), platform.machine())
+    libraries = ("numpy", "scipy", "numba", "pyarrow", "msgspec", "cvxpy", "scikit-learn", "polars", "duckdb", "rustworkx")
+    return {"cpu": model, "cores": str(os.cpu_count()), "load": f"{os.getloadavg()[0]:.1f}", "python": platform.python_version(),
+            **{name: version(name) for name in libraries}}
+
+
+def text(value) -> str:
+    """A figure for the table."""
+    return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def table(rows: list[dict]) -> str:
+    """Rows as aligned columns."""
+    heads = ("stage", "case", "ours", "rival", "unit", "ratio", "target", "rival_name", "notes")
+    cells = [heads, *(tuple(text(row.get(head)) for head in heads) for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(heads))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
+
+
+def stage_in_fresh_process(name: str, full: bool) -> list[dict]:
+    """Rows of one stage; a stage that fails is a row that says so."""
+    command = [sys.executable, "-m", "tests.benchmarks", "--only", name, *(["--full"] if full else [])]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **_ONE_THREAD})
+    if done.returncode:
+        return [{"stage": name, "case": "failed", "notes": done.stderr.strip().splitlines()[-1]}]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"any of {', '.join(STAGES)}")
+    parser.add_argument("--full", action="store_true", help="the sizes of the targets (many minutes)")
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.only:
+        rows = importlib.import_module(f"tests.benchmarks.stage_{given.only}").rows(quick=not given.full)
+        print(json.dumps(rows, default=float))
+        return 0
+    where = machine()
+    print("  ".join(f"{key} {value}" for key, value in where.items()))
+    failed = 0
+    with open(HERE / "results.jsonl", "a") as results:
+        for name in given.stages or STAGES:
+            rows = stage_in_fresh_process(name, given.full)
+            failed += any(row["case"] == "failed" for row in rows)
+            print("\n" + table(rows), flush=True)
+            for row in rows:
+                results.write(json.dumps({**row, "full": given.full, "machine": where}, default=float) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

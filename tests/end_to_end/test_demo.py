@@ -1,0 +1,20 @@
+"""`make run`: the main job from built-in data to the page that a person reads."""
+
+import re
+
+import numpy as np
+
+from tests.process import engine
+
+
+def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
+    page = engine("demo", "--state", tmp_path / "demo").stdout
+    for line in ("objects", "events", "refused", "contradictions", "guard", "clusters", "classifier", "snapshot", "export", "picture"):
+        assert re.search(rf"^{line} ", page, re.M), page
+    named = float(re.search(r"classifier +([\d.]+)%", page)[1])
+    majority = float(re.search(r"majority class ([\d.]+)%", page)[1])
+    assert named > 2 * majority
+    assert float(re.search(r"ARI (\d\.\d+)", page)[1]) > 0.3
+    assert (tmp_path / "demo" / "clusters.png").stat().st_size > 10_000
+    assert np.load(tmp_path / "demo" / "export" / "adds3.npz")["W"].sum() == 0
+    assert "not_parseable" in page and "missing_field" in page and "unknown_type" in page and "not_distinct" in page

@@ -1,0 +1,188 @@
+"""A real process on real files: killed at random and restarted, followed, asked, stopped, scraped."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.process import engine, jsonl, one_line, process, started, stopped, summary, until
+
+
+def stream(rng: random.Random, size: int, objects: int = 12) -> list:
+    """Events of every type, some of them broken, some quadruplets."""
+    names = [f"object-{i}" for i in range(objects)]
+    events = []
+    for i in range(size):
+        a, b, c, d = rng.sample(names, 4)
+        kind = rng.randrange(12)
+        events.append(
+            {"type": "quadruplet", "near": [a, b], "far": [c, d]} if kind == 0 else
+            {"type": "odd_one_out", "objects": [a, b, c], "odd": b} if kind == 1 else
+            {"type": "label", "object": a, "label": rng.choice(["x", "y"])} if kind == 2 else
+            f'{{"broken {i}' if kind == 3 else
+            {"anchor": a, "near": a, "far": b} if kind == 4 else
+            {"anchor": a, "near": b, "far": c, "worker": i % 5})
+    return events
+
+
+def exported(state, out) -> dict[str, bytes]:
+    engine("export", "--state", state, "--out", out)
+    return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+def dead(state) -> list[str]:
+    return [line for path in sorted((state / "dead_letters").glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_path):
+    rng = random.Random(7)
+    events = jsonl(tmp_path / "events.jsonl", stream(rng, 20_000))
+    config = tmp_path / "engine.toml"
+    config.write_text("[input]\nblock_bytes = 4096\n[snapshot]\nevery = 500\ninterval = 0\n")
+    common = ("run", events, "--config", config, "--no-refits")
+    engine(*common, "--state", tmp_path / "whole")
+    kills = 0
+    began = time.monotonic()
+    process(*common, "--state", tmp_path / "warm")  # how long an uninterrupted run takes here and now
+    usual = time.monotonic() - began
+    while True:
+        running = started(*common, "--state", tmp_path / "killed")
+        try:
+            _, said = running.communicate(timeout=usual * rng.uniform(0.5, 0.95) if kills < 8 else 200)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.communicate()
+            kills += 1
+            continue
+        assert running.returncode == 0, said
+        break
+    assert kills >= 1
+    assert dead(tmp_path / "killed") == dead(tmp_path / "whole") and len(dead(tmp_path / "whole")) > 1000
+    whole, killed = exported(tmp_path / "whole", tmp_path / "a"), exported(tmp_path / "killed", tmp_path / "b")
+    assert whole.keys() == killed.keys() and {"summary.json", "adds3.npz", "k1.npz", "partial_order.npz"} <= whole.keys()
+    for name in whole:
+        assert whole[name] == killed[name], name
+
+
+def test_consumed_input_again_changes_nothing(tmp_path):
+    events = jsonl(tmp_path / "events.jsonl", stream(random.Random(1), 300))
+    state = tmp_path / "state"
+    engine("run", events, "--state", state, "--refit", "sdp_clustering")
+    files = {p: p.read_bytes() for p in state.rglob("*") if p.is_file() and p.name != "lock"}
+    engine("run", events, "--state", state, "--refit", "sdp_clustering")
+    assert files == {p: p.read_bytes() for p in state.rglob("*") if p.is_file() and p.name != "lock"}
+
+
+def test_followed_file_scraped_asked_and_stopped(tmp_path):
+    events = jsonl(tmp_path / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 10)
+    state = tmp_path / "state"
+    process = started("run", events, "--state", state, "--follow", "--listen", "127.0.0.1:0", "--snapshot-interval", "0",
+                      "--snapshot-every", "0", "--no-refits", "--log-format", "json")
+    try:
+        address = json.loads(process.stderr.readline())["address"]
+
+        def get(path: str) -> tuple[int, bytes]:
+            try:
+                with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read()
+
+        def comparisons() -> float:
+            text = get("/metrics")[1].decode()
+            return sum(float(line.split()[-1]) for line in text.splitlines()
+                       if line.startswith("stream_engine_comparisons_total{"))
+
+        until(lambda: comparisons() == 10, what="ten comparisons")
+        assert get("/healthz")[0] == 200 and get("/snapshot")[0] == 404
+        until(lambda: get("/readyz")[0] == 200, what="readiness")
+        with events.open("a") as file:
+            file.write('{"anchor": "a", "near": "c", "far": "b"}\n{"anchor": "c", "near"')
+            file.flush()
+            until(lambda: comparisons() == 11, what="the appended line")
+            process.send_signal(signal.SIGUSR1)
+            found = until(lambda: get("/snapshot")[0] == 200 and json.loads(get("/snapshot")[1]), what="a snapshot")
+            assert found["comparisons"] == 11 and found["contradicting_pairs"] == 1 and found["rejected"] == {}
+            file.write(': "a", "far": "b"}\n')
+            file.flush()
+            until(lambda: comparisons() == 12, what="the completed line")
+        status, body = get("/export/adds3.npz")
+        (tmp_path / "w.npz").write_bytes(body)
+        assert status == 200 and np.load(tmp_path / "w.npz")["W"].sum() == 0
+        assert get("/export/nothing.npz")[0] == 404 and get("/export/booster.npz")[0] == 404 and get("/else")[0] == 404
+        request = urllib.request.Request(f"http://{address}/snapshot", method="POST", data=b"")
+        with pytest.raises(urllib.error.HTTPError, match="405") as refused:
+            urllib.request.urlopen(request, timeout=5)
+        refused.value.close()
+    finally:
+        began = time.monotonic()
+        stopped(process)
+    assert process.returncode == 0 and time.monotonic() - began < 10
+    assert summary(state)["comparisons"] == 12
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_in_the_middle_of_a_refit(tmp_path, number):
+    rng = random.Random(3)
+    names = [str(i) for i in range(400)]
+    events = jsonl(tmp_path / "events.jsonl",
+                   [dict(zip(("anchor", "near", "far"), rng.sample(names, 3))) for _ in range(20_000)])
+    state = tmp_path / "state"
+    process = started("run", events, "--state", state, "--refit", "sdp_clustering", "--log-format", "json")
+    for line in process.stderr:
+        if "snapshot published" in line:
+            break
+    time.sleep(2.0)  # the worker has started by now; the solve takes longer
+    began = time.monotonic()
+    said = stopped(process, number)
+    assert process.returncode == 0, said
+    assert time.monotonic() - began < 10
+    assert "refit cancelled" in said and not list((state / "artifacts").rglob("*.artifact"))
+    assert summary(state)["comparisons"] == 20_000
+
+
+def test_two_processes_never_share_a_state(tmp_path):
+    events = jsonl(tmp_path / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}])
+    process = started("run", events, "--state", tmp_path / "state", "--follow", "--no-refits")
+    try:
+        until(lambda: (tmp_path / "state" / "lock").exists() and (tmp_path / "state" / "lock").read_text().strip())
+        said = one_line(engine("run", events, "--state", tmp_path / "state", status=1).stderr)
+        assert f"in use by process {process.pid}" in said
+    finally:
+        stopped(process)
+    assert process.returncode == 0
+
+
+def test_a_failed_refit_is_counted_and_keeps_the_old_artifact(tmp_path):
+    events = jsonl(tmp_path / "events.jsonl", stream(random.Random(2), 400))
+    state = tmp_path / "state"
+    engine("run", events, "--state", state, "--refit", "sdp_clustering")
+    kept = {path: path.read_bytes() for path in (state / "artifacts").rglob("*.artifact")}
+    with events.open("a") as file:
+        file.writelines(json.dumps(e) + "\n" for e in stream(random.Random(3), 50) if isinstance(e, dict))
+    running = started("run", events, "--state", state, "--refit", "sdp_clustering")
+    worker = until(lambda: children(running.pid), what="the refit's process")
+    os.kill(worker[0], signal.SIGKILL)  # as the kernel does when memory runs out
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 0 and "refit failed, the old artifact stays" in said, said
+    assert kept == {path: path.read_bytes() for path in (state / "artifacts").rglob("*.artifact")} and len(kept) == 1
+
+
+def children(pid: int) -> list[int]:
+    """Processes whose parent is `pid`."""
+    return [int(n) for task in Path(f"/proc/{pid}/task").iterdir() for n in (task / "children").read_text().split()]
+
+
+def test_standard_input(tmp_path):
+    text = b'{"anchor": "a", "near": "b", "far": "c"}\n' * 3
+    process("run", "-", "--state", tmp_path / "state", "--no-refits", stdin=text)
+    assert summary(tmp_path / "state")["triplets"] == 3

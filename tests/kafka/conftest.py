@@ -1,0 +1,115 @@
+"""The real broker for tests with the marker `kafka`, or the last line that says why they were left out."""
+
+import gc
+import os
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.errors import RetriableError
+
+from tests.kafka.broker import Broker, BrokerMissing, jars, java
+
+_LEFT_OUT = pytest.StashKey[tuple[int, str]]()
+
+
+def external() -> str | None:
+    """The bootstrap servers of a broker that is there already."""
+    return os.environ.get("KAFKA_BOOTSTRAP_SERVERS") or None
+
+
+@pytest.hookimpl(trylast=True)  # after -m and -k have chosen
+def pytest_collection_modifyitems(config, items):
+    chosen = [item for item in items if item.get_closest_marker("kafka")]
+    if not chosen or (external() and not any("own_broker" in item.fixturenames for item in chosen)):
+        return
+    try:
+        java(), jars()
+    except BrokerMissing as missing:
+        if os.environ.get("CI"):
+            raise pytest.UsageError(f"the Kafka broker is missing, and CI leaves nothing out: {missing}") from missing
+        left = [item for item in chosen if not external() or "own_broker" in item.fixturenames]
+        config.stash[_LEFT_OUT] = len(left), str(missing)
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    left, reason = config.stash.get(_LEFT_OUT, (0, ""))
+    if left:
+        terminalreporter.write_line(f"left out: {left} tests on a real Kafka broker ({reason})")
+
+
+@pytest.fixture(scope="session")
+def own_broker(tmp_path_factory) -> Iterator[Broker]:
+    """A broker that the test may stop, kill and restart; it runs again when the test is over."""
+    broker = Broker(tmp_path_factory.mktemp("broker"))
+    broker.start()
+    yield broker
+    broker.kill()
+    collect_sockets()
+
+
+def collect_sockets() -> None:
+    """kafka-python leaves the sockets of failed attempts to the collector; this calls it where they are expected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture(scope="session")
+def broker(request):
+    """Something with `bootstrap`: the broker named by KAFKA_BOOTSTRAP_SERVERS, else our own."""
+    return SimpleNamespace(bootstrap=external()) if external() else request.getfixturevalue("own_broker")
+
+
+@pytest.fixture(scope="session")
+def admin(broker) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    yield client
+    client.close()
+
+
+def patiently(question, *args):
+    """Ask again while the broker comes back from a restart."""
+    for _ in range(100):
+        try:
+            return question(*args)
+        except RetriableError:
+            time.sleep(0.1)
+    return question(*args)
+
+
+@pytest.fixture
+def new_topic(admin):
+    """`new_topic(partitions=1, **configs)`: the name of a fresh topic that is ready to use."""
+    def make(partitions: int = 1, name: str | None = None, **configs: str) -> str:
+        name = name or f"t-{uuid.uuid4().hex[:12]}"
+        wanted = {name: {"num_partitions": partitions, "replication_factor": 1,
+                         "configs": {key.replace("_", "."): value for key, value in configs.items()}}}
+        patiently(admin.create_topics, wanted)
+        for _ in range(200):
+            known = patiently(admin.describe_topics, [name])[0]["partitions"]
+            if len(known) == partitions and all(each["leader_id"] >= 0 for each in known):
+                return name
+            time.sleep(0.02)
+        raise AssertionError(f"topic {name} is not there after 4 s")
+    return make
+
+
+@pytest.fixture
+def send(broker):
+    """`send(topic, values, partition=0, **producer options)`: write values (bytes, None, or (key, value)) durably."""
+    def write(topic: str, values, partition: int | None = 0, **options) -> list[int]:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap, **options)
+        pairs = [value if isinstance(value, tuple) else (None, value) for value in values]
+        sent = [producer.send(topic, key=key, value=value, partition=partition) for key, value in pairs]
+        producer.flush()
+        offsets = [future.get().offset for future in sent]
+        producer.close()
+        return offsets
+    return write

@@ -1,0 +1,185 @@
+"""The broker goes away: at the start, in the middle, for good; and a batch that is damaged on its disk.
+
+Needs a broker that may be killed, so it never uses one that is there already.
+"""
+
+import gc
+import os
+import struct
+import threading
+import time
+
+import pytest
+from kafka import KafkaProducer
+
+from connectors import SourceFailed
+from connectors.kafka import PATIENCE, KafkaSource
+from tests.kafka.conftest import collect_sockets
+from tests.kafka.reading import positions, read, until
+
+pytestmark = pytest.mark.kafka
+FAST = {"metadata_max_age_ms": 1000, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,
+        "request_timeout_ms": 5000, "bootstrap_timeout_ms": 1000}
+
+
+CLIENTS = "kafka-python", "confluent"
+
+
+@pytest.fixture
+def open_source(own_broker):
+    made = []
+
+    def make(topic, client, options=None):
+        source = KafkaSource(f"{own_broker.bootstrap}/{topic}", {}, start="earliest", client=client,
+                             options={**FAST, **(options or {})})
+        made.append(source)
+        return source
+    yield make
+    for source in made:
+        source.close()
+
+
+@pytest.fixture(autouse=True)
+def running_again(own_broker):
+    yield
+    collect_sockets()
+    if own_broker.process is None:
+        own_broker.start()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker, new_topic, open_source, client):
+    topic = new_topic(2)
+    total, half = 4000, threading.Event()
+
+    def write() -> None:
+        producer = KafkaProducer(bootstrap_servers=own_broker.bootstrap, request_timeout_ms=5000,
+                                 delivery_timeout_ms=60000, reconnect_backoff_max_ms=300, linger_ms=5)
+        for i in range(total):
+            producer.send(topic, value=b"%d" % (i // 2), partition=i % 2)
+            if i == total // 2:
+                half.set()
+            if i % 20 == 0:
+                time.sleep(0.01)
+        producer.close(timeout=60)
+
+    source = open_source(topic, client, {"max_poll_records": 100})
+    writer = threading.Thread(target=write)
+    writer.start()
+    records, notices = read(source, 200), []
+    half.wait(30)
+    own_broker.kill()
+    records += until(lambda: not source.ready(), source)
+    began, cpu = time.monotonic(), time.process_time()
+    while time.monotonic() - began < 2:
+        slice_began = time.monotonic()
+        records += source.poll(0.2)
+        assert time.monotonic() - slice_began < 1.5 and not source.ready()
+    assert time.process_time() - cpu < 1.0, "a busy loop while the broker is away"
+    notices += source.notices()
+    assert [n for n in notices if "no broker is connected" in n] == notices[:1]
+    own_broker.start()
+    while len(records) < total:
+        records += read(source, 1)
+    writer.join(60)
+    until(lambda: source.ready() and not any(source.lag().values()), source)
+    notices.clear()
+    until(lambda: notices.extend(source.notices()) or notices, source)
+    for partition in (0, 1):
+        mine = [r for r in records if r.partition == f"{topic}/{partition}"]
+        assert [r.value for r in mine] == [b"%d" % i for i in range(total // 2)]
+        assert [r.offset for r in mine] == list(range(total // 2))
+    assert "connected again after" in notices[0]
+
+
+def test_an_outage_does_not_use_up_descriptors(own_broker, new_topic, send, open_source):
+    topic = new_topic()
+    send(topic, [b"x"])
+    hasty = {"reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 2, "retry_backoff_ms": 2}
+    source = open_source(topic, "kafka-python", hasty)
+    read(source, 1)
+    own_broker.stop()
+    gc.collect()
+    gc.disable()  # as if nothing else in the process allocated
+    try:
+        before = len(os.listdir("/proc/self/fd"))
+        until_time = time.monotonic() + 3
+        while time.monotonic() < until_time:
+            source.poll(0.5)
+        assert len(os.listdir("/proc/self/fd")) - before < 80
+    finally:
+        gc.enable()
+
+
+def test_down_at_the_start(own_broker, new_topic, send, open_source):
+    topic = new_topic()
+    send(topic, [b"x"])
+    own_broker.stop()
+    sources = [open_source(topic, client) for client in CLIENTS]
+    for source in sources:
+        notices = []
+        until(lambda: notices.extend(source.notices()) or notices, source)
+        assert "no broker answers" in notices[0] and len(notices) == 1
+        assert not source.ready() and source.lag() == {}
+        began = time.monotonic()
+        assert source.poll(0.1) == [] and time.monotonic() - began < 0.5
+    own_broker.start()
+    for source in sources:
+        assert [r.value for r in read(source, 1)] == [b"x"]
+        until(source.ready, source)
+        assert "connected again after" in source.notices()[0]
+
+
+def test_closes_within_seconds_while_the_broker_is_down(own_broker, new_topic, send, open_source):
+    topic = new_topic()
+    send(topic, [b"x"])
+    sources = [open_source(topic, client, {"group_id": "g"}) for client in CLIENTS]
+    read_before = [read(source, 1) for source in sources]
+    own_broker.kill()
+    for source, records in zip(sources, read_before):
+        until(lambda: not source.ready(), source)
+        source.published(positions(records))  # a commit that nobody will answer
+    sources += [open_source(topic, client) for client in CLIENTS]
+    for source in sources:
+        source.poll(0.3)
+        began = time.monotonic()
+        source.close()
+        assert time.monotonic() - began < 4
+
+
+def test_a_damaged_batch_stops_with_its_place(own_broker, new_topic, send, open_source):
+    topic = new_topic()
+    send(topic, [b"good", b"also good"])
+    [bad] = send(topic, [b"damaged " * 10])
+    send(topic, [b"behind"])
+    own_broker.stop()
+    [segment] = (own_broker.folder / "data" / f"{topic}-0").glob("*.log")
+    content = bytearray(segment.read_bytes())
+    content[content.index(b"damaged")] ^= 0xFF
+    segment.write_bytes(content)
+    own_broker.start()
+    for source in [open_source(topic, client) for client in CLIENTS]:
+        assert [r.value for r in read(source, 2)] == [b"good", b"also good"]
+        said = rf"{PATIENCE} fresh clients in a row could not read on from {topic}/0@{bad}: .*(?i:crc).*delete-records"
+        with pytest.raises(SourceFailed, match=said):
+            while True:
+                source.poll(0.2)
+        assert len([n for n in source.notices() if "going on with a fresh client" in n]) == PATIENCE
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_big_messages_are_asked_for_in_small_numbers(new_topic, send, open_source, client):
+    topic = new_topic()
+    values = [struct.pack(">I", i) + bytes(8 << 20) for i in range(12)]  # 8 MiB each, some kB on the wire
+    small = {"compression_type": "gzip", "max_request_size": 16 << 20, "batch_size": 1}
+    send(topic, values, **small)
+    source = open_source(topic, client)
+    first = read(source, 1)
+    sizes = []
+    records = list(first)
+    while len(records) < 12:
+        found = source.poll(1)
+        sizes.append(sum(len(r.value) for r in found))
+        records += found
+    assert [r.value[:4] for r in records] == [v[:4] for v in values]
+    assert max(sizes) <= 32 << 20

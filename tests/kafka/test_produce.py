@@ -1,0 +1,129 @@
+"""`produce` against the real broker: what arrives decodes to what the file decodes to."""
+
+import json
+import time
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from connectors import SinkUnavailable, UnusableSource
+from connectors.kafka import KafkaSource
+from connectors.produce import produce
+from stream_engine.formats import EventOptions, decoder
+from tests.kafka.reading import idle, read
+
+CLIENTS = ["kafka-python", "confluent"]
+EVENTS = [{"anchor": "a", "near": 1, "far": "c"}, {"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"},
+          {"type": "ranking", "anchor": "ä", "ranked": ["x", "y", "z"], "worker": "w"},
+          {"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]},
+          {"type": "label", "object": "a", "label": None}]
+CSV = ("type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,object,label\n"
+       "triplet,05,5,c,,,,,,,,\n"
+       "odd_one_out,,,,a|b|c,c,,,,,,\n"
+       'quadruplet,,,,,,"a, 1",b,c,d,,\n'
+       "label,,,,,,,,,,a,red\n"
+       "short,row\n")
+
+
+def comparisons(format: str, values: list[bytes], header: bytes = b"") -> list:
+    """What the engine would learn from these values, by name, message by message together."""
+    decode = decoder(format, EventOptions())
+    found = []
+    for value in values:
+        block = decode(value, header)
+        names = block.names
+        found += [tuple(names[i] for i in row) for row in block.triplets.tolist()]
+        found += [tuple(names[i] for i in row) for row in block.quadruplets.tolist()] + list(block.labels)
+    return found
+
+
+@pytest.fixture
+def arrived(broker):
+    def values(topic, count):
+        source = KafkaSource(f"{broker.bootstrap}/{topic}", {}, start="earliest", options={"fetch_max_wait_ms": 50})
+        try:
+            return [(r.value, r.format) for r in read(source, count) + idle(source, 0.1)]
+        finally:
+            source.close()
+    return values
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path, client, batch):
+    lines = [json.dumps(event, ensure_ascii=False).encode() for event in EVENTS] + [b"{not json"]
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"\n".join(lines[:3]) + b"\r\n\n" + b"\n".join(lines[3:]))
+    topic, heard = new_topic(), []
+    done = produce([str(path)], f"kafka://{broker.bootstrap}/{topic}", batch=batch, client=client,
+                   progress=heard.append, options={"group_id": "of the engine", "compression_type": "zstd"})
+    values = [value for value, _ in arrived(topic, -(-len(lines) // batch))]
+    assert [line for value in values for line in value.split(b"\n")] == lines
+    assert done[:4] == (6, len(values), sum(map(len, values)), 0) and sum(heard) == 6
+    assert comparisons("json", values) == comparisons("json", [path.read_bytes()])
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("encoding", ["json", "arrow"])
+def test_tables_arrive_with_their_meaning(broker, new_topic, arrived, tmp_path, encoding, batch):
+    header, _, rows = CSV.encode().partition(b"\n")
+    meant = comparisons("csv", [rows], header + b"\n")
+    assert len(meant) == 5
+    (tmp_path / "events.csv").write_text(CSV)
+    table = pa.table({"anchor": [1, 2], "near": ["a", "b"], "far": ["c", None]})
+    pa.parquet.write_table(table, tmp_path / "events.parquet")
+    topic = new_topic()
+    done = produce([str(tmp_path / "events.csv"), str(tmp_path / "events.parquet")],
+                   f"kafka://{broker.bootstrap}/{topic}", batch=batch, encoding=encoding)
+    found = arrived(topic, done.messages)
+    assert {format for _, format in found} == {encoding}
+    assert done.events == 6 and done.skipped == 1
+    assert sorted(comparisons(encoding, [v for v, _ in found]), key=str) == sorted([*meant, ("1", "a", "c")], key=str)
+
+
+@pytest.mark.kafka
+def test_json_lines_to_arrow(broker, new_topic, arrived, tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps({"anchor": f"a{i}", "near": "n", "far": "f"}) + "\n" for i in range(7)))
+    topic = new_topic()
+    done = produce([str(path)], f"kafka://{broker.bootstrap}/{topic}", batch=3, encoding="arrow")
+    assert done.messages == 3
+    found = arrived(topic, 3)
+    assert sorted(comparisons("arrow", [v for v, _ in found])) == [(f"a{i}", "n", "f") for i in range(7)]
+    path.write_text('{"anchor": 1}\n{"anchor": "one"}\n')
+    with pytest.raises(UnusableSource, match="events.jsonl@0: .*; the block does not fit into columns"):
+        produce([str(path)], f"kafka://{broker.bootstrap}/{topic}", encoding="arrow")
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("client", CLIENTS)
+def test_rate_is_kept(broker, new_topic, tmp_path, client):
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"anchor": "a", "near": "b", "far": "c"}\n' * 100)
+    began = time.monotonic()
+    done = produce([str(path)], f"kafka://{broker.bootstrap}/{new_topic()}", rate=200, batch=10, client=client)
+    assert 0.44 <= done.seconds <= time.monotonic() - began
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_missing_topic_fails_in_a_line(broker, tmp_path, client):
+    path = tmp_path / "events.jsonl"
+    path.write_text("{}\n")
+    with pytest.raises(SinkUnavailable, match="/no-such-topic: "):
+        produce([str(path)], f"kafka://{broker.bootstrap}/no-such-topic", client=client, patience=1.5)
+
+
+def test_arguments_are_checked_before_anything_is_sent(tmp_path):
+    for more in ({"encoding": "xml"}, {"batch": 0}, {"rate": 0.0}):
+        with pytest.raises(UnusableSource, match="produce: got encoding"):
+            produce([], "kafka://127.0.0.1:1/t", **more)
+    with pytest.raises(UnusableSource, match="expected one of kafka-python, confluent"):
+        produce([], "kafka://127.0.0.1:1/t", client="java")
+    for client, option in (("kafka-python", "no_such_option"), ("confluent", "no.such.option")):
+        with pytest.raises(UnusableSource, match=option):
+            produce([], "kafka://127.0.0.1:1/t", client=client,
+                    options={"no_such_option": 1, "sasl_plain_password": "s3cret"})

@@ -1,0 +1,162 @@
+"""Every registered export: nothing lost in any format, equal inputs give equal bytes, absence is said."""
+
+import io
+import json
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from stream_engine import exports
+from stream_engine.artifact import Artifact
+from stream_engine.comparisons import Quadruplet, Triplet
+from stream_engine.engine import Engine
+from stream_engine.exports import Content, NothingToExport, Published
+from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
+
+NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
+
+
+def state() -> Published:
+    engine = Engine()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        a, b, c, d = (NAMES[i] for i in rng.permutation(5)[:4])
+        engine.learn_many([Triplet(a, b, c), Quadruplet((a, b), (c, d))])
+    n = len(NAMES)
+    made = {
+        "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {
+            "labels": np.array([0, 1, 0, 1, -1], np.int32), "k": np.array(2), "lam": np.array(0.5), "objective": np.array(1.5),
+            "criterion": np.array([0.9, 0.8]), "residuals": np.zeros(4)}, {}),
+        "triplet_boost": Artifact("triplet_boost", "", 1, {}, 0, {
+            "j": np.array([0], np.int32), "k": np.array([1], np.int32), "alpha": np.array([0.3]),
+            "predicted": np.array([0, 1, 0, 1, 0], np.int32), "given": np.array([0, -1, 0, -1, -1], np.int32),
+            "score": np.linspace(0, 1, n), "abstained": np.array([False] * 4 + [True])}, {"classes": ["x", "y|z"]}),
+        "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {
+            "K": np.eye(n), "mu": np.array([0.5]), "objective": np.array(2.0), "satisfied": np.array(0.9)}, {}),
+    }
+    return Published(engine.snapshot(), made)
+
+
+@pytest.fixture(scope="module")
+def published():
+    return state()
+
+
+def files(what, published, format):
+    out = {}
+    for name, content in exports.contents(what, published).items():
+        out |= encode(name, content, format, published.snapshot.objects)
+    return out
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("what", exports.EXPORTS)
+def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
+    made = files(what, published, format)
+    assert made and made == files(what, state(), format)
+    assert all(name[name.rindex("."):] in MEDIA_TYPES for name in made)
+
+
+@pytest.mark.parametrize("what", [w for w in exports.EXPORTS if w not in ("objects", "summary")])
+def test_npz_and_json_give_the_arrays_back(what, published):
+    for name, content in exports.contents(what, published).items():
+        loaded = np.load(io.BytesIO(encode(name, content, "npz", ())[f"{name}.npz"]), allow_pickle=False)
+        document = json.loads(encode(name, content, "json", ())[f"{name}.json"])
+        assert set(loaded.files) == set(content.arrays) == set(document)
+        for key, array in content.arrays.items():
+            np.testing.assert_array_equal(loaded[key], array)
+            assert loaded[key].dtype == array.dtype
+            np.testing.assert_array_equal(np.array(document[key], array.dtype).reshape(array.shape), array)
+
+
+def read(name: str, data: bytes):
+    if name.endswith(".parquet"):
+        return pyarrow.parquet.read_table(io.BytesIO(data))
+    options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    return pyarrow.csv.read_csv(io.BytesIO(data), parse_options=options)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_tables_hold_every_object_and_value(format, published):
+    w = exports.contents("adds3", published)["adds3"].arrays["W"]
+    table = read(f"adds3.{format}", files("adds3", published, format)[f"adds3.{format}"])
+    assert table.column_names == ["object", *published.snapshot.objects]
+    assert table["object"].to_pylist() == list(published.snapshot.objects)
+    np.testing.assert_array_equal(np.stack([table[name].to_numpy() for name in published.snapshot.objects], 1), w)
+    counts = files("triplet_counts", published, format)[f"triplet_counts.{format}"]
+    expected = exports.contents("triplet_counts", published)["triplet_counts"].arrays
+    assert read(f"x.{format}", counts).to_pydict() == {key: a.tolist() for key, a in expected.items()}
+    kept = files("partial_order", published, format)
+    assert {f"partial_order.{array}.{format}" for array in ("kept", "reduced", "canonical")} <= set(kept)
+
+
+def test_the_canonical_order_keeps_more_than_the_order_of_arrival(published):
+    arrays = exports.contents("partial_order", published)["partial_order"].arrays
+    assert 0 < arrays["weight_kept"] <= arrays["canonical_weight_kept"] <= 1
+    engine = Engine(("triplet_counts", "quadruplet_counts"))
+    engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))] * 2 + [Quadruplet(("c", "d"), ("a", "b")), Triplet("a", "b", "c")])
+    counted = exports.contents("partial_order", Published(engine.snapshot(), {}))["partial_order"].arrays
+    assert counted["canonical"].tolist() == [[0, 1, 0, 2], [0, 1, 2, 3]] and counted["canonical_weight_kept"] == 1
+
+
+def test_csv_tables_stand_beside_the_arrays(published):
+    made = files("clusters", published, "npz")
+    assert read("x.csv", made["clusters.csv"]).to_pydict() == {"object": list(published.snapshot.objects),
+                                                                "cluster": [0, 1, 0, 1, -1]}
+    table = read("x.csv", files("booster", published, "npz")["predictions.csv"]).to_pydict()
+    assert table["predicted"] == ["x", "y|z", "x", "y|z", "x"] and table["abstained"][-1] is True
+    assert table["label"][0] == "x" and table["label"][1] in ("", None)
+
+
+def test_triplet_counts_are_sorted_and_complete(published):
+    t = exports.contents("triplet_counts", published)["triplet_counts"].arrays
+    rows = list(zip(t["anchor"].tolist(), t["lo"].tolist(), t["hi"].tolist()))
+    assert rows == sorted(rows) and (t["lo"] < t["hi"]).all()
+    assert (t["n_lo"] + t["n_hi"]).sum() == published.snapshot.counters["triplets"]
+
+
+def test_similarities_above_the_dense_limit_come_sparse(published):
+    from stream_engine.exports import similarities
+
+    dense = exports.contents("adds4", published)["adds4"].arrays["W"]
+    many = published.snapshot._replace(objects=tuple(str(i) for i in range(similarities.DENSE_LIMIT + 1)))
+    sparse = exports.contents("adds4", published._replace(snapshot=many))["adds4"].arrays
+    assert set(sparse) == {"i", "j", "w"} and (sparse["i"] < sparse["j"]).all()
+    np.testing.assert_array_equal(dense[sparse["i"], sparse["j"]], sparse["w"])
+    assert np.count_nonzero(np.triu(dense)) == len(sparse["w"])
+
+
+def test_what_is_not_there_says_what_makes_it(published):
+    bare = Published(Engine(("adds3",), None).snapshot(), {})
+    for what in ("adds4", "partial_order", "clusters", "booster", "kernel"):
+        with pytest.raises(NothingToExport):
+            exports.contents(what, bare)
+
+
+def test_arrays_of_mixed_shapes_become_one_table_each():
+    made = encode("x", Content({"a": np.arange(3), "b": np.ones((2, 4)), "c": np.array(7)}), "csv", ())
+    assert set(made) == {"x.a.csv", "x.b.csv", "x.c.csv"}
+    assert read("x.csv", made["x.b.csv"]).num_columns == 4
+
+
+def test_similarities_and_summary_equal_a_plain_count():
+    rng = np.random.default_rng(3)
+    said = [tuple(rng.permutation(5)[:3].tolist()) for _ in range(80)]
+    engine = Engine()
+    engine.learn_many([Triplet(*(NAMES[i] for i in triplet)) for triplet in said])
+    alone = Published(engine.snapshot(), {})
+    ids = {name: i for i, name in enumerate(alone.snapshot.objects)}
+    w = np.zeros((5, 5), int)
+    for a, b, c in ([ids[NAMES[i]] for i in triplet] for triplet in said):
+        w[a, b] += 1
+        w[b, a] += 1
+        w[a, c] -= 1
+        w[c, a] -= 1
+    for what in ("adds3", "adds4"):
+        np.testing.assert_array_equal(exports.contents(what, alone)[what].arrays["W"], w)
+    found = exports.contents("summary", alone)["summary"].value
+    both = {(a, *sorted((b, c))) for a, b, c in said if (a, c, b) in said}
+    assert found["unique_triplets"] == len(set(said)) and found["contradicting_pairs"] == len(both) > 0
+    assert found["contradicting_triplets"] == sum(min(said.count((a, b, c)), said.count((a, c, b))) for a, b, c in both)

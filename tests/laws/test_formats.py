@@ -1,0 +1,325 @@
+"""Laws of every registered format: its examples, equality with the others, no effect of block boundaries or neighbours.
+
+The oracle is tests/event_reference.py, one event at a time from the contract. What these laws cannot catch: an error
+that all formats and the oracle share; the examples at the foot of each format are there for that.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stream_engine.comparisons import EVENT_TYPES, Triplet
+from stream_engine.formats import FORMATS, EventOptions, decode_many, decoder
+from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
+from stream_engine.formats.csv_events import Decoder as CsvDecoder
+from stream_engine.formats.events import joined
+from stream_engine.formats.json_events import Decoder as JsonDecoder
+from tests.event_worlds import (HEADER, arrow_of, csv_of, essence, except_places, expected, ipc_of, some_event,
+                                some_events)
+from tests.test_expansion import comparisons
+
+MODULES = {name: __import__(target.partition(":")[0], fromlist=["ACCEPTS"]) for name, target in FORMATS.items()}
+PLAIN = EventOptions()
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def examples(which):
+    for name, module in MODULES.items():
+        for number, example in enumerate(getattr(module, which)):
+            yield pytest.param(name, example, id=f"{name}-{number}")
+
+
+@pytest.mark.parametrize("judges", [False, True])
+@pytest.mark.parametrize("format, example", list(examples("ACCEPTS")))
+def test_accepts(format, example, judges):
+    done = decoder(format, example.options._replace(judges=judges))(example.value, example.header)
+    assert comparisons(done) + done.labels == example.said
+    assert done.rejected == []
+
+
+@pytest.mark.parametrize("format, example", list(examples("REJECTS")))
+def test_rejects(format, example):
+    for judges in (False, True):
+        done = decoder(format, example.options._replace(judges=judges))(example.value, example.header)
+        assert comparisons(done) == [] and done.names == [] and done.events == {}
+        (one,) = done.rejected
+        assert one.reason == example.reason and example.message in one.message
+        assert one.index == 0 and "\n" not in one.message and len(one.message) < 300
+
+
+# ---- the same events in every format ---------------------------------------------------------------------------------
+
+def in_all_formats(events, options):
+    lines = b"\n".join(json.dumps(event, ensure_ascii=False).encode() for event in events)
+    array = json.dumps(events, indent=1).encode()
+    header, rows = csv_of(events)
+    batch = arrow_of(events)
+    return {
+        "lines": JsonDecoder(options)(lines), "array": JsonDecoder(options)(array),
+        "csv": CsvDecoder(options)(rows, header),
+        "batch": ArrowDecoder(options)(batch), "coded": ArrowDecoder(options)(arrow_of(events, coded=True)),
+        "stream": JsonDecoder(options)(ipc_of(batch)),
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_formats_agree_with_the_contract(seed):
+    events = some_events(seed, faults=seed > 1)
+    said, labels, kinds, refused = expected(events)
+    found = in_all_formats(events, EventOptions(judges=True))
+    for done in found.values():
+        assert comparisons(done) == said
+        assert done.labels == labels
+        assert {k: kinds.count(k) for k in EVENT_TYPES if k in kinds} == done.events
+        assert [(r.index, r.reason) for r in done.rejected] == refused
+        appear = dict.fromkeys(n for c in said for n in (c if isinstance(c, Triplet) else (*c.near, *c.far)))
+        assert done.names == list(appear)
+        assert done.triplets.dtype == done.quadruplets.dtype == np.int32 and done.quadruplet_at.dtype == np.int64
+    first = essence(found["lines"])
+    for name, done in found.items():
+        assert essence(done) == first, name
+
+
+def test_the_random_events_reach_every_reason():
+    reasons = {reason for seed in range(8) for _, reason in expected(some_events(seed))[3]}
+    assert reasons >= {"unknown_type", "empty_name", "name_too_long", "not_distinct", "not_shown", "nothing_chosen",
+                       "everything_chosen", "bad_weight", "bad_time"}
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES)
+def test_a_type_for_all_events(kind):
+    rng = np.random.default_rng(5)
+    events = [some_event(rng, kind, faults=True) for _ in range(60)]
+    typed = [{**event, "type": kind} for event in events]
+    for event in events:
+        event["type"] = "whatever"  # has no say
+    said, labels, kinds, refused = expected(typed)
+    for done in in_all_formats(events, EventOptions(type=kind)).values():
+        assert comparisons(done) == said and done.labels == labels and done.events == {kind: len(kinds)}
+        assert [(r.index, r.reason) for r in done.rejected] == refused
+
+
+def test_judges_say_who_when_and_how_much():
+    lines = b'{"anchor":"a","near":"b","far":"c","worker":7,"weight":2,"time":"1970-01-01T00:01:00+00:00"}\n' \
+            b'{"anchor":"a","near":"a","far":"c","worker":"refused"}\n' \
+            b'{"type":"label","object":"a","label":"x","worker":"7"}\n' \
+            b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"time":5}\n' \
+            b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"c","worker":"u"}'
+    judges = JsonDecoder(EventOptions(judges=True))(lines).judges
+    assert judges.workers == ["7", "u"] and judges.worker.tolist() == [0, 0, -1, 1]
+    assert judges.of_triplet.tolist() == [0, 3, 3] and judges.of_quadruplet.tolist() == [2]
+    assert [EVENT_TYPES[k] for k in judges.kind] == ["triplet", "label", "quadruplet", "odd_one_out"]
+    assert judges.weight.tolist() == [2, 1, 1, 1]
+    assert judges.time[[0, 2]].tolist() == [60, 5] and np.isnan(judges.time[[1, 3]]).all()
+    assert JsonDecoder(PLAIN)(lines).judges is None
+
+
+# ---- boundaries, neighbours, history ---------------------------------------------------------------------------------
+
+def put_together(parts):
+    """Comparisons, labels, refusals with their places in the whole, of blocks that follow each other."""
+    said, labels, refused, at, count = [], [], [], 0, 0
+    for done, size in parts:
+        said += comparisons(done)
+        labels += done.labels
+        refused += [(r.index + count, r.start + at, r.reason, r.message, r.value) for r in done.rejected]
+        at += size
+        count += sum(done.events.values()) + len(done.rejected) + done.filtered
+    return said, labels, refused
+
+
+ODD_LINES = [b"", b"  ", b"\r", b"{}", b"[]", b"5", b"null", b"\xff\xfe", b"{", b"}", b'{"anchor":"a","near":"b",',
+             b'"far":"c"}', b'{"anchor":"a","near":"b","far":"c"} {"anchor":"a","near":"b","far":"c"}',
+             b'{"anchor":"a","near":"b","far":"c"}{}',
+             b' {"anchor":"a","near":"b","far":"c"}\t\r', b'\xef\xbb\xbf{"anchor":"a","near":"b","far":"c"}',
+             b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]',
+             b'{"anchor":"a","near":"b","far":"c","x":"\xff"}',
+             b'{"anchor":"a","near":"b","far":"c","x":"}', b'{"x":"}', b'{"anchor":"a","near":"b","far":"c","x":{}}',
+             b'{"anchor":"a","near":"b","far":"c","objects":5}', b'{"anchor":"a","near":"b","far":"c","y":1e999}',
+             b'{"anchor":"a","near":"b","far":"c","\\ud800":1}', b'{"anchor":"a","near":"b","far":"c","q\\"":1}',
+             b'{"type":"triplet","type":"pick","anchor":"a","near":"b","far":"c"}',
+             b'{"x":{}', b"{}}", b'{"x":[{}', b"{}]}"]
+
+
+def some_lines(rng, size=60):
+    lines = [json.dumps(event).encode() for event in some_events(int(rng.integers(1 << 30)), size)]
+    for _ in range(size // 3):
+        lines.insert(int(rng.integers(len(lines))), ODD_LINES[rng.integers(len(ODD_LINES))])
+    return lines
+
+
+@pytest.mark.parametrize("where", [{}, {"worker": "u"}, {"type": "pick"}])
+@pytest.mark.parametrize("seed", range(4))
+def test_json_lines_stand_for_themselves(seed, where):
+    """A block decodes to what its lines decode to one by one, by a decoder that has seen nothing."""
+    rng = np.random.default_rng(seed)
+    options = EventOptions(where=where)
+    lines = [b'{"anchor":"a","near":"b","far":"c","type":"pick"}', *some_lines(rng)]
+    whole = b"\n".join(lines)
+    alone = put_together((JsonDecoder(options)(line), len(line) + 1) for line in lines)
+    assert put_together([(JsonDecoder(options)(whole), 0)]) == alone
+    for start, at, _, _, value in put_together([(JsonDecoder(options)(whole), 0)])[2]:
+        assert whole[at:at + len(value)] == value
+    cuts = sorted(rng.integers(len(lines), size=4).tolist())
+    parts = [b"\n".join(lines[a:b]) + b"\n" for a, b in zip([0, *cuts], [*cuts, len(lines)]) if b > a]
+    decode = JsonDecoder(options)
+    assert put_together((decode(part), len(part)) for part in parts) == alone
+
+
+def test_two_wrong_lines_never_make_one_right():
+    """`decode_lines` alone takes a value over two lines and two values on one; together they would balance."""
+    good = b'{"anchor":"a","near":"b","far":"c"}'
+    for pair in ([good + b" " + good, good[:10], good[10:]], [good + good, b'{"x":{}', b"{}}"],
+                 [b'{"x":[{}', b'{}],"anchor":"a","near":"b","far":"c"}', good + good]):
+        value = b"\n".join([good, *pair, good])
+        done = JsonDecoder(PLAIN)(value)
+        assert [r.index for r in done.rejected] == [1, 2, 3] and len(done.triplets) == 2
+
+
+def slowly(options):
+    """A decoder with no fast path left: every event goes through the definition."""
+    decode = JsonDecoder(options)
+    decode.structs.shapes = []
+    decode.structs._build = lambda: None
+    return decode
+
+
+def mangled():
+    """Lines of events with a few bytes changed, dropped or doubled."""
+    new = st.sampled_from([b"", b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"1", b"null", b"\xff", b"\xc3\xa9",
+                           b" ", b"\x00", b"e", b"-", b'"x":1,', b"\t", b"|"])
+    return st.tuples(st.integers(0, 10**6), st.lists(st.tuples(st.integers(0, 10**6), new), max_size=6))
+
+
+def apply(text, edits):
+    for place, new in edits:
+        place %= len(text) + 1
+        text = text[:place] + new + text[place + (place % 3 > 0):]
+    return text
+
+
+@QUICK
+@given(mangled(), st.sampled_from([
+    PLAIN, EventOptions(type="triplet"), EventOptions(type="pick"), EventOptions(where={"worker": "u"}),
+    EventOptions(columns={"near": ("chosen",), "worker": ("near",)})]))
+def test_fast_paths_accept_what_the_definition_accepts(mangle, options):
+    seed, edits = mangle
+    value = apply(b"\n".join(json.dumps(e, ensure_ascii=False).encode() for e in some_events(seed, 8)), edits)
+    options = options._replace(judges=True)
+    fast, slow = JsonDecoder(options)(value), slowly(options)(value)
+    assert essence(fast) == essence(slow)
+    assert [r[1:] for r in fast.rejected] == [r[1:] for r in slow.rejected]
+    assert fast.unknown_fields == slow.unknown_fields
+
+
+@QUICK
+@given(mangled())
+def test_csv_rows_stand_for_themselves(mangle):
+    """Without quotes a block decodes to what its lines decode to; lines that cannot be read harm no other."""
+    seed, edits = mangle
+    header, rows = csv_of(some_events(seed, 8))
+    rows = apply(rows, [(place, b"," if new == b'"' else new) for place, new in edits])
+    lines = rows.splitlines(keepends=True)
+    whole = CsvDecoder(EventOptions())(rows, header)
+    alone = put_together((CsvDecoder(PLAIN)(line, header), len(line)) for line in lines)
+    assert put_together([(whole, 0)]) == alone
+    for one in whole.rejected:
+        assert rows[one.start:one.start + len(one.value)] == one.value
+
+
+@QUICK
+@given(mangled())
+def test_csv_with_quotes_reads_as_pyarrow_does(mangle):
+    """Rows told apart by our scanner are the rows that pyarrow sees; every byte of a refused row is kept."""
+    seed, edits = mangle
+    header, rows = csv_of(some_events(seed, 8))
+    rows = apply(rows.replace(b",", b'","', 5), edits)
+    done = CsvDecoder(PLAIN)(rows, header)
+    for one in done.rejected:
+        assert rows[one.start:one.start + len(one.value)] == one.value
+    assert len(done.rejected) + sum(done.events.values()) <= rows.count(b"\n") + rows.count(b"\r") + 1
+
+
+def test_csv_quotes_do_not_swallow_neighbours():
+    header, good = b"anchor,near,far\n", [b"a,b,c", b'a,"b\nb",c', b'"a""",b,c']
+    for stray in (b'"a,b,c', b'a,b,"c', b'"a"",b,c', b'a,"b\nc'):
+        rows = b"\n".join([good[0], stray, *good]) + b"\n"
+        done = CsvDecoder(PLAIN)(rows, header)
+        assert [c.near for c in comparisons(done)] == ["b", "b", "b\nb", "b"], stray
+        assert {r.reason for r in done.rejected} == {"not_parseable"} and done.rejected[0].start == 6
+        assert done.rejected[0].value == stray.split(b"\n")[0]
+
+
+@pytest.mark.parametrize("format", ["csv", "arrow"])
+def test_tables_split_anywhere(format):
+    events = some_events(17, 90)
+    header, rows = csv_of(events)
+    batch = arrow_of(events)
+    decode = decoder(format, PLAIN)
+    lines = rows.splitlines(keepends=True)
+    for cut in (1, 30, 89):
+        parts = [batch.slice(0, cut), batch.slice(cut)]
+        if format == "csv":
+            parts = [b"".join(lines[:cut]), b"".join(lines[cut:])]
+        sizes = [len(p) if format == "csv" else p.num_rows for p in parts]
+        whole = decode(rows if format == "csv" else batch, header)
+        assert put_together((decode(p, header), n) for p, n in zip(parts, sizes)) == put_together([(whole, 0)])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_results_do_not_depend_on_history(format):
+    values = {"json": lambda e: b"\n".join(json.dumps(x).encode() for x in e), "csv": lambda e: csv_of(e)[1],
+              "arrow": arrow_of}[format]
+    options = EventOptions(judges=True)
+    used = decoder(format, options)
+    for seed in range(4):
+        value = values([{**e, "type": e.get("type", "triplet")} for e in some_events(seed, 40)])
+        assert essence(used(value, HEADER)) == essence(decoder(format, options)(value, HEADER))
+
+
+@pytest.mark.parametrize("options", [EventOptions(judges=True), EventOptions(judges=True, where={"worker": "u"})])
+@pytest.mark.parametrize("seed", range(4))
+def test_many_messages_are_one_block(seed, options):
+    """decode_many gives what decoding one by one gives, whatever the messages hold; joined is what a block is."""
+    rng = np.random.default_rng(seed)
+    events = some_events(seed, 90, faults=seed > 1)
+    values = [json.dumps(event).encode() for event in events]
+    if seed:
+        values += [None, b"", json.dumps(events[:5]).encode(), json.dumps(events[0], indent=2).encode(),
+                   b"\n".join(values[:3]), *ODD_LINES]
+        values = [values[i] for i in rng.permutation(len(values))]
+    if seed == 3:
+        values.insert(7, ipc_of(arrow_of(events[:9])))
+    done, refused_in = decode_many(JsonDecoder(options), values)
+    parts = [JsonDecoder(options)(value) for value in values]
+    assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
+    found = list(zip(refused_in, done.rejected, strict=True))
+    assert found == [(i, r) for i, p in enumerate(parts) for r in p.rejected]
+    if seed == 0:  # but for the places of refusals, these are the lines of one block
+        assert except_places(done) == except_places(JsonDecoder(options)(b"\n".join(values)))
+    batches = [arrow_of(events[at:at + 30]) for at in (0, 30, 60)]
+    whole, _ = decode_many(ArrowDecoder(options), batches)
+    assert except_places(whole) == except_places(ArrowDecoder(options)(arrow_of(events)))
+    assert joined([]).names == []
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_junk_is_refused_and_raises_nothing(format):
+    rng = np.random.default_rng(1)
+    for size in (1, 7, 100, 5000):
+        junk = rng.integers(0, 256, size, dtype=np.uint8).tobytes()
+        for value in (junk, b"\xff\xff\xff\xff" + junk, b"{" + junk, b"[" + junk):
+            done = decoder(format, PLAIN)(value, b"anchor,near,far\n")
+            assert done.events == {} and all(r.reason in ("not_parseable",) for r in done.rejected)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_empty_values_are_counted(format):
+    decode = decoder(format, EventOptions(judges=True))
+    assert [decode(value, HEADER).empty for value in (b"", None)] == [1, 1]
+    if format != "arrow":
+        done = decode(b"\n \r\n\n" if format == "json" else b"\n\r\n\n", HEADER)
+        assert done.empty == 0 and done.rejected == [] and done.events == {}

@@ -1,0 +1,74 @@
+"""The planted model of Perrot, Esser & Ghoshdastidar 2020: recovered where the paper says so, at a fifth of its size.
+
+The whole figure at n = 1000 is made by `python tests/benchmarks/planted_clusters.py`.
+"""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from stream_engine.refits.sdp_clustering import spur
+from stream_engine.sdp import partition
+from tests.benchmarks import planted_clusters
+from tests.planted import adds3, planted, planted_adds3, planted_adds4
+
+
+def labels_of(choice):
+    solution = choice.solution
+    return solution.labels if solution.labels is not None else partition.k_means(solution.rows, choice.k, 0)
+
+
+@pytest.mark.parametrize("made", [planted_adds3, planted_adds4], ids=["AddS-3", "AddS-4"])
+def test_enough_comparisons_recover_the_clusters_exactly_without_knowing_k(made):
+    W, labels, c = made(200, 4, 4.0)
+    choice = spur(W, c, tol=1e-3)
+    assert choice.k == 4 and adjusted_rand_score(labels, labels_of(choice)) == 1
+
+
+def test_few_comparisons_do_not():
+    W, labels, c = planted_adds3(200, 4, 1.0)
+    assert adjusted_rand_score(labels, labels_of(spur(W, c, tol=1e-2))) < 0.3
+
+
+def test_the_benchmark_draws_distinct_comparisons_of_its_model():
+    rng = np.random.default_rng(0)
+    for delta, distribution in ((0.5, "normal"), (0.5, "uniform-beta"), (0.5, "uniform-normal"), (0.1, "normal")):
+        w, labels = planted_clusters.similarities(rng, 200, delta, distribution)
+        inside = w[(labels[:, None] == labels) & (w != 0)]
+        outside = w[labels[:, None] != labels]
+        larger = np.mean(rng.choice(inside, 40_000) > rng.choice(outside, 40_000))
+        assert larger == pytest.approx((1 + delta) / 2, abs=0.02)
+    w = np.arange(400.0).reshape(20, 20)
+    w = w + w.T
+    t = planted_clusters.triplets_of(rng, w, 2_000, 1.0)
+    assert len(np.unique(np.column_stack([t[:, 0], np.sort(t[:, 1:], axis=1)]), axis=0)) == len(t) == 2_000
+    assert (w[t[:, 0], t[:, 1]] > w[t[:, 0], t[:, 2]]).all()
+    q = planted_clusters.quadruplets_of(rng, w, 1_000, 1.0)
+    assert len({frozenset([frozenset(r[:2]), frozenset(r[2:])]) for r in q.tolist()}) == 1_000
+    assert all(len(set(r)) == 4 for r in q.tolist()) and (w[q[:, 0], q[:, 1]] >= w[q[:, 2], q[:, 3]]).all()
+
+
+def test_the_benchmark_runs_and_draws(tmp_path):
+    found = planted_clusters.run(40, (3.5, 1.0, 0.9, "normal"), 0)
+    assert set(found) == {"AddS-3", "k AddS-3", "MulK-3", "AddS-4", "k AddS-4", "MulK-4", "cpu"}
+    assert found["AddS-3"] == 1
+    results = [{"panel": panel, "key": [40, 3.5, 1.0, 0.9, "normal", seed], "found": found}
+               for panel in planted_clusters.PANELS for seed in range(2)]
+    planted_clusters.draw(results, str(tmp_path / "planted.png"))
+    assert (tmp_path / "planted.png").stat().st_size > 10_000
+
+
+def test_expectation_of_adds3_under_the_planted_model():
+    """E[W] within = 2 p epsilon delta (n - m), between = -2 p epsilon delta (m - 1): equal clusters of size m."""
+    n, k, epsilon, delta = 60, 3, 0.75, 0.5
+    within, between, rate = [], [], 0
+    for seed in range(30):
+        triplets, labels = planted(n, k, 3.0, seed, flip=(1 - epsilon) / 2, delta=delta)
+        W = adds3(triplets, n)
+        same = labels[:, None] == labels
+        within.append(W[same & ~np.eye(n, dtype=bool)].mean())
+        between.append(W[~same].mean())
+        rate += len(triplets) / (n * (n - 1) * (n - 2) / 2) / 30
+    m = n // k
+    assert np.mean(within) == pytest.approx(2 * rate * epsilon * delta * (n - m), rel=0.1)
+    assert np.mean(between) == pytest.approx(-2 * rate * epsilon * delta * (m - 1), rel=0.1)

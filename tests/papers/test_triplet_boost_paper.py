@@ -1,0 +1,123 @@
+"""What Perrot & von Luxburg (2019) prove and report: Theorems 1, 2, 4 and 5, and their experiments in small.
+
+The experiments in full are one command: `python -m tests.benchmarks.boosting_paper`.
+"""
+
+import csv
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+
+from stream_engine.boosting import rounds as boosting
+from stream_engine.boosting.codes import codes_from_columns
+from stream_engine.boosting.labels import group, label_sets
+from stream_engine.columns import columns_from_triplets
+from stream_engine.refits import triplet_boost
+from tests.benchmarks import boosting_paper
+from tests.generators import dense_batch
+
+
+def test_theorem_1_no_other_label_sets_err_less():
+    """All 2^|Y| sets on both sides, by the weights before the round; and alpha is 0 exactly without an advantage."""
+    rng = np.random.default_rng(0)
+    columns = columns_from_triplets(dense_batch(rng, 8, 400, quadruplets=0.0).triplets, 8)
+    groups = group(label_sets(rng.integers(3, size=8), 8), np.arange(8))
+    codes = codes_from_columns(columns, groups, groups.example)
+    state, every_set, strict = boosting.start(groups, 1), list(itertools.product([False, True], repeat=3)), 0
+    for j, k in rng.permutation([(j, k) for j in range(8) for k in range(8) if state.group[j] != state.group[k]]):
+        column = boosting.find(codes, min(j, k), max(j, k))
+        code = codes.code[codes.start[column] : codes.start[column + 1]] if column >= 0 else codes.code[:0]
+        w, positive = np.abs(state.v) / state.total[0], state.positive
+        least = 0.0
+        for side in (0, 1):
+            x = code[code & 1 == side] >> 1
+            least += min((w[x] * (positive[x] != np.array(said))).sum() for said in every_set)
+        touched = w[code >> 1].sum()
+        held = boosting.advance(state, codes, 0, np.array([[j, k]]))
+        alpha = np.log((touched - least + 1 / 8) / (least + 1 / 8)) / 2
+        assert alpha == pytest.approx(held.alpha[0] if len(held.alpha) else 0.0, abs=1e-12)
+        assert least <= touched / 2 + 1e-12 and (least < touched / 2 - 1e-12) == (len(held.alpha) == 1)
+        strict += len(held.alpha)
+    assert 5 < strict < 100
+
+
+@pytest.mark.parametrize("k", [1.0, 1.4, 1.5, 1.6, 2.0])
+def test_theorem_4_the_booster_abstains_as_often_as_the_formula_says(k):
+    """At least as often (Theorem 4); as often, since hardly any classifier has weight 0 (Theorem 5)."""
+    outcomes = np.array([boosting_paper.abstention(100, k, seed) for seed in range(8)])
+    seen, formula = outcomes.mean(axis=0)
+    error = outcomes[:, 0].std() / np.sqrt(8) + np.sqrt(max(formula * (1 - formula), 1e-4) / 8000)
+    assert abs(seen - formula) < 5 * error
+
+
+def test_example_1_the_limits_lie_around_n_sqrt_n():
+    """At n^(3/2) triplets exp(-2) of the objects are abstained on when all pairs count; half of the pairs: exp(-1)."""
+    n = 10**6
+    assert triplet_boost.abstention_bound(n, 2 * n**-1.5, n * (n - 1) // 2) == pytest.approx(np.exp(-2), rel=0.01)
+    assert triplet_boost.abstention_bound(n, 2 * n**-1.7, n * (n - 1) // 2) > 0.99
+    assert triplet_boost.abstention_bound(n, 2 * n**-1.3, n * (n - 1) // 2) < 1e-10
+    (below, _), (at, _), (above, _) = (boosting_paper.abstention(400, k) for k in (1.2, 1.5, 1.8))
+    assert below > 0.9 and at == pytest.approx(np.exp(-1), abs=0.1) and above < 0.01
+
+
+@pytest.fixture(scope="module")
+def accuracies():
+    """Mean test accuracy over three repetitions, by (data, metric, share, noise)."""
+    wanted = {("moons", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
+    wanted |= {("moons", "euclidean", 0.1, noise) for noise in boosting_paper.NOISES}
+    wanted |= {("iris", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
+    wanted |= {("iris", metric, 0.1, 0.0) for metric in boosting_paper.METRICS}
+    return {cell: np.mean([boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)[0]
+                           for seed in range(3)]) for cell in sorted(wanted)}
+
+
+def test_figure_2a_more_triplets_come_close_to_the_baselines(accuracies):
+    one, five, ten = (accuracies["moons", "euclidean", share, 0.0] for share in boosting_paper.SHARES)
+    assert 0.75 < one < five < ten + 0.01 and five > 0.9 and ten > 0.95
+    worlds = [boosting_paper.dataset("moons", seed) for seed in range(3)]
+    neighbour = np.mean([boosting_paper.neighbour(data, "euclidean") for data in worlds])
+    assert neighbour - one > 0.05 and neighbour - ten < 0.05
+
+
+def test_figure_2b_noise_costs_little(accuracies):
+    none, some, much = (accuracies["moons", "euclidean", 0.1, noise] for noise in boosting_paper.NOISES)
+    assert none + 0.01 > some > much - 0.01 and much > 0.88
+
+
+def test_figure_2c_any_metric_will_do(accuracies):
+    assert all(accuracies["iris", metric, 0.1, 0.0] > 0.87 for metric in boosting_paper.METRICS)
+    few, *_, many = (accuracies["iris", "euclidean", share, 0.0] for share in boosting_paper.SHARES)
+    assert few < many  # with 1 % a classifier sees one example
+
+
+@pytest.mark.data
+def test_food_sweet_dishes_are_told_from_others(judgements):
+    """73 dishes with tastes; sweet by more than half of its judges or not; ten folds. The larger class has 52 %."""
+    with gzip.open(judgements / "food100" / "triplets.csv.gz", "rt") as said:
+        rows = list(csv.reader(said))[1:]
+    index = {name: i for i, name in enumerate(sorted({row[0] for row in rows}))}
+    triplets = np.array([[index[name] for name in row[:3]] for row in rows])
+    columns = columns_from_triplets(triplets, len(index))
+    y = np.full(len(index), -1)
+    for row in csv.DictReader((judgements / "food100" / "labels.csv").read_text().splitlines()):
+        if row["sweet"]:
+            y[index[row["object"]]] = int(row["sweet"]) > 50
+    known = np.random.default_rng(0).permutation(np.flatnonzero(y >= 0))
+    right = []
+    for fold in range(10):
+        asked = known[fold::10]
+        hidden = np.where(np.isin(np.arange(len(y)), asked), -1, y)
+        predicted = triplet_boost.predict(triplet_boost.fit(columns, hidden, 100_000, checks=1), columns, asked)
+        assert not predicted.abstained.any()
+        right += list(predicted.label == y[asked])
+    majority = max(np.mean(y[known] == 0), np.mean(y[known] == 1))
+    assert len(known) == 73 and majority < 0.53 and np.mean(right) > majority + 0.08
+
+
+@pytest.mark.data
+def test_usps_ten_digits(judgements):
+    """500 training digits, a tenth of the triplets; the most frequent digit has 17 %."""
+    made = boosting_paper.digits(str(judgements / "usps" / "usps.npz"), 200_000, 500, 0.1, asked=300)
+    assert made["train_error"] == 0 and made["accuracy"] > 0.55 and made["triplets"] > 9_000_000

@@ -1,0 +1,94 @@
+"""The real command, in this process or in one of its own, for tests that see what a user sees."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_engine.__main__ import main
+from tests.conftest import ROOT
+
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")}, "PYTHONPATH": str(ROOT),
+               "OPENBLAS_NUM_THREADS": "1"}
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def engine(*arguments, status: int | None = 0, cwd: Path | None = None) -> Done:
+    """`stream-engine ARGUMENTS` in this process (the same `main`, without the seconds of a start), its exit status
+    checked (None: any)."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), contextlib.chdir(cwd or Path.cwd()):
+        returncode = main([str(argument) for argument in arguments])
+    done = Done(returncode, out.getvalue(), err.getvalue())
+    assert status is None or returncode == status, f"exit {returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def process(*arguments, status: int | None = 0, stdin: bytes = b"", **more) -> Done:
+    """`stream-engine ARGUMENTS` in a process of its own, run to its end."""
+    done = subprocess.run([sys.executable, "-m", "stream_engine", *map(str, arguments)], capture_output=True, input=stdin,
+                          env=ENVIRONMENT, timeout=240, **more)
+    done = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert status is None or done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def started(*arguments, **more) -> subprocess.Popen:
+    """Start `stream-engine ARGUMENTS`; the caller ends it."""
+    return subprocess.Popen([sys.executable, "-m", "stream_engine", *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **more)
+
+
+def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 30) -> str:
+    """Signal a process and wait for it; returns what it said on standard error."""
+    process.send_signal(number)
+    _, said = process.communicate(timeout=within)
+    return said
+
+
+def until(condition, seconds: float = 30, what: str = "the condition"):
+    """Wait until `condition()` gives something true, and return it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+def summary(state: Path) -> dict:
+    """summary.json of the newest snapshot, through `inspect`."""
+    return json.loads(engine("inspect", "--state", state, "--json").stdout)["summary"]
+
+
+def records(state: Path) -> int:
+    """How many records the newest snapshot has seen; -1 while there is none."""
+    found = engine("inspect", "--state", state, "--json", status=None)
+    return -1 if found.returncode else json.loads(found.stdout)["summary"]["records"]
+
+
+def jsonl(path: Path, events: Iterable[dict | str]) -> Path:
+    """Write events (or raw lines) as JSON lines."""
+    path.write_text("".join((e if isinstance(e, str) else json.dumps(e)) + "\n" for e in events))
+    return path
+
+
+def one_line(text: str) -> str:
+    """The error line of a failed command, checked to be one line and no traceback."""
+    lines = [line for line in text.splitlines() if line.startswith("stream-engine: ")]
+    assert len(lines) == 1 and "Traceback" not in text, text
+    return lines[0]

@@ -1,0 +1,81 @@
+"""The real Prometheus (server and promtool) for tests with the marker `prometheus`: from PATH, or Debian's package
+unpacked into a cache outside the repository, without installing a service."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_LEFT_OUT = pytest.StashKey[tuple[int, str]]()
+
+
+class PrometheusMissing(RuntimeError):
+    """There is no Prometheus, and none can be had."""
+
+
+def tools() -> dict[str, str]:
+    """Paths of `prometheus` and `promtool`. Raises `PrometheusMissing`."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / "prometheus"
+    found = {name: shutil.which(name) or str(cache / "usr" / "bin" / name) for name in ("prometheus", "promtool")}
+    if not all(Path(path).exists() for path in found.values()):
+        _unpack(cache)
+    return found
+
+
+def _unpack(cache: Path) -> None:
+    if not shutil.which("apt-get") or not shutil.which("dpkg"):
+        raise PrometheusMissing("neither on PATH, nor is this a Debian machine to get the package on")
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache.parent) as folder:
+        os.chmod(folder, 0o755)
+        get = ["apt-get", "-o", "APT::Sandbox::User=root", "download", "prometheus"]
+        if subprocess.run(get, cwd=folder, capture_output=True).returncode:
+            subprocess.run(["apt-get", "update"], capture_output=True)
+            done = subprocess.run(get, cwd=folder, capture_output=True, text=True)
+            if done.returncode:
+                raise PrometheusMissing(f"apt-get download prometheus: {done.stderr.strip().splitlines()[-1:]}")
+        package, = Path(folder).glob("prometheus_*.deb")
+        subprocess.run(["dpkg", "-x", package, cache], check=True, capture_output=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    chosen = [item for item in items if item.get_closest_marker("prometheus")]
+    if not chosen:
+        return
+    try:
+        tools()
+    except PrometheusMissing as missing:
+        if os.environ.get("CI"):
+            raise pytest.UsageError(f"Prometheus is missing, and CI leaves nothing out: {missing}") from missing
+        config.stash[_LEFT_OUT] = len(chosen), str(missing)
+        config.hook.pytest_deselected(items=chosen)
+        items[:] = [item for item in items if item not in chosen]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    left, reason = config.stash.get(_LEFT_OUT, (0, ""))
+    if left:
+        terminalreporter.write_line(f"left out: {left} tests on a real Prometheus ({reason})")
+
+
+@pytest.fixture(scope="session")
+def promtool():
+    """`promtool(*arguments, input=None)`: run it; returns its output, fails the test when it complains."""
+    path = tools()["promtool"]
+
+    def run(*arguments, text: str | None = None) -> str:
+        done = subprocess.run([path, *map(str, arguments)], input=text, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    """The path of the server."""
+    return tools()["prometheus"]

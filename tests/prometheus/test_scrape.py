@@ -1,0 +1,121 @@
+"""The real Prometheus scrapes a running engine; promtool finds nothing to complain about; every alert fires when it should."""
+
+import json
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.process import jsonl, started, stopped, until
+
+pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(120)]
+ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
+
+
+def fetched(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return answer.read().decode()
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory, prometheus):
+    """(engine's address, Prometheus' address) of a running pair."""
+    folder = tmp_path_factory.mktemp("scrape")
+    events = jsonl(folder / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 20 + ["{bad"])
+    running = started("run", events, "--state", folder / "state", "--follow", "--listen", "127.0.0.1:0", "--no-refits",
+                      "--snapshot-interval", "0.2", "--log-format", "json")
+    server = None
+    try:
+        address = json.loads(running.stderr.readline())["address"]
+        config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+        config["global"]["scrape_interval"] = "1s"
+        config["scrape_configs"][0]["static_configs"][0]["targets"] = [address]
+        (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+        (folder / "alerts.yml").write_text(ALERTS.read_text())
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            web = f"127.0.0.1:{free.getsockname()[1]}"
+        server = subprocess.Popen([prometheus, f"--config.file={folder}/prometheus.yml", f"--web.listen-address={web}",
+                                   f"--storage.tsdb.path={folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        yield address, web
+    finally:
+        if server:
+            server.terminate()
+            server.wait(20)
+        stopped(running)
+
+
+def test_the_target_is_up_and_its_figures_arrive(scraped):
+    _, web = scraped
+
+    def value(query: str) -> float | None:
+        try:
+            found = json.loads(fetched(f"http://{web}/api/v1/query?query={query}"))["data"]["result"]
+        except OSError:
+            return None
+        return float(found[0]["value"][1]) if found else None
+
+    until(lambda: value("up") == 1, 60, "the target to be up")
+    until(lambda: value("sum(stream_engine_comparisons_total)") == 20, 30, "the comparisons")
+    assert value("stream_engine_rejected_total") == 1
+    until(lambda: value("stream_engine_snapshot_sequence") == 1, 30, "the snapshot")
+    rules = json.loads(fetched(f"http://{web}/api/v1/rules"))["data"]["groups"][0]["rules"]
+    assert len(rules) == len(yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"])
+    assert all(rule["health"] in ("ok", "unknown") for rule in rules)
+
+
+def test_promtool_has_no_complaint(scraped, promtool, tmp_path):
+    address, _ = scraped
+    assert promtool("check", "metrics", text=fetched(f"http://{address}/metrics")).strip() == ""
+    promtool("check", "rules", ALERTS)
+    (tmp_path / "alerts.yml").write_text(ALERTS.read_text())
+    (tmp_path / "prometheus.yml").write_text((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    promtool("check", "config", tmp_path / "prometheus.yml")
+
+
+# alert -> series that provoke it, minute by minute, and when it must be firing
+PROVOKED = {
+    "StreamEngineDown": ({'up{job="stream-engine", instance="e"}': "0x30"}, "5m"),
+    "StreamEngineNotReady": ({'stream_engine_ready{instance="e"}': "0x30"}, "10m"),
+    "StreamEngineStalled": ({'stream_engine_stalled{instance="e"}': "1x30"}, "5m"),
+    "StreamEngineLagGrows": ({'stream_engine_lag_records{instance="e", partition="t/0"}': "2000000+1000x60"}, "40m"),
+    "StreamEngineSnapshotsFail": ({'stream_engine_snapshot_failures_total{instance="e"}': "0 0 0 1 1 1 1 1 1 1 1"}, "6m"),
+    "StreamEngineSnapshotOld": ({'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0x200",
+                                 'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200"}, "90m"),
+    "StreamEngineRejectsMany": ({'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+50x60",
+                                 'stream_engine_events_total{instance="e", kind="triplet"}': "0+100x60"}, "30m"),
+    "StreamEngineRefitsFail": ({'stream_engine_refit_failures_total{instance="e", refit="sdp_clustering"}': "0 1 2 3 4 5 6 7 8 9 9 9"}, "10m"),
+    "StreamEngineDrift": ({'stream_engine_drifts_total{instance="e", refit="adds3"}': "0 0 1 1 1 1 1 1"}, "5m"),
+}
+
+
+def firing(promtool, tmp_path, alert: str, series: dict[str, str], at: str, expected: bool) -> None:
+    """promtool's own unit test of one rule: is it firing then?"""
+    rule = next(r for r in yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"] if r["alert"] == alert)
+    expression = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
+    test = {"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [{
+        "interval": "1m", "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [{"expr": expression, "eval_time": at,
+                              "exp_samples": [{"labels": "{}", "value": 1}] if expected else []}]}]}
+    path = tmp_path / "test.yml"
+    path.write_text(yaml.safe_dump(test))
+    assert rule and promtool("test", "rules", path)
+
+
+@pytest.mark.parametrize("alert", PROVOKED)
+def test_each_alert_fires_when_provoked_and_not_otherwise(alert, promtool, tmp_path):
+    series, at = PROVOKED[alert]
+    firing(promtool, tmp_path, alert, series, at, True)
+    healthy = {'up{job="stream-engine", instance="e"}': "1x200", 'stream_engine_ready{instance="e"}': "1x200",
+               'stream_engine_stalled{instance="e"}': "0x200", 'stream_engine_lag_records{instance="e", partition="t/0"}': "10x200",
+               'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0+60x200",
+               'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
+               'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+1x200",
+               'stream_engine_events_total{instance="e", kind="triplet"}': "0+1000x200"}
+    firing(promtool, tmp_path, alert, healthy, at, False)
+
+
+def test_every_alert_is_provoked():
+    assert {r["alert"] for r in yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"]} == set(PROVOKED)

@@ -1,0 +1,217 @@
+"""Followed files: appends, rotation by renaming, truncation, files that appear; nothing lost, everything said."""
+
+import os
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+from connectors import Position, SourceFailed, UnusableSource, open_source
+
+
+def follow(path, at=None, **options):
+    return open_source(str(path), at or {}, follow=True, **options)
+
+
+def now(source):
+    """All that is there; the first look at nothing ends it."""
+    values = []
+    while records := source.poll(0.0):
+        values += [record.value for record in records]
+    return values
+
+
+def until(source, done, polls=100):
+    values = []
+    for _ in range(polls):
+        values += [record.value for record in source.poll(0.05)]
+        if done(values):
+            return values
+    raise AssertionError(values)
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b"1\n2\nhalf")
+    return path
+
+
+def append(path: Path, data: bytes):
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_appends_are_read_when_their_line_is_whole(log):
+    source = follow(log)
+    assert now(source) == [b"1\n2\n"] and source.lag() == {str(log): 4} and not source.finished() and source.ready()
+    append(log, b" of it")
+    assert now(source) == []
+    append(log, b"\n3\n4")
+    assert now(source) == [b"half of it\n3\n"] and source.notices() == []
+    source.close()
+
+
+def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
+    source = follow(log)
+    now(source)
+    log.rename(log.with_suffix(".old"))
+    assert now(source) == []
+    assert source.notices() == [f"{log} does not exist; what was open under that name is read until it is made anew"]
+    append(log.with_suffix(".old"), b" done\n3\nlast")  # its writer has not moved on yet
+    assert now(source) == [b"half done\n3\n"]
+    log.write_bytes(b"")
+    append(log.with_suffix(".old"), b" line")
+    assert now(source) == []  # nor is this a sign that it has
+    append(log, b"new\n")
+    assert until(source, lambda values: values[-1:] == [b"new\n"]) == [b"last line", b"new\n"]
+    assert source.notices() == [f"{log} was rotated: the old file was read to its end, byte 25; the new one is read "
+                                "from its beginning"]
+    record, = [r for r in [append(log, b"more\n"), *source.poll(0.1)] if r]
+    assert (record.offset, record.next_offset, record.mark) == (4, 9, zlib.crc32(b"new\nmore\n"))
+    source.close()
+
+
+@pytest.mark.parametrize("new, said", [
+    (b"n\n", "2 bytes are there, 4 had been read (4 bytes of a line that was not finished are gone)"),
+    (b"another\nand longer than before\n", "it begins differently, 4 had been read"), (b"", "0 bytes are there"),
+])
+def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said):
+    source = follow(log)
+    now(source)
+    with log.open("r+b") as file:  # the same inode
+        file.truncate(0)
+        file.write(new)
+    assert until(source, lambda values: b"".join(values) == new) == [new] * bool(new)
+    notice, = source.notices()
+    assert notice.startswith(f"{log} was cut or replaced: {said}") and notice.endswith("it is read from its beginning")
+    append(log, b"x\n")
+    assert until(source, bool) == [b"x\n"] and source.notices() == []
+    source.close()
+
+
+@pytest.mark.parametrize("content, said", [
+    (b"1\n", "2 bytes are there, 4 had been read"), (b"other\n" * 3, "it begins differently")])
+def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, content, said):
+    log.write_bytes(content)
+    source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
+    assert until(source, bool) == [content]
+    assert said in source.notices()[0]
+    source.close()
+
+
+def test_a_position_that_fits_is_gone_on_from(log):
+    source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})
+    append(log, b"\n")
+    assert now(source) == [b"half\n"] and source.notices() == []
+    source.close()
+
+
+def test_a_path_that_does_not_exist_yet_is_waited_for(tmp_path):
+    path = tmp_path / "later.csv"
+    source = follow(path)
+    assert now(source) == [] and not source.ready()
+    assert source.notices() == [f"{path} does not exist; waiting for it to appear"]
+    path.write_bytes(b"a,b\n1,")
+    assert now(source) == [] and source.ready() and source.notices() == [f"{path} has appeared"]
+    append(path, b'"x\n')
+    assert now(source) == []
+    append(path, b'y"\n')
+    assert [(r.header, r.value) for r in source.poll(1)] == [(b"a,b\n", b'1,"x\ny"\n')]
+    source.close()
+
+
+def test_new_files_of_a_glob_are_taken_up_and_rotated_ones_are_not(tmp_path):
+    source = follow(tmp_path / "*.jsonl")
+    assert source.notices() == [f"{tmp_path}/*.jsonl: no file matches; waiting for one to appear"]
+    assert not source.ready()
+    first, second, rotated = (tmp_path / name for name in ("b.jsonl", "a.jsonl", "c.jsonl"))
+    first.write_bytes(b"1\n")
+    assert until(source, bool) == [b"1\n"]
+    assert source.notices() == [f"{first} has appeared; it is followed from byte 0"]
+    second.write_bytes(b"2\n")
+    assert until(source, bool) == [b"2\n"]
+    first.rename(rotated)
+    first.write_bytes(b"3\n")
+    assert until(source, bool) == [b"3\n"]
+    (tmp_path / "d.jsonl").write_bytes(b"4\n")
+    os.symlink(tmp_path / "nowhere", tmp_path / "e.jsonl")
+    assert until(source, bool) == [b"4\n"] and now(source) == []
+    said = " ".join(source.notices())
+    assert f"{rotated} is a file that is read under its old name already" in said and f"{first} was rotated" in said
+    source.close()
+
+
+def test_what_appears_and_cannot_be_followed_is_said_once(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"1\n")
+    source = follow(tmp_path / "*")
+    (tmp_path / "a.gz").write_bytes(b"")
+    (tmp_path / "b.jsonl").write_bytes(b"2\n")
+    assert sorted(until(source, lambda values: len(values) == 2)) == [b"1\n", b"2\n"]
+    until(source, lambda values: True)
+    assert [notice for notice in source.notices() if "a.gz" in notice][0].startswith("not followed: ")
+    source.close()
+
+
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.parquet", "x.arrow", "missing.zst", "missing.txt", "."])
+def test_only_plain_text_files_can_be_followed(tmp_path, name):
+    (tmp_path / name).write_bytes(b"") if name.startswith("x") else None
+    with pytest.raises(UnusableSource) as refused:
+        follow(tmp_path / name)
+    assert "\n" not in str(refused.value)
+
+
+def test_files_take_turns(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.jsonl").write_bytes(name.encode() * 9 + b"\n" + (name.encode() * 9 + b"\n") * 20)
+    source, order = follow(tmp_path / "*.jsonl", block_bytes=10), []
+    while records := source.poll(0.0):
+        assert sum(len(record.value) for record in records) <= 20
+        order += [record.value[:1] for record in records]
+    assert order == [b"a", b"b", b"c"] * 21
+    source.close()
+
+
+def test_a_file_that_is_no_table_stops_the_engine_in_one_line(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r\n")
+    with pytest.raises(SourceFailed, match="x.csv: its lines end with CR alone"):
+        follow(tmp_path / "x.csv").poll(0.1)
+
+
+def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
+    """Appends in pieces, rotation by renaming, restarts from the position: every line once, in order."""
+    rng, path = random.Random(7), tmp_path / "e.jsonl"
+    written, read, at, pending = [], [], {}, b""
+    source = follow(path, block_bytes=40)
+    for step in range(400):
+        what = rng.random()
+        if what < 0.6:
+            line = f"line {len(written)} ".encode() + b"x" * rng.randrange(30)
+            written.append(line)
+            pending += line + b"\n"
+        cut = rng.randrange(len(pending) + 1)
+        append(path, pending[:cut])
+        pending = pending[cut:]
+        if what > 0.95:
+            append(path, pending)
+            pending = b""
+            # drained before it goes: a rotation while nobody looks is the one case that cannot be read
+            while records := source.poll(0.0):
+                read += [record for record in records]
+                at = {r.partition: Position(r.next_offset, r.mark) for r in records}
+            path.rename(tmp_path / f"old{step}")
+            append(path, f"# rotated {step} {rng.random()}\n".encode())
+            written.append(path.read_bytes()[:-1])
+        records = source.poll(0.0)
+        read += records
+        at |= {r.partition: Position(r.next_offset, r.mark) for r in records}
+        if 0.8 < what < 0.85 and at:
+            source.close()
+            source = follow(path, at, block_bytes=40)
+    append(path, pending)
+    while records := source.poll(0.1):
+        read += records
+    source.close()
+    assert b"".join(record.value for record in read).splitlines() == written and len(written) > 200
+    assert not any(record.problem for record in read)

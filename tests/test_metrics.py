@@ -1,0 +1,48 @@
+"""The whole scrape is a golden file: a renamed metric is seen. Counters follow the engine's exact counters."""
+
+import re
+
+from stream_engine.comparisons import Triplet
+from stream_engine.engine import Engine
+from stream_engine.metrics import Metrics
+from tests.conftest import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "scrape.txt"
+
+
+def names(metrics: Metrics) -> str:
+    """name, type and label names of every instrument, without values."""
+    lines = []
+    for family in metrics.registry.collect():
+        if family.name.startswith("process_"):
+            continue
+        lines.append(f"{family.name} {family.type}")
+    return "\n".join(sorted(lines)) + "\n"
+
+
+def test_the_names_are_the_golden_ones():
+    assert names(Metrics()) == GOLDEN.read_text()
+
+
+def test_counters_follow_and_start_where_the_state_was():
+    engine = Engine()
+    metrics = Metrics()
+    engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b")])
+    metrics.follow(engine.counters)
+    metrics.follow(engine.counters)
+    value = metrics.registry.get_sample_value
+    assert value("stream_engine_comparisons_total", {"kind": "triplet"}) == 2
+    assert value("stream_engine_guard_verdicts_total", {"verdict": "contradiction"}) == 1
+    later = Metrics()
+    later.start_from(engine.counters)
+    engine.learn_many([Triplet("a", "c", "b")])
+    later.follow(engine.counters)
+    assert later.registry.get_sample_value("stream_engine_comparisons_total", {"kind": "triplet"}) == 1
+
+
+def test_naming_rules():
+    for family in Metrics().registry.collect():
+        if family.name.startswith("process_"):
+            continue
+        assert re.fullmatch(r"stream_engine_[a-z0-9_]+", family.name) and family.documentation.endswith(".")
+        assert not re.search(r"(milliseconds|minutes|_kb|_mb)$", family.name)
