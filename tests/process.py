@@ -53,9 +53,25 @@ def started(*arguments, **more) -> subprocess.Popen:
                             stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **more)
 
 
+def catches(process: subprocess.Popen, number: int) -> bool:
+    """Whether a process has a handler for a signal by now (SigCgt of /proc/PID/status), or has ended."""
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    except OSError:
+        return True
+    caught = [int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")]
+    return process.poll() is not None or bool(caught and caught[0] >> number - 1 & 1)
+
+
+def signalled(process: subprocess.Popen, number: int = signal.SIGTERM) -> None:
+    """Send a signal once the process has come far enough to catch it: before, the system would end it."""
+    until(lambda: catches(process, number), 60, f"a handler of signal {number}")
+    process.send_signal(number)
+
+
 def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 30) -> str:
     """Signal a process and wait for it; returns what it said on standard error."""
-    process.send_signal(number)
+    signalled(process, number)
     _, said = process.communicate(timeout=within)
     return said
 

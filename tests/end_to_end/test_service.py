@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.process import engine, jsonl, one_line, process, started, stopped, summary, until
+from tests.process import engine, jsonl, one_line, process, signalled, started, stopped, summary, until
 
 
 def stream(rng: random.Random, size: int, objects: int = 12) -> list:
@@ -109,7 +109,7 @@ def test_followed_file_scraped_asked_and_stopped(tmp_path):
             file.write('{"anchor": "a", "near": "c", "far": "b"}\n{"anchor": "c", "near"')
             file.flush()
             until(lambda: comparisons() == 11, what="the appended line")
-            process.send_signal(signal.SIGUSR1)
+            signalled(process, signal.SIGUSR1)
             found = until(lambda: get("/snapshot")[0] == 200 and json.loads(get("/snapshot")[1]), what="a snapshot")
             assert found["comparisons"] == 11 and found["contradicting_pairs"] == 1 and found["rejected"] == {}
             file.write(': "a", "far": "b"}\n')

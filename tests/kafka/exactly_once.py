@@ -17,7 +17,7 @@ import numpy as np
 from confluent_kafka import Producer
 
 from tests.kafka.broker import Broker
-from tests.process import process, records, started, until
+from tests.process import process, records, signalled, started, until
 
 OBJECTS = 60
 MALFORMED = 1_000  # one event in so many
@@ -120,7 +120,7 @@ def trial(folder: Path, broker: Broker, topic: str, events: int, partitions: int
     try:
         until(seen, 180, "everything that was sent")
     finally:
-        engine.terminate()
+        signalled(engine)
         status = engine.wait(30)
         drained.join()
         engine.stderr.close()
