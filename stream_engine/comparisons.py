@@ -103,6 +103,7 @@ class Batch(NamedTuple):
     quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each
     quadruplet_at: np.ndarray  # (q,) int64: how many triplets come before each quadruplet
     n_objects: int  # ids are 0 .. n_objects - 1
+    judges: Judges | None = None  # who, when and how much, where something in use asks for it
 
 
 class InvalidEvent(ValueError):

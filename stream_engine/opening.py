@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
+from stream_engine.accumulators import accumulator
 from stream_engine.engine import Engine
 from stream_engine.formats import EventOptions
 from stream_engine.settings import BadSettings, Settings, shard
@@ -14,7 +15,8 @@ from stream_engine.snapshot import Snapshot
 def event_options(settings: Settings) -> EventOptions:
     """How the events of the main sources are to be read."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
-    return EventOptions(settings.input.type_, columns, dict(settings.input.where))
+    judged = any(getattr(accumulator(name), "judged", False) for name in settings.accumulators)
+    return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged)
 
 
 def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:

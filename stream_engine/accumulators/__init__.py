@@ -22,7 +22,8 @@ ACCUMULATORS = {
 
 
 class Accumulator(Protocol):
-    """A statistic that can be kept in one pass. The constructor takes no arguments."""
+    """A statistic that can be kept in one pass. The constructor takes no arguments. A class attribute `judged = True`
+    asks for `batch.judges`: who said each comparison, when, and with what weight."""
 
     def update(self, batch: Batch) -> None:
         """Count a batch. `batch.n_objects` never shrinks from one call to the next."""
