@@ -22,18 +22,35 @@ def judgements() -> Path:
     return folder
 
 
+_LEFT_OUT = pytest.StashKey[set[str]]()
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item], what: str) -> None:
+    """Take tests out of a run; the last lines of the run say how many and why."""
+    config.stash.setdefault(_LEFT_OUT, set()).add(f"left out: {len(left)} {what}")
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
 def pytest_collection_modifyitems(config, items):
     if human_judgements() is None:
         left = [item for item in items if item.get_closest_marker("data")]
-        config.stash[_LEFT_OUT] = len(left)
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("data")]
+        leave_out(config, items, left, "tests on human judgements (no folder at STREAM_ENGINE_DATA)")
+    for item in items:  # which tests stay together when several processes share the work (pytest -n): see Makefile
+        room = item.path.relative_to(ROOT).parts[1]
+        item.add_marker(pytest.mark.xdist_group(room if room in ("kafka", "prometheus") else str(item.path)))
 
 
-_LEFT_OUT = pytest.StashKey[int]()
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # one of several processes: the first one prints
+        session.config.workeroutput["left out"] = sorted(session.config.stash.get(_LEFT_OUT, set()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    node.config.stash.setdefault(_LEFT_OUT, set()).update(getattr(node, "workeroutput", {}).get("left out", []))
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    left = config.stash.get(_LEFT_OUT, 0)
-    if left:
-        terminalreporter.write_line(f"left out: {left} tests on human judgements (no folder at STREAM_ENGINE_DATA)")
+    for line in sorted(config.stash.get(_LEFT_OUT, set())):
+        terminalreporter.write_line(line)

@@ -65,18 +65,18 @@ def catches(process: subprocess.Popen, number: int) -> bool:
 
 def signalled(process: subprocess.Popen, number: int = signal.SIGTERM) -> None:
     """Send a signal once the process has come far enough to catch it: before, the system would end it."""
-    until(lambda: catches(process, number), 60, f"a handler of signal {number}")
+    until(lambda: catches(process, number), what=f"a handler of signal {number}")
     process.send_signal(number)
 
 
-def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 30) -> str:
+def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 60) -> str:
     """Signal a process and wait for it; returns what it said on standard error."""
     signalled(process, number)
     _, said = process.communicate(timeout=within)
     return said
 
 
-def until(condition, seconds: float = 30, what: str = "the condition"):
+def until(condition, seconds: float = 120, what: str = "the condition"):
     """Wait until `condition()` gives something true, and return it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -15,6 +15,8 @@ import uuid
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
+from tests.fetched import cache
+
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "4.3.1"
 USER, PASSWORD = "engine", "correct-horse-battery"
@@ -30,19 +32,18 @@ class BrokerMissing(RuntimeError):
 
 def jars() -> Path:
     """The folder of the broker's jars, fetched on first use (a marker file says that the fetch was whole)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / f"kafka-{VERSION}"
-    if (cache / ".complete").exists():
-        return cache
-    for tool in ("java", "keytool", "mvn"):
-        if shutil.which(tool) is None:
-            raise BrokerMissing(f"{tool} is not on the path (Java 17 and Maven, or KAFKA_BOOTSTRAP_SERVERS, needed)")
-    cache.mkdir(parents=True, exist_ok=True)
-    command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
-    fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    if fetched.returncode:
-        raise BrokerMissing(f"mvn could not fetch Kafka {VERSION}: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
-    (cache / ".complete").touch()
-    return cache
+    with cache(f"kafka-{VERSION}") as folder:
+        if (folder / ".complete").exists():
+            return folder
+        for tool in ("java", "keytool", "mvn"):
+            if shutil.which(tool) is None:
+                raise BrokerMissing(f"{tool} is not on the path (Java 17 and Maven, or KAFKA_BOOTSTRAP_SERVERS, needed)")
+        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+        fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if fetched.returncode:
+            raise BrokerMissing(f"mvn could not fetch Kafka {VERSION}: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
+        (folder / ".complete").touch()
+        return folder
 
 
 def java() -> str:

@@ -12,10 +12,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import RetriableError
 
+from tests.conftest import leave_out
 from tests.kafka.broker import Broker, BrokerMissing, jars, java
-
-_LEFT_OUT = pytest.StashKey[tuple[int, str]]()
-
 
 def external() -> str | None:
     """The bootstrap servers of a broker that is there already."""
@@ -33,15 +31,7 @@ def pytest_collection_modifyitems(config, items):
         if os.environ.get("CI"):
             raise pytest.UsageError(f"the Kafka broker is missing, and CI leaves nothing out: {missing}") from missing
         left = [item for item in chosen if not external() or "own_broker" in item.fixturenames]
-        config.stash[_LEFT_OUT] = len(left), str(missing)
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in left]
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    left, reason = config.stash.get(_LEFT_OUT, (0, ""))
-    if left:
-        terminalreporter.write_line(f"left out: {left} tests on a real Kafka broker ({reason})")
+        leave_out(config, items, left, f"tests on a real Kafka broker ({missing})")
 
 
 @pytest.fixture(scope="session")

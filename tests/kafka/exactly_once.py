@@ -121,7 +121,7 @@ def trial(folder: Path, broker: Broker, topic: str, events: int, partitions: int
         until(seen, 180, "everything that was sent")
     finally:
         signalled(engine)
-        status = engine.wait(30)
+        status = engine.wait(60)
         drained.join()
         engine.stderr.close()
         engine.stdout.close()

@@ -21,7 +21,7 @@ def consumed(state, n: int, *arguments) -> str:
     running = started("run", *arguments, "--state", state, "--no-refits", "--log-format", "json", "--snapshot-interval", "0.2")
 
     try:
-        until(lambda: records(state) >= n, 60, f"{n} records in {state}")
+        until(lambda: records(state) >= n, what=f"{n} records in {state}")
     finally:
         said = stopped(running)
     assert running.returncode == 0, said
@@ -107,13 +107,13 @@ def test_not_ready_while_the_broker_is_away_and_back_again(own_broker, new_topic
                 with error:
                     return error.code
 
-        until(lambda: ready() == 200, 60, "readiness")
+        until(lambda: ready() == 200, what="readiness")
         own_broker.stop()
-        until(lambda: ready() == 503, 60, "being away to be noticed")
+        until(lambda: ready() == 503, what="being away to be noticed")
         own_broker.restart()
-        until(lambda: ready() == 200, 60, "readiness again")
+        until(lambda: ready() == 200, what="readiness again")
         send(topic, GOOD)
-        until(lambda: records(tmp_path / "s") == 2 * len(GOOD), 60, "the rest")
+        until(lambda: records(tmp_path / "s") == 2 * len(GOOD), what="the rest")
     finally:
         began = time.monotonic()
         said = stopped(running, signal.SIGTERM)
@@ -147,7 +147,7 @@ def test_the_readmes_commands(broker, new_topic, tmp_path):
     run[run.index("state-k")] = str(tmp_path / "state-k")
     running = started(*run, "--snapshot-interval", "0.2")
     try:
-        until(lambda: records(tmp_path / "state-k") == len(GOOD), 60)
+        until(lambda: records(tmp_path / "state-k") == len(GOOD))
     finally:
         said = stopped(running)
     assert running.returncode == 0, said

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-_LEFT_OUT = pytest.StashKey[tuple[int, str]]()
+from tests.conftest import leave_out
+from tests.fetched import cache
 
 
 class PrometheusMissing(RuntimeError):
@@ -18,27 +19,26 @@ class PrometheusMissing(RuntimeError):
 
 def tools() -> dict[str, str]:
     """Paths of `prometheus` and `promtool`. Raises `PrometheusMissing`."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / "prometheus"
-    found = {name: shutil.which(name) or str(cache / "usr" / "bin" / name) for name in ("prometheus", "promtool")}
-    if not all(Path(path).exists() for path in found.values()):
-        _unpack(cache)
-    return found
+    with cache("prometheus") as folder:
+        found = {name: shutil.which(name) or str(folder / "usr" / "bin" / name) for name in ("prometheus", "promtool")}
+        if not all(Path(path).exists() for path in found.values()):
+            _unpack(folder)
+        return found
 
 
-def _unpack(cache: Path) -> None:
+def _unpack(folder: Path) -> None:
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
         raise PrometheusMissing("neither on PATH, nor is this a Debian machine to get the package on")
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache.parent) as folder:
-        os.chmod(folder, 0o755)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as download:
+        os.chmod(download, 0o755)
         get = ["apt-get", "-o", "APT::Sandbox::User=root", "download", "prometheus"]
-        if subprocess.run(get, cwd=folder, capture_output=True).returncode:
+        if subprocess.run(get, cwd=download, capture_output=True).returncode:
             subprocess.run(["apt-get", "update"], capture_output=True)
-            done = subprocess.run(get, cwd=folder, capture_output=True, text=True)
+            done = subprocess.run(get, cwd=download, capture_output=True, text=True)
             if done.returncode:
                 raise PrometheusMissing(f"apt-get download prometheus: {done.stderr.strip().splitlines()[-1:]}")
-        package, = Path(folder).glob("prometheus_*.deb")
-        subprocess.run(["dpkg", "-x", package, cache], check=True, capture_output=True)
+        package, = Path(download).glob("prometheus_*.deb")
+        subprocess.run(["dpkg", "-x", package, folder], check=True, capture_output=True)
 
 
 @pytest.hookimpl(trylast=True)
@@ -51,15 +51,7 @@ def pytest_collection_modifyitems(config, items):
     except PrometheusMissing as missing:
         if os.environ.get("CI"):
             raise pytest.UsageError(f"Prometheus is missing, and CI leaves nothing out: {missing}") from missing
-        config.stash[_LEFT_OUT] = len(chosen), str(missing)
-        config.hook.pytest_deselected(items=chosen)
-        items[:] = [item for item in items if item not in chosen]
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    left, reason = config.stash.get(_LEFT_OUT, (0, ""))
-    if left:
-        terminalreporter.write_line(f"left out: {left} tests on a real Prometheus ({reason})")
+        leave_out(config, items, chosen, f"tests on a real Prometheus ({missing})")
 
 
 @pytest.fixture(scope="session")

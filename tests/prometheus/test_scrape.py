@@ -57,10 +57,10 @@ def test_the_target_is_up_and_its_figures_arrive(scraped):
             return None
         return float(found[0]["value"][1]) if found else None
 
-    until(lambda: value("up") == 1, 60, "the target to be up")
-    until(lambda: value("sum(stream_engine_comparisons_total)") == 20, 30, "the comparisons")
+    until(lambda: value("up") == 1, what="the target to be up")
+    until(lambda: value("sum(stream_engine_comparisons_total)") == 20, what="the comparisons")
     assert value("stream_engine_rejected_total") == 1
-    until(lambda: value("stream_engine_snapshot_sequence") == 1, 30, "the snapshot")
+    until(lambda: value("stream_engine_snapshot_sequence") == 1, what="the snapshot")
     rules = json.loads(fetched(f"http://{web}/api/v1/rules"))["data"]["groups"][0]["rules"]
     assert len(rules) == len(yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"])
     assert all(rule["health"] in ("ok", "unknown") for rule in rules)
