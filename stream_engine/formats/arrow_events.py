@@ -4,7 +4,11 @@ Names are strings or integers, dictionary-encoded or not; lists are list columns
 absent field; a quadruplet stands in two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value
 that is no whole Arrow stream, or whose buffers do not hold what they claim, is refused as one event. Refused rows are
 kept as JSON, and their place is the number of the row. O(bytes): every buffer is validated, since messages are input.
+Streams of one schema that follow each other are decoded as one table: what a table costs is paid once for all of them.
 """
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -15,7 +19,7 @@ import pyarrow.types as pt
 from stream_engine.comparisons import Decoded, Label, Quadruplet, Triplet
 from stream_engine.formats import Accepts, EventOptions, Rejects
 from stream_engine.formats.arrays import plain_value
-from stream_engine.formats.events import MAX_UNKNOWN, Block, nothing, unreadable
+from stream_engine.formats.events import MAX_UNKNOWN, Block, joined, nothing, unreadable
 from stream_engine.formats.plan import PAIRS, QUADRUPLET, Plan, plan_of
 from stream_engine.formats.tables import Table, read_table
 
@@ -33,11 +37,38 @@ class Decoder:
         if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
             return nothing(1, frozenset(self.unknown), self.options.judges)
         try:
-            batch = value if isinstance(value, pa.RecordBatch) else _one_batch(value)
-            columns = _columns(batch)
+            return self._decoded(value if isinstance(value, pa.RecordBatch) else _one_batch(_table(value)))
         except (pa.ArrowException, OSError, ValueError) as error:
             raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
             return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.judges)
+
+    def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
+        """Many values at once, and for every refusal which value it was in; see `formats.decode_many`."""
+        parts, refused_in = [], []
+        for first, tables in _runs(values):
+            part = self._together(tables) if len(tables) > 1 else None
+            if part is None:  # a value by itself, or one among them cannot be trusted: each tells its own
+                for at in range(first, first + max(1, len(tables))):
+                    parts.append(self(values[at]))
+                    refused_in += [at] * len(parts[-1].rejected)
+                continue
+            ends = np.cumsum([table.num_rows for table in tables]).tolist()
+            of = [bisect_right(ends, one.index) for one in part.rejected]
+            places = [one.index - (ends[at - 1] if at else 0) for at, one in zip(of, part.rejected, strict=True)]
+            parts.append(part._replace(rejected=[one._replace(index=row, start=row) for row, one in
+                                                 zip(places, part.rejected, strict=True)]))
+            refused_in += [first + at for at in of]
+        return joined(parts) if len(parts) != 1 else parts[0], refused_in
+
+    def _together(self, tables: list[pa.Table]) -> Decoded | None:
+        """Tables of one schema as one; None when they cannot be read so."""
+        try:
+            return self._decoded(_one_batch(pa.concat_tables(tables)))
+        except (pa.ArrowException, OSError, ValueError):
+            return None
+
+    def _decoded(self, batch: pa.RecordBatch) -> Decoded:
+        columns = _columns(batch)
         plan = self._plan(columns)
         for name in columns:
             if name not in plan.known and len(self.unknown) < MAX_UNKNOWN:
@@ -55,10 +86,37 @@ class Decoder:
         return self._pairs if pairs and not lists else self._lists
 
 
-def _one_batch(value: bytes | memoryview) -> pa.RecordBatch:
-    """All batches of an IPC stream as one; dictionaries are united."""
-    table = pa.ipc.open_stream(pa.py_buffer(value)).read_all()
-    table.validate(full=True)
+def _table(value: "pa.RecordBatch | bytes | memoryview") -> pa.Table:
+    """The batches of an IPC stream, not yet validated; nothing is copied."""
+    if isinstance(value, pa.RecordBatch):
+        return pa.Table.from_batches([value])
+    return pa.ipc.open_stream(pa.py_buffer(value)).read_all()
+
+
+def _runs(values: Sequence["pa.RecordBatch | bytes | None"]) -> Iterator[tuple[int, list[pa.Table]]]:
+    """Values of one schema that follow each other: the number of the first, and their tables; a value that cannot be
+    opened stands by itself, without a table."""
+    first, run = 0, []
+    for at, value in enumerate(values):
+        try:
+            table = _table(value) if value is not None else None
+        except (pa.ArrowException, OSError, ValueError):
+            table = None
+        if run and (table is None or not table.schema.equals(run[0].schema)):
+            yield first, run
+            run = []
+        if table is None:
+            yield at, []
+        else:
+            first = first if run else at
+            run.append(table)
+    if run:
+        yield first, run
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    """All batches of a table as one, dictionaries united. Raises `ArrowInvalid` for buffers that cannot be trusted."""
+    table.validate(full=True)  # before anything follows an offset
     batches = table.unify_dictionaries().combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 

@@ -306,6 +306,28 @@ def test_many_messages_are_one_block(seed, options):
     assert joined([]).names == []
 
 
+@pytest.mark.parametrize("options", [EventOptions(judges=True), EventOptions(judges=True, where={"worker": "u"})])
+@pytest.mark.parametrize("seed", range(4))
+def test_many_arrow_messages_are_one_block(seed, options):
+    """Streams are decoded as one table where they can be: of other schemas, with dictionaries of their own, in several
+    batches, empty, broken, or without a row, they say what they say one by one."""
+    rng = np.random.default_rng(seed)
+    events = some_events(seed, 120, faults=seed > 1)
+    pieces = [arrow_of(events[at:at + 12], coded=bool(seed % 2)) for at in range(0, 120, 12)]
+    values = [ipc_of(piece) for piece in pieces]
+    if seed:
+        text = ipc_of(arrow_of([{"anchor": "a", "near": "b", "far": "ccc", "worker": "u"}] * 3))
+        wrong = text.replace(b"ccc", b"\xffcc")  # no UTF-8 any more
+        values += [None, b"", ipc_of(pieces[0], 5), ipc_of(pieces[1].slice(0, 0)), values[2][:-300], text, wrong, text,
+                   b"\xff\xff\xff\xffjunk", ipc_of(arrow_of(events[:12], coded=not seed % 2)), *values[:3]]
+        values = [values[i] for i in rng.permutation(len(values))]
+    done, refused_in = decode_many(ArrowDecoder(options), values)
+    parts = [ArrowDecoder(options)(value) for value in values]
+    assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
+    assert list(zip(refused_in, done.rejected, strict=True)) == [(i, r) for i, p in enumerate(parts) for r in p.rejected]
+    assert seed == 0 or any(r.message.startswith("not a readable") for r in done.rejected)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_junk_is_refused_and_raises_nothing(format):
     rng = np.random.default_rng(1)
