@@ -78,6 +78,14 @@ class Judges(NamedTuple):
     time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
 
 
+class Kinds(NamedTuple):
+    """Which type of event said each comparison; `of_*` map comparisons to the accepted events."""
+
+    of_triplet: np.ndarray  # (m,) int32
+    of_quadruplet: np.ndarray  # (q,) int32
+    kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
+
+
 class Decoded(NamedTuple):
     """A block of events as columns. Indices point into `names`, which holds the names of this block's comparisons in
     order of first appearance (the order of the contract: event by event, comparison by comparison, anchor, near, far or
@@ -94,6 +102,7 @@ class Decoded(NamedTuple):
     empty: int = 0  # blank lines are not counted; empty values and tombstones are
     unknown_fields: frozenset[str] = frozenset()
     judges: Judges | None = None
+    kinds: Kinds | None = None
 
 
 class Batch(NamedTuple):
@@ -104,6 +113,7 @@ class Batch(NamedTuple):
     quadruplet_at: np.ndarray  # (q,) int64: how many triplets come before each quadruplet
     n_objects: int  # ids are 0 .. n_objects - 1
     judges: Judges | None = None  # who, when and how much, where something in use asks for it
+    kinds: Kinds | None = None  # by what type of event, where events were decoded
 
 
 class InvalidEvent(ValueError):

@@ -59,7 +59,7 @@ class Engine:
         """The comparisons of a block by object id; new names get their ids here."""
         ids = self.objects.ids(decoded.names)
         return Batch(ids[decoded.triplets], ids[decoded.quadruplets], decoded.quadruplet_at, len(self.objects),
-                     decoded.judges)
+                     decoded.judges, decoded.kinds)
 
     def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
         """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id."""

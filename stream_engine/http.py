@@ -1,4 +1,4 @@
-"""Read-only HTTP over what is published: /metrics /healthz /readyz /snapshot /export/<name>. Loopback by default."""
+"""Read-only HTTP over what is published: /metrics /healthz /readyz /snapshot /progressive /export/<name>. Loopback by default."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from stream_engine import exports
@@ -19,8 +19,10 @@ from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 _FILE_OF = {"predictions": "booster"}  # CSV tables that are named otherwise than their export
 
 
-def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callable[[], exports.Published | None]) -> Starlette:
-    """The ASGI application. `ready()` is "" or why not; `published()` the newest published files, or None."""
+def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callable[[], exports.Published | None],
+        progressive: Callable[[], dict] = dict) -> Starlette:
+    """The ASGI application. `ready()` is "" or why not; `published()` the newest published files, or None;
+    `progressive()` how predictions went so far."""
     cache: dict[tuple[str, ...], dict[str, bytes]] = {}
 
     def metrics(request: Request) -> Response:
@@ -35,6 +37,9 @@ def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callab
 
     def snapshot(request: Request) -> Response:
         return file("summary.json")
+
+    def predictions(request: Request) -> Response:
+        return JSONResponse(progressive())
 
     def export(request: Request) -> Response:
         return file(request.path_params["name"])
@@ -59,7 +64,7 @@ def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callab
 
     return Starlette(routes=[
         Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz),
-        Route("/snapshot", snapshot), Route("/export/{name}", export),
+        Route("/snapshot", snapshot), Route("/progressive", predictions), Route("/export/{name}", export),
     ])
 
 

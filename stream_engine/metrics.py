@@ -70,8 +70,14 @@ class Metrics:
         self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
-        self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning, recent comparisons.", "refit")
-        self.drifts = counter("drifts", "Changes noticed in the progressive accuracy.", "refit")
+        asked = ("predictor", "kind", "window")  # window: total or rolling
+        self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning; ties count half.", *asked)
+        self.progressive_log_loss = gauge("progressive_log_loss", "Mean log loss of calibrated predictions.", *asked)
+        self.progressive_calibration = gauge("progressive_calibration_error", "Expected calibration error.", *asked)
+        self.progressive_sampled = gauge("progressive_sampled_ratio", "Share of the comparisons that was predicted.")
+        self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
+        self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
+        self.drift_level = gauge("drift_level", "Present share of wrong predictions, as the detector sees it.", "signal")
         self._seen: dict[tuple, float] = {}
 
     def follow(self, counters: Mapping[str, Any]) -> None:

@@ -67,7 +67,7 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 def inspect(state: str) -> dict[str, Any]:
-    """What is in the state: the summary, the kept snapshots, the artifacts with their reports."""
+    """What is in the state: the summary, the kept snapshots, the artifacts with their reports, how predictions went."""
     store = Store(state)
     files_of = published(store)
     return {
@@ -77,6 +77,7 @@ def inspect(state: str) -> dict[str, Any]:
         "settings": files_of.snapshot.settings,
         "artifacts": {kind: {"snapshot": a.sequence, "seed": a.seed, "params": a.params, "report": a.report}
                       for kind, a in files_of.artifacts.items()},
+        "progressive": store.noted("progressive"),
         "summary": summary_of(files_of.snapshot),
     }
 
@@ -89,7 +90,23 @@ def as_text(found: dict[str, Any]) -> str:
     for kind, artifact in found["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
-    return "\n".join(lines)
+    return "\n".join(lines + _predictions(found.get("progressive", {})))
+
+
+def _predictions(said: dict[str, Any]) -> list[str]:
+    """A line for each predictor and kind of judgement: before learning, in total and recently."""
+    if not said:
+        return []
+    lines = [f"predictions before learning (until snapshot {said['snapshot']}; {said['sampled']:,} of {said['seen']:,} drawn)",
+             f"  {'predictor':24}{'kind':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}{'calibration error':>19}"]
+    for name, kinds in said["predictors"].items():
+        for kind, windows in kinds.items():
+            if kind == "all" or len(kinds) > 2:
+                total, recent = windows["total"], windows["rolling"]
+                lines.append(f"  {name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
+                             f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}")
+    alarms = ", ".join(f"{signal} {each['alarms']}" for signal, each in said["drift"].items())
+    return [*lines, *([f"  alarms of change: {alarms}"] if alarms else [])]
 
 
 def _short(value: Any) -> str:

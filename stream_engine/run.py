@@ -17,14 +17,13 @@ import structlog
 
 from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
 from stream_engine import exports, http, intake, opening
-from stream_engine.comparisons import Batch
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
-from stream_engine.progressive import Progressive
 from stream_engine.settings import BadSettings, Settings
 from stream_engine.snapshot import Snapshot
 from stream_engine.store import Lock, Store
 from stream_engine.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
+from stream_engine.watching import Watch
 from stream_engine.workers import Outcome, Workers
 
 POLL_SECONDS = 0.2
@@ -46,7 +45,7 @@ class Run:
         self.metrics = Metrics()
         self.rule = SnapshotRule(settings.snapshot.every, settings.snapshot.interval)
         self.stopping = False
-        self.asked = False  # for a snapshot now (SIGUSR1, drift)
+        self.asked = ""  # why a snapshot is wanted now: "signal" (SIGUSR1) or "drift"
         self.rejects: dict[str, list[int]] = {}  # partition -> [refused, seen] in this run
         self.published: exports.Published | None = None
         self._publishing: Future | None = None
@@ -72,11 +71,11 @@ class Run:
                             "or start anew with another --state")
         self.engine = opening.restored(settings, latest.snapshot)
         self.snapshot = latest.snapshot
-        self.observer = Progressive()
+        self.watch = Watch(settings.drift, self.metrics, self.log)
         if latest.snapshot:
             self.metrics.start_from(latest.snapshot.counters)
+            self.watch.serve(latest.snapshot)
             self._serve(latest.snapshot)
-            self.observer.serve(latest.snapshot)
         self.workers = Workers(self.directory, settings.refits.seed, settings.refits.params)
         self.sinks = opening.sinks(settings, self.engine.sinks)
         self.intake = intake.Intake(opening.event_options(settings), settings.input.format)
@@ -102,7 +101,7 @@ class Run:
         self.metrics.follow(self.engine.counters)
 
     def _serve_http(self) -> http.Server:
-        application = http.app(self.metrics.registry, self._not_ready, lambda: self.published)
+        application = http.app(self.metrics.registry, self._not_ready, lambda: self.published, lambda: self.watch.figures)
         server = http.Server(application, self.settings.listen)
         self.log.info("listening", address=server.address)
         return server
@@ -115,7 +114,7 @@ class Run:
 
     def close(self) -> None:
         """Give everything back; safe after a failure anywhere."""
-        for name in ("workers", "server", "sources", "sinks", "lock"):
+        for name in ("workers", "watch", "server", "sources", "sinks", "lock"):
             thing = getattr(self, name, None)
             if thing is None:
                 continue
@@ -179,7 +178,8 @@ class Run:
         started = time.monotonic()
         counts = block.counts()
         batch = self.engine.learn(block.decoded, block.positions(), counts.total())
-        self._observe(batch)
+        if self.watch.observed(batch, self.engine.counters["progressive"]):
+            self.asked = "drift"
         metrics = self.metrics
         metrics.learn_seconds.inc(time.monotonic() - started)
         for partition, n in counts.items():
@@ -192,16 +192,6 @@ class Run:
         metrics.labels.set(len(self.engine.labels))
         if self.progress:
             self.progress.taken(self.engine.counters["comparisons"])
-
-    def _observe(self, batch: Batch) -> None:
-        """What the last snapshot would have said of a batch; a change of its accuracy is told once."""
-        drifts = self.observer.drifts
-        if self.observer.observe(batch, self.engine.counters["progressive"]):
-            self.metrics.progressive_accuracy.labels("adds3").set(self.observer.rolling.get())
-        if self.observer.drifts > drifts:
-            self.metrics.drifts.labels("adds3").inc(self.observer.drifts - drifts)
-            self.log.warning("the accuracy of predictions changed", predictor="adds3",
-                             recent_accuracy=round(self.observer.rolling.get(), 3))
 
     def _bury(self, block: intake.Block) -> None:
         """Refused events into every sink, before anything is learned from their neighbours."""
@@ -245,13 +235,13 @@ class Run:
         """What can happen between two records: collect what was published and refitted, snapshot when due."""
         self._collect()
         counters = self.engine.counters
-        asked, self.asked = self.asked, False
+        asked, self.asked = self.asked, ""
         why = snapshot_due(self.rule, counters["comparisons"] - self._at_comparisons,
                            time.monotonic() - self._at_time, asked, self._changed())
         if why and time.monotonic() >= self._retry_at:
             self.take_snapshot(why)
-        elif why == "asked":
-            self.asked = True
+        elif why and why == asked:
+            self.asked = asked
 
     def _watch(self, source: Source, progressed: bool) -> None:
         """Lag per partition, and the stall watchdog: lag and no progress for too long is said aloud, once."""
@@ -293,7 +283,7 @@ class Run:
         except (SinkUnavailable, OSError) as error:
             return self._not_published(error)
         snapshot = self.engine.snapshot()
-        self.observer.serve(snapshot)
+        self.watch.serve(snapshot)
         self._mark_snapshot()
         self.metrics.pause_seconds.observe(time.monotonic() - started)
         self.log.debug("snapshot", sequence=snapshot.sequence, why=why)
@@ -326,6 +316,7 @@ class Run:
         snapshot, size, seconds = future.result()
         self._publish_error = None
         self.snapshot = snapshot
+        self._note_predictions(snapshot)
         self.metrics.snapshot_sequence.set(snapshot.sequence)
         self.metrics.snapshot_time.set_to_current_time()
         self.metrics.snapshot_bytes.set(size)
@@ -336,6 +327,15 @@ class Run:
         self.log.info("snapshot published", sequence=snapshot.sequence, comparisons=snapshot.counters["comparisons"],
                       objects=len(snapshot.objects), bytes=size, seconds=round(seconds, 3))
         self.start_refits()
+
+    def _note_predictions(self, snapshot: Snapshot) -> None:
+        """How predictions went up to now, beside the snapshot: for people; losing it loses no count."""
+        found = self.watch.tell()
+        if found["sampled"]:
+            try:
+                self.store.note("progressive", {"snapshot": snapshot.sequence, **found})
+            except OSError as error:
+                self.log.warning("figures of the predictions could not be written", problem=str(error))
 
     def _not_published(self, error: Exception) -> None:
         self.metrics.snapshot_failures.inc()
@@ -360,6 +360,7 @@ class Run:
     def _serve(self, snapshot: Snapshot) -> None:
         found = {kind: self.store.latest_artifact(kind) for kind in self.store.kinds()}
         self.published = exports.Published(snapshot, {kind: made for kind, made in found.items() if made})
+        self.watch.published(self.published)
         for kind, made in self.published.artifacts.items():
             self.metrics.refit_age.labels(kind).set(snapshot.sequence - made.sequence)
 
@@ -425,7 +426,7 @@ def run(settings: Settings, progress=None) -> None:
         this.stopping = True
 
     def ask(number, frame):
-        this.asked = True
+        this.asked = "signal"
 
     before = {number: signal.signal(number, handler) for number, handler in
               ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGUSR1, ask))}

@@ -77,6 +77,14 @@ class GuardSettings(_Section):
     policy: Literal["first", "drop-both", "majority", "sift", "off"] = "first"
 
 
+class DriftSettings(_Section):
+    """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
+
+    enabled: bool = True
+    delta: Annotated[float, Meta(gt=0, lt=1)] = 0.002  # the smaller, the fewer false alarms and the later a true one
+    quiet: _Count = 100_000  # comparisons after an alarm until there can be another
+
+
 class LogSettings(_Section):
     """What is said on standard error."""
 
@@ -97,6 +105,7 @@ class Settings(_Section):
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
     guard: GuardSettings = GuardSettings()
+    drift: DriftSettings = DriftSettings()
     log: LogSettings = LogSettings()
     kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names
 

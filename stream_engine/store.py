@@ -3,6 +3,7 @@
     DIR/lock                                  held while a process owns the state
     DIR/snapshots/000000000042.snapshot       newest K are kept
     DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
+    DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
 the file survives a crash on a disk that honours fsync (DESIGN.md, "Assumptions about disks"). A reader never sees half
@@ -10,6 +11,7 @@ a file; a damaged one is reported and the one before it used.
 """
 
 import fcntl
+import json
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -102,6 +104,19 @@ class Store:
         chunks, named = artifacts.encode(artifact)
         self._publish(self.artifact_path(artifact.kind, artifact.sequence), chunks)
         return named
+
+    def note(self, name: str, value: dict) -> None:
+        """Write DIR/NAME.json for people, whole or not at all, not synced: nothing depends on it. Raises OSError."""
+        temporary = self.directory / f".{name}.json.{os.getpid()}"
+        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(self.directory / f"{name}.json")
+
+    def noted(self, name: str) -> dict:
+        """What `note` wrote last; empty where there is nothing readable."""
+        try:
+            return json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
 
     def read(self, sequence: int) -> Snapshot:
         """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""

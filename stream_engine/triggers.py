@@ -11,18 +11,19 @@ class SnapshotRule(NamedTuple):
     interval: float = 60.0
 
 
-def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: bool, changed: bool) -> str:
-    """Why a snapshot is due now ("" when none is): "asked" (SIGUSR1, drift), "comparisons" or "interval".
+def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: str, changed: bool) -> str:
+    """Why a snapshot is due now ("" when none is): `asked` (why someone asks: "signal", "drift", or ""),
+    "comparisons" or "interval".
 
     `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not.
 
-    >>> snapshot_due(SnapshotRule(10, 5.0), 10, 0.0, False, True), snapshot_due(SnapshotRule(10, 5.0), 0, 9.0, True, False)
+    >>> snapshot_due(SnapshotRule(10, 5.0), 10, 0.0, "", True), snapshot_due(SnapshotRule(10, 5.0), 0, 9.0, "drift", False)
     ('comparisons', '')
     """
     if not changed:
         return ""
     if asked:
-        return "asked"
+        return asked
     if rule.every and comparisons >= rule.every:
         return "comparisons"
     return "interval" if rule.interval and seconds >= rule.interval else ""

@@ -13,7 +13,9 @@ from stream_engine import kernels
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.comparisons import Quadruplet, Triplet
 from stream_engine.engine import Engine
+from stream_engine.exports import Published
 from stream_engine.partial_order import POLICIES, canonical_order, transitive_reduction
+from stream_engine.progressive import predictor
 from stream_engine.refits import triplet_boost
 from stream_engine.snapshot import triplet_columns
 
@@ -43,6 +45,7 @@ def warm_up() -> Iterator[tuple[str, float]]:
     parts["formats"] = _decode
     parts["kernels"] = lambda: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)]
     parts["canonical order"] = lambda: canonical_order(triplet_columns(snapshot))
+    parts["repeats"] = lambda: predictor("repeats", Published(snapshot, {})).margins(np.array([[0, 1, 0, 2]]))
     parts["boosting"] = lambda: triplet_boost.fit(triplet_columns(snapshot), np.arange(12) % 3, rounds=50, seed=0)
     for what, call in parts.items():
         began = time.perf_counter()

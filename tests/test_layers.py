@@ -17,7 +17,7 @@ ROOMS = [
     ["engine", "store", "refits"],
     ["exports", "metrics", "progressive", "merging"],
     ["settings", "http", "intake"],
-    ["reading", "workers", "opening"],
+    ["reading", "workers", "opening", "watching"],
     ["refitting", "run"],
     ["demo", "warm"],
     ["__main__"],

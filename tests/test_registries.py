@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import connectors
-from stream_engine import accumulators, exports, formats, refits
+from stream_engine import accumulators, exports, formats, progressive, refits
 from tests.conftest import ROOT
 
 REGISTRIES = {
@@ -16,6 +16,7 @@ REGISTRIES = {
     "accumulators.ACCUMULATORS": accumulators.ACCUMULATORS,
     "refits.REFITS": refits.REFITS,
     "exports.EXPORTS": exports.EXPORTS,
+    "progressive.PREDICTORS": progressive.PREDICTORS,
 }
 # Files of a growth folder that hold no entry of their own, with the reason.
 SHARED = {
@@ -23,6 +24,7 @@ SHARED = {
     "accumulators": {"radix", "sorted_counts"},
     "refits": set(),
     "exports": {"files"},
+    "progressive": {"calibration", "drift", "observer", "scores"},
 }
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges, Label, Rejected
+from stream_engine.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges, Kinds, Label, Rejected
 from stream_engine.formats.expand import expand, first_appearance, name_flags
 from stream_engine.formats.faults import FINE, explain
 from stream_engine.formats.plan import LABEL
@@ -122,7 +122,8 @@ class Block:
         return Decoded([texts[old] for old in order], found.triplets, found.quadruplets, found.quadruplet_at,
                        _labels(said, fine, members, start, texts),
                        {name: int(n) for name, n in zip(EVENT_TYPES, accepted, strict=True) if n}, rejected,
-                       self.filtered, 0, unknown, self._judges(said, fine, found) if self.judges else None)
+                       self.filtered, 0, unknown, self._judges(said, fine, found) if self.judges else None,
+                       Kinds(found.of_triplet, found.of_quadruplet, said.kind[fine]))
 
     def _judges(self, said: Piece, fine: np.ndarray, found) -> Judges:
         """Workers are numbered as they first appear among the accepted events."""
@@ -170,7 +171,15 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
                                                              if name in events},
         [one for part in parts for one in part.rejected], sum(part.filtered for part in parts),
         sum(part.empty for part in parts), frozenset().union(*(part.unknown_fields for part in parts)),
-        _joined_judges([part.judges for part in parts]) if parts and all(part.judges for part in parts) else None)
+        _joined_judges([part.judges for part in parts]) if parts and all(part.judges for part in parts) else None,
+        _joined_kinds([part.kinds for part in parts]) if parts and all(part.kinds for part in parts) else None)
+
+
+def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
+    before = np.cumsum([0, *(len(part.kind) for part in parts)]).astype(np.int32)[:-1]
+    return Kinds(np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
+                 np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
+                 np.concatenate([part.kind for part in parts]))
 
 
 def _joined_judges(parts: Sequence[Judges]) -> Judges:

@@ -1,0 +1,41 @@
+"""From a margin to the probability that the answer comes as expected: Platt's logistic fit, kept up online.
+
+P(expected) = sigma(w . phi(x)), x the margin over the predictor's scale, phi odd: turning a question round turns the
+probability round, so there is no intercept (Platt 1999 without one). phi has a part that saturates, because judges err
+however far apart two things are. Fitted by Newton steps on the last answers, after they were predicted.
+"""
+
+import numpy as np
+
+HELD = 2000  # answers that the fit sees
+STEPS = 2  # of Newton after each block
+
+
+def features(x: np.ndarray) -> np.ndarray:
+    """(m, 2): tanh(2x) and x / (1 + |x|), odd in x."""
+    return np.stack([np.tanh(2 * x), x / (1 + np.abs(x))], axis=1)
+
+
+class Calibration:
+    """Weights of phi; at first every decided answer has probability near 1/2."""
+
+    def __init__(self) -> None:
+        self.weights = np.array([0.1, 0.1])
+        self._held = np.empty((0, 2))
+
+    def probability(self, x: np.ndarray) -> np.ndarray:
+        """(m,) probability of the answer that the margin is for; 1/2 at 0, and never against the margin's sign."""
+        return 1 / (1 + np.exp(-np.maximum(features(np.abs(x)) @ self.weights, 0.0) * np.sign(x)))
+
+    def learn(self, x: np.ndarray) -> None:
+        """Margins of answers that came: > 0 came as expected. O(HELD)."""
+        self._held = np.concatenate([self._held, features(x[x != 0])])[-HELD:]
+        for _ in range(STEPS if len(self._held) else 0):
+            p = 1 / (1 + np.exp(-self._held @ self.weights))
+            # one more answer each way at x = 1 and a weak prior keep the weights finite while all comes as expected
+            one = features(np.ones(1))[0]
+            q = 1 / (1 + np.exp(-one @ self.weights))
+            slope = self._held.T @ (1 - p) + one * (1 - 2 * q) - 1e-2 * self.weights
+            curve = (self._held * (p * (1 - p))[:, None]).T @ self._held + 2 * q * (1 - q) * np.outer(one, one) + 1e-2 * np.eye(2)
+            step = np.linalg.solve(curve, slope)
+            self.weights = self.weights + step / max(1.0, np.abs(step).max() / 2)

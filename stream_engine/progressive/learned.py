@@ -1,0 +1,42 @@
+"""Predictors made of artifacts: the blocks of a clustering, the distances of learned kernels."""
+
+import numpy as np
+
+from stream_engine.embedding import squared_distances
+from stream_engine.exports import Published
+from stream_engine.progressive import Predictor
+from stream_engine.progressive.similarities import DENSE_LIMIT, by_similarity
+
+
+def _arrays(published: Published, kind: str, name: str) -> np.ndarray | None:
+    """An array of the newest artifact, unless it is newer than the snapshot that the state goes on from: after a damaged
+    snapshot comparisons are read again that such an artifact has already seen."""
+    made = published.artifacts.get(kind)
+    if made is None or made.sequence > published.snapshot.sequence or name not in made.arrays:
+        return None
+    array = np.asarray(made.arrays[name])
+    return array if 3 <= len(array) <= DENSE_LIMIT else None
+
+
+def clusters(published: Published) -> Predictor | None:
+    """The same block is nearer than another one; undecided where both or neither are of one block."""
+    labels = _arrays(published, "sdp_clustering", "labels")
+    if labels is None or not (labels >= 0).any():
+        return None
+    same = (labels[:, None] == labels[None, :]).astype(np.int8)
+    return by_similarity(same, labels >= 0)._replace(scale=1.0)
+
+
+def kernel_learning(published: Published) -> Predictor | None:
+    """Distances of the kernel that RCKL learned."""
+    return _distances(published, "kernel_learning")
+
+
+def partial_order_embedding(published: Published) -> Predictor | None:
+    """Distances of the partial order embedding."""
+    return _distances(published, "partial_order_embedding")
+
+
+def _distances(published: Published, kind: str) -> Predictor | None:
+    gram = _arrays(published, kind, "K")
+    return None if gram is None else by_similarity(-squared_distances(gram))
