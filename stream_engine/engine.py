@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from connectors import Position
-from stream_engine.accumulators import ACCUMULATORS, accumulator
+from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
 from stream_engine.comparisons import Batch, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.labels import learn_labels
 from stream_engine.objects import ObjectIndex
@@ -36,7 +36,8 @@ def empty_counters() -> dict[str, Any]:
 class Engine:
     """Everything that is known after some prefix of a stream of comparisons.
 
-    `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order.
+    `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order; `forgetting`
+    says how those that forget do it.
 
     >>> engine = Engine()
     >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
@@ -44,12 +45,14 @@ class Engine:
     {'accepted': 2, 'duplicate': 0, 'contradiction': 1, 'cycle': 0}
     """
 
-    def __init__(self, accumulators: Iterable[str] = DEFAULT_ACCUMULATORS, guard: str | None = "first"):
+    def __init__(self, accumulators: Iterable[str] = DEFAULT_ACCUMULATORS, guard: str | None = "first",
+                 forgetting: Forgetting = Forgetting()):
         self.objects = ObjectIndex()
         self.labels: dict[str, str] = {}
         self.counters = empty_counters()
         self.positions: dict[str, Position] = {}
-        self.accumulators = {name: accumulator(name)() for name in ACCUMULATORS if name in set(accumulators)}
+        self.accumulators = {name: made(name, forgetting) for name in ACCUMULATORS if name in set(accumulators)}
+        self.forgetting = forgetting
         self.guard_policy = guard
         self.guard = PartialOrder(guard) if guard else None
         self.sequence = 0  # of the last snapshot taken
@@ -117,7 +120,10 @@ class Engine:
 
     def settings(self) -> dict[str, Any]:
         """What shapes the state; a state can only be resumed with the same."""
-        return {"accumulators": list(self.accumulators), "guard": self.guard_policy}
+        used = {field for each in self.accumulators.values() for field in getattr(each, "forgets", ())}
+        forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
+        return {"accumulators": list(self.accumulators), "guard": self.guard_policy,
+                **({"forgetting": forgetting} if forgetting else {})}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays of the state, named room/array; they may be views of live memory."""
@@ -136,7 +142,8 @@ class Engine:
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Self:
         """An engine that goes on where the snapshot was taken, bit for bit."""
-        engine = cls(snapshot.settings["accumulators"], snapshot.settings["guard"])
+        forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
+        engine = cls(snapshot.settings["accumulators"], snapshot.settings["guard"], forgetting)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
         engine.counters = copy.deepcopy(dict(snapshot.counters))
@@ -160,6 +167,10 @@ class Engine:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
         if self.settings() != other.settings():
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
+        for name, mine in self.accumulators.items():
+            if not getattr(mine, "mergeable", True):
+                raise OverlappingStates(f"{name} by count depends on the order of arrival in one stream; it cannot be merged; "
+                                        "use forgetting.by = \"time\"")
         new_id = self.objects.ids(other.objects.names)
         for name, mine in self.accumulators.items():
             theirs = other.accumulators[name]

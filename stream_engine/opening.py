@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
-from stream_engine.accumulators import accumulator
+from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.engine import Engine
 from stream_engine.formats import EventOptions
 from stream_engine.settings import BadSettings, Settings, shard
@@ -22,7 +24,7 @@ def event_options(settings: Settings) -> EventOptions:
 def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
     guard = None if settings.guard.policy == "off" else settings.guard.policy
-    fresh = Engine(settings.accumulators, guard)
+    fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)))
     if snapshot is None:
         return fresh
     if snapshot.settings != fresh.settings():

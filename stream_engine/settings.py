@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.accumulators import ACCUMULATORS, Forgetting
 from stream_engine.comparisons import EVENT_TYPES
 from stream_engine.engine import DEFAULT_ACCUMULATORS
 from stream_engine.formats import FORMATS
@@ -85,6 +85,19 @@ class DriftSettings(_Section):
     quiet: _Count = 100_000  # comparisons after an alarm until there can be another
 
 
+class ForgettingSettings(_Section):
+    """How the accumulators `adds3_decayed`, `triplet_counts_decayed` and `window` forget: `by` the count of triplets or
+    the time of events; `half_life` and `window` in triplets or seconds."""
+
+    by: Literal["count", "time"] = Forgetting().by
+    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life
+    window: Annotated[float, Meta(gt=0)] = Forgetting().window
+
+    def __post_init__(self):
+        if self.by == "count" and self.window < 1:
+            raise ValueError(f"window: got {self.window:g} triplets, expected at least 1")
+
+
 class LogSettings(_Section):
     """What is said on standard error."""
 
@@ -106,6 +119,7 @@ class Settings(_Section):
     refits: RefitSettings = RefitSettings()
     guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
+    forgetting: ForgettingSettings = ForgettingSettings()
     log: LogSettings = LogSettings()
     kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names
 

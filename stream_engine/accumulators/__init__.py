@@ -1,4 +1,4 @@
-"""Order-free statistics of a stream of comparisons: exact integers, mergeable, each with its slow definition.
+"""Order-free statistics of a stream of comparisons: mergeable, each with its slow definition; exact integers by default.
 
 Every accumulator is a commutative monoid: `update` in any order and batching gives the same `state()`, and `merge` of
 two halves is the whole. `state()` is the meaning, in one canonical form (equal statistics: equal arrays), never the
@@ -7,7 +7,7 @@ index behind it. One file per accumulator, registered here; the laws in tests/la
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -18,12 +18,30 @@ ACCUMULATORS = {
     "adds4": "stream_engine.accumulators.adds:AddS4",
     "triplet_counts": "stream_engine.accumulators.triplet_counts:TripletCounts",
     "quadruplet_counts": "stream_engine.accumulators.quadruplet_counts:QuadrupletCounts",
+    "adds3_weighted": "stream_engine.accumulators.weighted:WeightedAddS3",
+    "triplet_counts_weighted": "stream_engine.accumulators.weighted:WeightedTripletCounts",
+    "adds3_decayed": "stream_engine.accumulators.decayed:DecayedAddS3",
+    "triplet_counts_decayed": "stream_engine.accumulators.decayed:DecayedTripletCounts",
+    "window": "stream_engine.accumulators.window:Window",
 }
 
 
+class Forgetting(NamedTuple):
+    """How the forgetting accumulators forget: by "count" (of triplets) or by event "time" (seconds)."""
+
+    by: str = "count"
+    half_life: float = 1e6
+    window: float = 1e6
+
+
 class Accumulator(Protocol):
-    """A statistic that can be kept in one pass. The constructor takes no arguments. A class attribute `judged = True`
-    asks for `batch.judges`: who said each comparison, when, and with what weight."""
+    """A statistic that can be kept in one pass. The constructor needs no arguments.
+
+    Class attributes that say what differs: `judged = True` asks for `batch.judges` (who said each comparison, when, and
+    with what weight); `forgets` names the fields of `Forgetting` that the constructor takes; `tolerance` is by how much,
+    relative to the sum of absolute weights, a state may differ from its definition (none: not at all); `arrival` names
+    arrays that depend on the order of arrival; an instance with `mergeable = False` depends on it altogether.
+    """
 
     def update(self, batch: Batch) -> None:
         """Count a batch. `batch.n_objects` never shrinks from one call to the next."""
@@ -51,3 +69,9 @@ def accumulator(name: str) -> Any:
     """The class registered under `name`."""
     module, _, attribute = ACCUMULATORS[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+def made(name: str, forgetting: Forgetting = Forgetting()) -> Any:
+    """An empty accumulator of the kind registered under `name`."""
+    cls = accumulator(name)
+    return cls(**{field: getattr(forgetting, field) for field in getattr(cls, "forgets", ())})
