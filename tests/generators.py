@@ -71,7 +71,8 @@ def judged(rng, batch: Batch, workers: tuple[str, ...] = ("u", "v", "w", "x"), u
     time[rng.random(m + q) < untimed] = np.nan
     used = [str(name) for name in rng.permutation(workers)]
     judges = Judges(np.arange(m, dtype=np.int32), np.arange(m, m + q, dtype=np.int32), np.repeat(np.int8([0, 1]), [m, q]),
-                    rng.integers(-1, len(used), m + q).astype(np.int32), used, rng.choice([0.0, 0.25, 1.0, 3.7], m + q), time)
+                    rng.integers(-1, len(used), m + q).astype(np.int32), used, rng.choice([0.0, 0.25, 1.0, 3.7], m + q), time,
+                    rng.integers(-1, len(used), 3).astype(np.int32), rng.random(3) < 0.5)
     return batch._replace(judges=judges)
 
 
@@ -86,11 +87,13 @@ def concatenated(stream: list[Batch]) -> Batch:
     parts: list[list[np.ndarray]] = []
     for one in judges:
         who = np.array([workers.index(w) if w in workers else workers.append(w) or len(workers) - 1 for w in one.workers] + [-1])
-        parts.append([one.of_triplet + events, one.of_quadruplet + events, one.kind, who[one.worker], one.weight, one.time])
+        parts.append([one.of_triplet + events, one.of_quadruplet + events, one.kind, who[one.worker], one.weight, one.time,
+                      who[one.catch_worker], one.catch_passed])
         events += len(one.kind)
-    of_triplet, of_quadruplet, kind, worker, weight, time = (np.concatenate(column) for column in zip(*parts))
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed = (np.concatenate(column) for column in zip(*parts))
     return whole._replace(judges=Judges(of_triplet.astype(np.int32), of_quadruplet.astype(np.int32), kind,
-                                        worker.astype(np.int32), workers, weight, time))
+                                        worker.astype(np.int32), workers, weight, time,
+                                        catch_worker.astype(np.int32), catch_passed))
 
 
 def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
@@ -101,4 +104,5 @@ def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
     return Batch(batch.triplets[triplets], batch.quadruplets[quadruplets], np.full(q, m, np.int64), batch.n_objects,
                  judges._replace(of_triplet=np.arange(m, dtype=np.int32), of_quadruplet=np.arange(m, m + q, dtype=np.int32),
                                  kind=judges.kind[events], worker=judges.worker[events], weight=judges.weight[events],
-                                 time=judges.time[events]))
+                                 time=judges.time[events], catch_worker=judges.catch_worker[:0],
+                                 catch_passed=judges.catch_passed[:0]))

@@ -22,6 +22,7 @@ ACCUMULATORS = {
     "triplet_counts_weighted": "stream_engine.accumulators.weighted:WeightedTripletCounts",
     "adds3_decayed": "stream_engine.accumulators.decayed:DecayedAddS3",
     "triplet_counts_decayed": "stream_engine.accumulators.decayed:DecayedTripletCounts",
+    "worker_votes": "stream_engine.accumulators.worker_votes:WorkerVotes",
     "window": "stream_engine.accumulators.window:Window",
 }
 

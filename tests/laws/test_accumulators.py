@@ -18,7 +18,7 @@ from stream_engine.accumulators.decayed import DecayedAddS3, DecayedTripletCount
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.weighted import WeightedAddS3, WeightedTripletCounts
-from stream_engine.accumulators.window import Window
+from stream_engine.accumulators.worker_votes import WorkerVotes
 from stream_engine.comparisons import Batch, empty_batch
 from stream_engine.snapshot import frozen
 from tests.generators import concatenated, dense_batch, judged, taken
@@ -42,6 +42,8 @@ VARIANTS |= {f"{name}, by {p['by']}": (lambda name=name, p=p: accumulator(name)(
              for table in (PARAMETERS, BY_COUNT) for name, p in table.items()}
 VARIANTS |= {
     "adds3_weighted dense to sparse": lambda: WeightedAddS3(dense_limit=5, log_floor=3),
+    "worker_votes, short log": lambda: WorkerVotes(log_floor=2),
+    "worker_votes, packed to wide": lambda: WorkerVotes(key_bits=10, log_floor=3),
     "triplet_counts_weighted, short log": lambda: WeightedTripletCounts(log_floor=2),
     "adds3_decayed by time, sparse": lambda: DecayedAddS3("time", 0.4, dense_limit=2, log_floor=3),
     "triplet_counts_decayed by count, short log": lambda: DecayedTripletCounts("count", 3.0, log_floor=2),
@@ -134,6 +136,9 @@ def test_neither_order_nor_batching_matter(make, stream, seed, looks):
         made.update(taken(whole, rows, quadruplets[:0]))
         if looks:
             made.state()  # looking at it changes nothing
+    catches = whole.judges._replace(**{key: getattr(taken(whole, triplets[:0], quadruplets[:0]).judges, key)
+                                       for key in ("of_triplet", "of_quadruplet", "kind", "worker", "weight", "time")})
+    made.update(taken(whole, triplets[:0], quadruplets[:0])._replace(judges=catches))
     for row in quadruplets:
         made.update(taken(whole, triplets[:0], np.array([row])))
     assert alike(made, made.state(), learned(make, stream).state(), arrival=False)

@@ -1,0 +1,182 @@
+"""Who said what: the triplet counts kept apart by worker, from which reliability is computed. Off by default.
+
+A key is (lo, hi, anchor, worker); its two counts are how often this worker said that lo, and that hi, is nearer to the
+anchor. Comparisons that name no worker count as said by nobody in particular, the worker "". Beside the votes stand, per
+worker, the number of events answered and of catch trials passed and failed (catch trials hold no votes). Exact, order-free
+and mergeable: workers are told apart by name, and in the state they are numbered in the order of their names. Triplets
+only. Cost and memory as in `sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15 objects and workers.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from numba import njit
+
+from stream_engine.accumulators import radix
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.columns import canonical_counts
+from stream_engine.comparisons import Batch
+from stream_engine.container import pack_names, unpack_names
+
+TALLIES = ("events", "passed", "failed")
+
+
+@njit(cache=True, nogil=True)
+def _encode(triplets, worker, high, low, wide, at, bits):
+    """Events (lo, hi, anchor, worker, direction) from rows anchor, near, far."""
+    bits, one = np.uint64(bits), np.uint64(1)
+    for e in range(len(triplets)):
+        near, far = triplets[e, 1], triplets[e, 2]
+        pair = np.uint64(min(near, far)) << bits | np.uint64(max(near, far))
+        tail = (np.uint64(triplets[e, 0]) << bits | np.uint64(worker[e])) << one | np.uint64(near > far)
+        if wide:
+            high[at + e] = pair
+            low[at + e] = tail
+        else:
+            low[at + e] = pair << (bits + bits + one) | tail
+
+
+class WorkerVotes:
+    """`state()`: `lo`, `hi`, `anchor`, `worker` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32 (int64 from 2**30 on);
+    `utf8`, `offsets`: the workers' names, sorted; `events`, `passed`, `failed` (workers,) int64.
+
+    >>> from stream_engine.comparisons import empty_batch
+    >>> votes = WorkerVotes()
+    >>> votes.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [0, 2, 1]], np.int32)))
+    >>> state = votes.state()
+    >>> names_of(state), [int(state[key][0]) for key in ("lo", "hi", "anchor", "worker", "n_lo", "n_hi")]
+    (('',), [1, 2, 0, 0, 1, 1])
+    """
+
+    judged = True
+
+    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
+        self._counts = SortedCounts(4, key_bits, log_floor)
+        self._worker: dict[str, int] = {}
+        self._tallies = np.zeros((len(TALLIES), 0), np.int64)
+
+    def update(self, batch: Batch) -> None:
+        """Count the triplets of a batch by worker, and its workers' events and catch trials."""
+        judges, triplets = batch.judges, rows_of(batch.triplets)
+        if judges is None:
+            nobody = self._ids([""]) if len(triplets) + len(batch.quadruplets) else np.empty(0, np.int32)
+            worker = np.repeat(nobody, len(triplets))
+            self._tally(0, np.repeat(nobody, len(triplets) + len(batch.quadruplets)))
+        else:
+            ids = self._ids([*judges.workers, ""] if self._names_nobody(judges) else judges.workers)
+            said = ids[judges.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
+            worker = said[judges.of_triplet]
+            self._tally(0, said)
+            self._tally(1, ids[judges.catch_worker[judges.catch_passed]])
+            self._tally(2, ids[judges.catch_worker[~judges.catch_passed]])
+        counts = self._counts
+        counts.fit(max(batch.n_objects, len(self._worker)))
+        worker = np.ascontiguousarray(worker, np.int32)
+
+        def encode(log, at, begin, end):
+            _encode(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)
+
+        counts.append(len(triplets), encode)
+
+    @staticmethod
+    def _names_nobody(judges) -> bool:
+        return bool((judges.worker < 0).any() or (judges.catch_worker < 0).any())
+
+    def _ids(self, names: list[str]) -> np.ndarray:
+        """The numbers of workers by name; new ones get the next."""
+        ids = np.array([self._worker.setdefault(name, len(self._worker)) for name in names], np.int32)
+        if len(self._worker) > self._tallies.shape[1]:
+            grown = np.zeros((len(TALLIES), 2 * len(self._worker)), np.int64)
+            grown[:, : self._tallies.shape[1]] = self._tallies
+            self._tallies = grown
+        return ids
+
+    def _tally(self, which: int, worker: np.ndarray) -> None:
+        np.add.at(self._tallies[which], worker, 1)
+
+    def merge(self, other: Self) -> None:
+        """Add another one's votes; workers of one name are one worker."""
+        self._add(other.state())
+
+    def _add(self, state: Mapping[str, np.ndarray]) -> None:
+        ids = self._ids(list(names_of(state)))
+        for which, tally in enumerate(TALLIES):
+            np.add.at(self._tallies[which], ids, state[tally])
+        theirs = SortedCounts(4)
+        columns = [state["lo"], state["hi"], state["anchor"], ids[state["worker"]]]
+        order = _in_order(columns)
+        theirs.load([column[order] for column in columns], state["n_lo"][order], state["n_hi"][order])
+        self._counts.merge(theirs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, buffers included."""
+        return self._counts.nbytes + self._tallies.nbytes
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The votes and the tallies, workers in the order of their names. O(keys * digits)."""
+        names = sorted(self._worker)
+        new = np.empty(len(names), np.int64)
+        old = np.array([self._worker[name] for name in names], np.int64)
+        new[old] = np.arange(len(names))
+        self._counts.settle()
+        counts = self._counts.counts()
+        *columns, worker = self._counts.ids()
+        columns.append(new[worker].astype(np.int32))
+        order = _in_order(columns)
+        return {**{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
+                "n_lo": counts["n_lo"][order], "n_hi": counts["n_hi"][order], **pack_names(names),
+                **{tally: self._tallies[which][old] for which, tally in enumerate(TALLIES)}}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+        """The accumulator that has this state."""
+        made = cls()
+        made._add(state)
+        return made
+
+    @staticmethod
+    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+        """The state after object i is called new_id[i]; workers stay who they are."""
+        new_id = np.asarray(new_id, np.int32)
+        a, b = new_id[state["lo"]], new_id[state["hi"]]
+        columns, flip = [np.minimum(a, b), np.maximum(a, b), new_id[state["anchor"]], state["worker"]], a > b
+        order = _in_order(columns)
+        n_lo, n_hi = (np.where(flip, state[y], state[x])[order] for x, y in (("n_lo", "n_hi"), ("n_hi", "n_lo")))
+        return {**{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
+                "n_lo": n_lo, "n_hi": n_hi, **{key: np.array(state[key]) for key in ("utf8", "offsets", *TALLIES)}}
+
+    @staticmethod
+    def definition(batch: Batch) -> dict[str, np.ndarray]:
+        """Every comparison by itself, in plain Python."""
+        judges = batch.judges
+        if judges is None:
+            said = [""] * len(batch.triplets)
+            tallies = [Counter({"": len(said) + len(batch.quadruplets)}), Counter(), Counter()]
+        else:
+            names = [*judges.workers, ""]
+            said = [names[judges.worker[e]] for e in judges.of_triplet]
+            catches = list(zip([names[w] for w in judges.catch_worker], judges.catch_passed.tolist()))
+            tallies = [Counter(names[w] for w in judges.worker), *(Counter(w for w, p in catches if p is k) for k in (True, False))]
+            for name in judges.workers:
+                tallies[0][name] += 0
+        workers = sorted({name for tally in tallies for name in tally if tally[name] or name})
+        votes = Counter((min(b, c), max(b, c), a, workers.index(name), b < c)
+                        for (a, b, c), name in zip(batch.triplets.tolist(), said))
+        keys = sorted({vote[:4] for vote in votes})
+        n_lo, n_hi = canonical_counts(*(np.array([votes[*key, lower] for key in keys], np.int64) for lower in (True, False)))
+        rows = np.array(keys, np.int32).reshape(-1, 4)
+        return {**{name: rows[:, at].copy() for at, name in enumerate(("lo", "hi", "anchor", "worker"))}, "n_lo": n_lo,
+                "n_hi": n_hi, **pack_names(workers),
+                **{tally: np.array([tallies[t][name] for name in workers], np.int64) for t, tally in enumerate(TALLIES)}}
+
+
+def names_of(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """The workers of a state, position = number."""
+    return unpack_names(state["utf8"], state["offsets"])
+
+
+def _in_order(columns) -> np.ndarray:
+    return radix.argsort(columns, max(int(column.max(initial=1)) for column in columns).bit_length())
