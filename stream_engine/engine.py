@@ -169,8 +169,8 @@ class Engine:
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
         for name, mine in self.accumulators.items():
             if not getattr(mine, "mergeable", True):
-                raise OverlappingStates(f"{name} by count depends on the order of arrival in one stream; it cannot be merged; "
-                                        "use forgetting.by = \"time\"")
+                raise OverlappingStates(f"{name} depends on the order of arrival in one stream and cannot be merged"
+                                        + ("; forgetting.by = \"time\" can" if hasattr(mine, "forgets") else ""))
         new_id = self.objects.ids(other.objects.names)
         for name, mine in self.accumulators.items():
             theirs = other.accumulators[name]

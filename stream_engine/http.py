@@ -48,7 +48,7 @@ def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callab
         files = published()
         path = PurePosixPath(name)
         what, format = _FILE_OF.get(path.stem, path.stem.split(".")[0]), path.suffix.removeprefix(".")
-        if files is None or what not in exports.EXPORTS or format not in FORMATS:
+        if files is None or what not in exports.EXPORTS or what in exports.ON_REQUEST or format not in FORMATS:
             return PlainTextResponse(f"no such export: {name}\n" if files else "nothing is published yet\n", 404)
         # CSV tables stand beside any format; ask for npz where only they are wanted, to make one thing once.
         try:

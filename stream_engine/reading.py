@@ -46,7 +46,7 @@ def export(state: str, out: str, which: str, format: str, what: tuple[str, ...])
     files_of = published(Store(state), which)
     Path(out).mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in what or exports.EXPORTS:
+    for name in what or [name for name in exports.EXPORTS if name not in exports.ON_REQUEST]:
         try:
             made = exports.contents(name, files_of)
         except exports.NothingToExport:

@@ -23,6 +23,7 @@ ACCUMULATORS = {
     "adds3_decayed": "stream_engine.accumulators.decayed:DecayedAddS3",
     "triplet_counts_decayed": "stream_engine.accumulators.decayed:DecayedTripletCounts",
     "worker_votes": "stream_engine.accumulators.worker_votes:WorkerVotes",
+    "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",
 }
 

@@ -22,10 +22,15 @@ EXPORTS = {
     "k1": "stream_engine.exports.similarities:k1",
     "k2": "stream_engine.exports.similarities:k2",
     "partial_order": "stream_engine.exports.order:partial_order",
+    **{f"{what}_{how}": f"stream_engine.exports.trusted:{what}_{how}" for what in ("adds3", "triplet_counts")
+       for how in ("window", "decayed", "weighted", "trusted")},
+    "workers": "stream_engine.exports.trusted:workers",
+    "workers_online": "stream_engine.exports.trusted:workers_online",
     "clusters": "stream_engine.exports.learned:clusters",
     "booster": "stream_engine.exports.learned:booster",
     "kernel": "stream_engine.exports.learned:kernel",
 }
+ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written only when named, never served over HTTP
 
 
 class Published(NamedTuple):

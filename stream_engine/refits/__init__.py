@@ -13,6 +13,7 @@ REFITS = {
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
+    "reliability": "stream_engine.refits.reliability",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "kernel_learning": "stream_engine.refits.kernel_learning",
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from stream_engine import kernels
+from stream_engine import kernels, weighing
 from stream_engine.columns import Columns, pair_of_entry
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
 
-SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4")
-ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4"}
+_WEIGHED = {f"adds3_{how}": how for how in weighing.HOWS}
+SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4", *_WEIGHED)
+ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4", **{source: source for source in _WEIGHED}}
 
 
 class NoCounts(ValueError):
@@ -24,7 +25,7 @@ class NoCounts(ValueError):
 
 
 class Evidence(NamedTuple):
-    """W (n, n), zero diagonal, and how many comparisons it was made from."""
+    """W (n, n), zero diagonal, and how many comparisons it was made from (weighted: the sum of squared weights)."""
 
     W: np.ndarray | sparse.csr_array
     comparisons: int
@@ -38,6 +39,12 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
     if source in ("adds3", "adds4"):
         room = _room(snapshot, source, source, triplets if source == "adds3" else every)
         return Evidence(from_triangle(room["i"], room["j"], room["w"], n), triplets if source == "adds3" else every)
+    if source in _WEIGHED:
+        try:
+            found = weighing.adds3(snapshot, _WEIGHED[source])
+        except weighing.NotKept as error:
+            raise NoCounts(f"similarity {source}: {error}") from None
+        return Evidence(from_triangle(found.i, found.j, found.w, n), found.comparisons)
     if source == "mulk4":
         room = _room(snapshot, "quadruplet_counts", source, every)
         return Evidence(checked(kernels.mulk4(room, n)), every)

@@ -79,6 +79,9 @@ def entries(state) -> dict:
     """Float sums by key, whatever the layout."""
     if "w" in state:
         return dict(zip(zip(state["i"].tolist(), state["j"].tolist()), state["w"].tolist()))
+    if "odds" in state:
+        keys = zip(*(state[key].tolist() for key in ("lo", "hi", "anchor")))
+        return dict(zip(keys, state["odds"].tolist())) | dict(enumerate(state["right"].tolist()))
     sizes = np.diff(state["start"])
     keys = zip(np.repeat(state["lo"], sizes).tolist(), np.repeat(state["hi"], sizes).tolist(), state["anchor"].tolist())
     return {(*key, side): value for key, pair in zip(keys, zip(state["n_lo"].tolist(), state["n_hi"].tolist()))

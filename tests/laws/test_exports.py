@@ -9,17 +9,19 @@ import pyarrow.parquet
 import pytest
 
 from stream_engine import exports
+from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.artifact import Artifact
 from stream_engine.comparisons import Quadruplet, Triplet
 from stream_engine.engine import Engine
 from stream_engine.exports import Content, NothingToExport, Published
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
+from stream_engine.refits import reliability
 
 NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
 
 
 def state() -> Published:
-    engine = Engine()
+    engine = Engine(ACCUMULATORS)
     rng = np.random.default_rng(0)
     for _ in range(60):
         a, b, c, d = (NAMES[i] for i in rng.permutation(5)[:4])
@@ -36,7 +38,9 @@ def state() -> Published:
         "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {
             "K": np.eye(n), "mu": np.array([0.5]), "objective": np.array(2.0), "satisfied": np.array(0.9)}, {}),
     }
-    return Published(engine.snapshot(), made)
+    snapshot = engine.snapshot()
+    made["reliability"] = reliability.refit(snapshot, reliability.Params(), 0)
+    return Published(snapshot, made)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +134,8 @@ def test_similarities_above_the_dense_limit_come_sparse(published):
 
 def test_what_is_not_there_says_what_makes_it(published):
     bare = Published(Engine(("adds3",), None).snapshot(), {})
-    for what in ("adds4", "partial_order", "clusters", "booster", "kernel"):
+    for what in ("adds4", "partial_order", "clusters", "booster", "kernel", "workers", "workers_online", "adds3_window",
+                 "adds3_trusted", "triplet_counts_weighted"):
         with pytest.raises(NothingToExport):
             exports.contents(what, bare)
 

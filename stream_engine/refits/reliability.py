@@ -1,0 +1,84 @@
+"""How reliable each worker is (one-coin Dawid & Skene 1979 with a predictor as prior, see `trust`), and the AddS-3 and
+triplet counts in which a worker's votes count as much as the worker is believed to know.
+
+Needs the accumulator `worker_votes`. The votes are exact; everything estimated is computed from them here, so that a
+worker found out late is weighted down in all that was said before. The next refit starts where the previous one ended.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine import trust
+from stream_engine.artifact import Artifact
+from stream_engine.container import pack_names, unpack_names
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.snapshot import Snapshot
+
+KIND = "reliability"
+LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/test_trust.py continues one from another"}
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`prior_right`, `prior_wrong`: the Beta prior of every worker, in answers. `rank`: of the predictor that says what
+    others would have answered; 0: only votes on the very same question count; none: chosen. `folds`: workers are judged
+    by a predictor that has not seen their fold. `rounds`: how often it is made anew. `tol`: change of a reliability at
+    which EM stops, after `max_iterations` at the latest."""
+
+    prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0
+    prior_wrong: Annotated[float, msgspec.Meta(gt=0)] = 4.0
+    rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    folds: Annotated[int, msgspec.Meta(ge=2)] = 5
+    rounds: Annotated[int, msgspec.Meta(ge=1)] = 3
+    tol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
+    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 200
+
+
+def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+    """Judge the workers of a snapshot. No randomness.
+
+    Arrays, a row a worker in the order of names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight` = max(0, 2
+    accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed` int64;
+    weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
+    """
+    room = snapshot.room("worker_votes")
+    if not room:
+        raise CannotRefit(f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine "
+                          "with it")
+    votes = trust.votes_of(snapshot)
+    progress(0, 2)
+    with threadpool_limits(1):
+        found = trust.estimate(votes, (params.prior_right, params.prior_wrong), params.rank, params.folds, params.rounds,
+                               params.tol, params.max_iterations, _start(previous, votes.names, params))
+    progress(1, 2)
+    record = trust.records(votes)
+    weight = trust.trust(found.accuracy)
+    i, j, w = trust.adds(votes, weight[votes.worker])
+    squares = float((weight**2) @ record.comparisons)
+    arrays = {**pack_names(votes.names), "accuracy": found.accuracy, "weight": weight, **record._asdict(),
+              **{tally: np.array(room[tally]) for tally in ("events", "passed", "failed")}, "i": i, "j": j, "w": w,
+              "squares": np.array(squares)}
+    progress(2, 2)
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays,
+                    _report(found, record, room))
+
+
+def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | None:
+    if previous is None:
+        return None
+    known = dict(zip(unpack_names(previous.arrays["utf8"], previous.arrays["offsets"]), previous.arrays["accuracy"].tolist()))
+    return np.array([known.get(name, params.prior_right / (params.prior_right + params.prior_wrong)) for name in names])
+
+
+def _report(found: trust.Reliability, record: trust.Records, room) -> dict[str, Any]:
+    decided, caught = int((record.agreed + record.disagreed).sum()), int(room["passed"].sum() + room["failed"].sum())
+    quantiles = np.quantile(found.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(found.accuracy) else []
+    return {"workers": len(found.accuracy), "comparisons": int(record.comparisons.sum()),
+            "accuracy_10_50_90": quantiles, "guessing": int((found.accuracy < 0.55).sum()),
+            "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
+            "contradictions_with_self": int(record.contradictions.sum()), "repeats": int(record.repeats.sum()),
+            "catch_trials": caught, "catch_trials_failed": int(room["failed"].sum()),
+            "predictor_rank": found.rank, "predictor_agreement": found.predicted, "slope": found.slope,
+            "iterations": found.iterations}
