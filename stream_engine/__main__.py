@@ -12,6 +12,7 @@ import click
 
 from connectors import SinkUnavailable, SourceFailed, UnusableSource
 from stream_engine import exports, logs, settings as configuration
+from stream_engine.asking import DEFAULT, STRATEGIES, CannotAsk
 from stream_engine.container import Corrupt
 from stream_engine.engine import OverlappingStates
 from stream_engine.formats import FORMATS, UnusableOptions
@@ -22,7 +23,7 @@ from stream_engine.refits import REFITS, CannotRefit, SolverFailed
 from stream_engine.settings import BadSettings
 from stream_engine.store import NoSuchSnapshot, StateInUse
 
-UNUSABLE = (BadSettings, UnusableSource, UnusableOptions, click.UsageError)
+UNUSABLE = (BadSettings, UnusableSource, UnusableOptions, CannotAsk, click.UsageError)
 FAILED = (SourceFailed, SinkUnavailable, Corrupt, NoSuchSnapshot, StateInUse, CannotRefit, SolverFailed, OverlappingStates,
           exports.NothingToExport, OSError, MemoryError)
 
@@ -157,6 +158,28 @@ def produce(files, target, batch, encoding, rate, format, config) -> None:
                     progress=bars.sent)
     click.echo(f"{sent.events:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
                + (f"; {sent.skipped:,} lines could not be sent" if sent.skipped else ""))
+
+
+@cli.command()
+@_state
+@click.option("--n", "n", default=100, show_default=True, metavar="N", help="How many questions.")
+@click.option("--strategy", default=DEFAULT, show_default=True, metavar="|".join(STRATEGIES), help="How they are chosen.")
+@click.option("--type", "kind", default="pick", show_default=True, metavar="pick|triplet|odd_one_out", help="Of the events that answer.")
+@click.option("--objects", metavar="FILE", help="Names, one a line, that may be asked about although nobody has compared them.")
+@click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
+@click.option("--seed", default=0, show_default=True, help="Seed.")
+@click.option("--out", metavar="FILE|kafka://HOST:PORT/TOPIC", help="Instead of standard output.")
+@click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
+def ask(state, n, strategy, kind, objects, snapshot, seed, out, config) -> None:
+    """What to ask people next: questions as JSON lines, the most useful first."""
+    from stream_engine.asking import command
+
+    options = configuration.load(config, {}).kafka
+    asked = command.ask(state, n, strategy, kind, seed, objects, snapshot)
+    if out is None:
+        click.echo(b"\n".join(asked.lines))
+    else:
+        click.echo(f"{asked.about}; written to {command.write(asked, out, options)}")
 
 
 @cli.command("warm-up")

@@ -18,7 +18,7 @@ ROOMS = [
     ["exports", "metrics", "progressive", "merging"],
     ["settings", "http", "intake"],
     ["reading", "workers", "opening", "watching"],
-    ["refitting", "run"],
+    ["refitting", "run", "asking"],
     ["demo", "warm"],
     ["__main__"],
 ]

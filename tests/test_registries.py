@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import connectors
-from stream_engine import accumulators, exports, formats, progressive, refits
+from stream_engine import accumulators, asking, exports, formats, progressive, refits
 from tests.conftest import ROOT
 
 REGISTRIES = {
@@ -17,6 +17,7 @@ REGISTRIES = {
     "refits.REFITS": refits.REFITS,
     "exports.EXPORTS": exports.EXPORTS,
     "progressive.PREDICTORS": progressive.PREDICTORS,
+    "asking.STRATEGIES": asking.STRATEGIES,
 }
 # Files of a growth folder that hold no entry of their own, with the reason.
 SHARED = {
@@ -25,6 +26,7 @@ SHARED = {
     "refits": set(),
     "exports": {"files"},
     "progressive": {"calibration", "drift", "observer", "scores"},
+    "asking": {"command", "known", "model"},
 }
 
 

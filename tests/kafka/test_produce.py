@@ -10,6 +10,7 @@ import pytest
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka import KafkaSource
 from connectors.produce import produce
+from stream_engine.__main__ import main
 from stream_engine.formats import EventOptions, decoder
 from tests.kafka.reading import idle, read
 
@@ -127,3 +128,15 @@ def test_arguments_are_checked_before_anything_is_sent(tmp_path):
         with pytest.raises(UnusableSource, match=option):
             produce([], "kafka://127.0.0.1:1/t", client=client,
                     options={"no_such_option": 1, "sasl_plain_password": "s3cret"})
+
+
+@pytest.mark.kafka
+def test_questions_to_ask_arrive_one_a_message(broker, new_topic, arrived, tmp_path, capfd):
+    (tmp_path / "names.txt").write_text("a\nb\nc\nd\n")
+    asking = ["ask", "--state", str(tmp_path / "none"), "--objects", str(tmp_path / "names.txt"), "--n", "5"]
+    topic = new_topic()
+    assert main([*asking, "--out", f"kafka://{broker.bootstrap}/{topic}"]) == 0
+    assert f"5 questions by information-gain over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}" \
+        in capfd.readouterr().out
+    assert main(asking) == 0
+    assert [value.decode() for value, _ in arrived(topic, 5)] == capfd.readouterr().out.splitlines()

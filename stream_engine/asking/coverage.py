@@ -1,0 +1,43 @@
+"""Where there is least evidence: the anchor that was asked least, about the objects that it was compared with least.
+
+Evidence of an anchor is the number of its answered questions; of an object beside it, how many of those showed the
+object, then how many questions at all did. Ties fall at random. No model, so none can mislead it; new objects come
+first. What is chosen counts as answered for the rest of the batch. O(K + n objects log objects).
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from stream_engine.asking.known import Known
+from stream_engine.columns import pair_of_entry
+
+
+def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, 3) int32."""
+    objects, columns, pair = len(known.names), known.columns, pair_of_entry(known.columns)
+    shown = np.stack([columns.lo[pair], columns.hi[pair]], axis=1)
+    asked = np.bincount(columns.anchor, minlength=objects)
+    times = np.bincount(shown.ravel(), minlength=objects)
+    by_anchor = np.argsort(columns.anchor, kind="stable")
+    start = np.searchsorted(columns.anchor[by_anchor], np.arange(objects + 1))
+    pairs_of: dict[int, set] = {}
+    rows, full = [], (objects - 1) * (objects - 2) // 2
+    while len(rows) < n:
+        least = asked[asked < full].min()
+        for a in rng.permutation(np.flatnonzero(asked == least))[: n - len(rows)].tolist():
+            mine = pairs_of.setdefault(a, set(map(tuple, shown[by_anchor[start[a] : start[a + 1]]].tolist())))
+            b, c = _pair(a, mine, times, rng)
+            mine.add((b, c))
+            asked[a] += 1
+            times[[b, c]] += 1
+            rows.append((a, b, c))
+    return np.array(rows, np.int32)
+
+
+def _pair(anchor: int, mine: set, times: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
+    """The first pair lo < hi that is not in `mine`, objects in order of evidence: at most len(mine) + 1 are tried."""
+    beside = np.bincount(np.array(list(mine), np.int64).ravel(), minlength=len(times))
+    order = np.lexsort((rng.random(len(times)), times, beside))
+    free = order[order != anchor].tolist()
+    return next(p for p in (tuple(sorted(pair)) for pair in combinations(free, 2)) if p not in mine)

@@ -1,0 +1,131 @@
+"""What is known when a question is chosen: the objects, the answers counted so far, and which questions are left.
+
+A question {anchor; b, c} has the code (anchor n + min(b, c)) n + max(b, c): one int64 for up to two million objects.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.artifact import Artifact
+from stream_engine.columns import Columns, pair_of_entry
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+MOST_OBJECTS = 2_000_000  # so that a code fits an int64
+FEW = 4_000_000  # questions up to which they are listed one by one
+
+
+class CannotAsk(ValueError):
+    """These questions cannot be chosen from this state; one line: what, got, expected, next step."""
+
+
+class Known(NamedTuple):
+    """`names` by id, those that no comparison has named last; `coordinates` (m, d) of the first m objects, or None."""
+
+    names: tuple[str, ...]
+    columns: Columns  # n_objects = len(names)
+    coordinates: np.ndarray | None = None  # of the newest learned kernel, where there is one
+    digest: str = ""  # of the snapshot
+
+
+def nothing_known() -> Known:
+    """No object, no answer: where a study begins."""
+    none = np.empty(0, np.int32)
+    return Known((), Columns(none, none, np.zeros(1, np.int64), none, none, none, 0))
+
+
+def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
+    """What a snapshot knows, and the coordinates of a `kernel_learning` artifact. Raises `CannotAsk`."""
+    if "triplet_counts" not in snapshot.settings["accumulators"]:
+        raise CannotAsk(f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
+                        "the accumulator triplet_counts")
+    at = None if learned is None else learned.arrays.get("coordinates")
+    return Known(snapshot.objects, triplet_columns(snapshot), at, snapshot.digest)
+
+
+def with_objects(known: Known, names: Iterable[str]) -> Known:
+    """`known` with more objects, that nobody has compared yet; names that it has already are passed over.
+
+    >>> with_objects(nothing_known(), ["a", "b", "a"]).names
+    ('a', 'b')
+    """
+    every = tuple(dict.fromkeys((*known.names, *names)))
+    return known._replace(names=every, columns=known.columns._replace(n_objects=len(every)))
+
+
+def check_room(known: Known, n: int) -> None:
+    """Raises `CannotAsk` unless n >= 1 questions over these objects are left to ask."""
+    objects, answered = len(known.names), len(known.columns.anchor)
+    if objects < 3:
+        raise CannotAsk(f"ask: got {objects} objects, expected at least 3; feed comparisons, or name objects with --objects")
+    if objects > MOST_OBJECTS:
+        raise CannotAsk(f"ask: got {objects} objects, expected at most {MOST_OBJECTS}")
+    left = questions_left(known)
+    if not 1 <= n <= left:
+        raise CannotAsk(f"ask: got n = {n}, expected 1 to {left}: {objects} objects make {how_many(objects)} questions, "
+                        f"{answered} of them have answers")
+
+
+def questions_left(known: Known) -> int:
+    """Questions without an answer."""
+    return how_many(len(known.names)) - len(known.columns.anchor)
+
+
+def how_many(objects: int) -> int:
+    """Questions over so many objects: n (n - 1) (n - 2) / 2.
+
+    >>> how_many(3), how_many(4)
+    (3, 12)
+    """
+    return objects * (objects - 1) * (objects - 2) // 2
+
+
+def codes(rows: np.ndarray, objects: int) -> np.ndarray:
+    """(m,) int64: one number a question, the same for both orders of b and c."""
+    anchor, b, c = np.asarray(rows, np.int64).T
+    return (anchor * objects + np.minimum(b, c)) * objects + np.maximum(b, c)
+
+
+def answered(known: Known) -> np.ndarray:
+    """Codes of the questions that have an answer, ascending. O(K log K)."""
+    columns, pair = known.columns, pair_of_entry(known.columns)
+    return np.sort(codes(np.stack([columns.anchor, columns.lo[pair], columns.hi[pair]], axis=1), columns.n_objects))
+
+
+def unanswered(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
+    """(m, 3) int32 distinct questions without an answer in random order, uniform among all of them; m = `most`, or all
+    that are left when those are fewer. O(most), or O(n^3) while all questions are fewer than FEW.
+
+    >>> rows = unanswered(with_objects(nothing_known(), "abc"), 10, np.random.default_rng(0))
+    >>> sorted(map(tuple, rows.tolist()))
+    [(0, 1, 2), (1, 0, 2), (2, 0, 1)]
+    """
+    n, done = len(known.names), answered(known)
+    total = how_many(n)
+    if total <= max(FEW, 3 * (len(done) + most)):
+        found = np.setdiff1d(_every(n), done, assume_unique=True)
+        found = rng.permutation(found)[:most]
+    else:
+        found = np.empty(0, np.int64)
+        while len(found) < most:  # few of all questions are wanted or answered: nearly every draw counts
+            rows = rng.integers(n, size=(int(1.1 * (most - len(found))) + 64, 3))
+            rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])]
+            fresh = codes(rows, n)
+            both = np.concatenate([found, fresh[~among(fresh, done)]])
+            found = both[np.sort(np.unique(both, return_index=True)[1])]
+        found = found[:most]
+    return np.stack([found // n // n, found // n % n, found % n], axis=1).astype(np.int32)
+
+
+def _every(n: int) -> np.ndarray:
+    lo, hi = np.triu_indices(n, 1)
+    code = (np.arange(n)[:, None] * n + lo) * n + hi
+    return code[(np.arange(n)[:, None] != lo) & (np.arange(n)[:, None] != hi)]
+
+
+def among(code: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """(m,) bool: whether a code is in the ascending ones. O(m log K)."""
+    at = np.searchsorted(ascending, code)
+    at[at == len(ascending)] = 0
+    return ascending[at] == code if len(ascending) else np.zeros(len(code), bool)
