@@ -84,8 +84,8 @@ def expected(events):
     return said, labels, kinds, refused
 
 
-def csv_of(events):
-    """Header and lines; an event whose label is null has an empty cell there."""
+def csv_of(events, more=()):
+    """Header and lines, with `more` columns; an event whose label is null has an empty cell there."""
     out = io.StringIO()
     for event in events:
         cells = {k: "|".join(v) if isinstance(v, list) else "" if v is None else str(v) for k, v in event.items()}
@@ -93,8 +93,8 @@ def csv_of(events):
             for field in ("near", "far"):
                 cells |= dict(zip((f"{field}_i", f"{field}_j"), event[field]))
                 del cells[field]
-        csv.DictWriter(out, COLUMNS, restval="", lineterminator="\n").writerow(cells)
-    return HEADER, out.getvalue().encode()
+        csv.DictWriter(out, [*COLUMNS, *more], restval="", lineterminator="\n").writerow(cells)
+    return ",".join([*COLUMNS, *more]).encode() + b"\n", out.getvalue().encode()
 
 
 def arrow_of(events, coded=False):

@@ -38,7 +38,8 @@ class EventOptions(NamedTuple):
 
     `type` is the type of every event (None: each says its own, `triplet` by default). `columns` maps a contract field
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
-    this text. `judges` asks for workers, weights and times too.
+    this text. `judges` asks for workers, weights and times too. The contract field `catch` is looked at only when `columns`
+    maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the judgements.
     """
 
     type: str | None = None

@@ -186,7 +186,7 @@ def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
     many = {field.inputs[0] for kind in plan.kinds for field in plan.fields[kind]
             if field.many and len(field.inputs) == 1}
     single = {name for kind in plan.kinds for field in plan.fields[kind] for name in field.inputs} - many
-    single |= {plan.type, plan.optional["worker"], *(name for name, _ in plan.where)}
+    single |= {plan.type, plan.optional["worker"], *([plan.catch] if plan.catch else []), *(name for name, _ in plan.where)}
     numbers = {plan.optional["weight"], plan.optional["time"]}
     columns: dict[str, int] = {}
     for at, name in enumerate(names):
@@ -205,6 +205,7 @@ def _needed(plan: Plan, options: EventOptions, names: list[str]) -> list[str]:
         kinds = () if plan.type in names else (TRIPLET,)
     needed = [name for kind in kinds for field in plan.fields[kind] for name in field.inputs]
     asked = [plan.optional[name] for name in plan.optional if name in options.columns]
+    asked += [plan.catch] if plan.catch else []
     return [*needed, *asked, *chain(name for name, _ in plan.where)]
 
 

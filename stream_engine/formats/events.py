@@ -16,7 +16,7 @@ from stream_engine.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges
 from stream_engine.formats.expand import expand, first_appearance, name_flags
 from stream_engine.formats.faults import FINE, explain
 from stream_engine.formats.plan import LABEL
-from stream_engine.formats.validate import Said
+from stream_engine.formats.validate import Caught, Said
 
 MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
 
@@ -76,6 +76,12 @@ class Block:
         self.pieces: list[Piece] = []
         self.refused: list[tuple[int, InvalidEvent]] = []
         self.filtered = 0
+        self._caught: list[tuple[int, Caught]] = []
+
+    def caught(self, row: int, catch: Caught) -> None:
+        """A catch trial: left out like what `--where` leaves out, and remembered with its worker."""
+        self.filtered += 1
+        self._caught.append((row, catch))
 
     def add(self, kind: int, row: np.ndarray, fields: Sequence[Field], worker=None, weight=None, time=None) -> None:
         """Events of one kind, field by field in the order of the contract."""
@@ -126,7 +132,7 @@ class Block:
                        Kinds(found.of_triplet, found.of_quadruplet, said.kind[fine]))
 
     def _judges(self, said: Piece, fine: np.ndarray, found) -> Judges:
-        """Workers are numbered as they first appear among the accepted events."""
+        """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
         texts, united = self.workers.texts()
         worker = said.worker[fine]
         if united is not None:
@@ -135,8 +141,17 @@ class Block:
         used = used[np.argsort(first)]
         new = np.full(len(texts) + 1, -1, np.int32)  # the slot at the end stands for "none"
         new[used] = np.arange(len(used))
+        names = [texts[w] for w in used]
+        number = {name: at for at, name in enumerate(names)} | {None: -1}
+        catches = [catch for _, catch in sorted(self._caught, key=lambda one: one[0])]
+        for catch in catches:
+            if catch.worker not in number:
+                number[catch.worker] = len(names)
+                names.append(catch.worker)
         return Judges(found.of_triplet, found.of_quadruplet, said.kind[fine], new[worker],
-                      [texts[w] for w in used], said.weight[fine], said.time[fine])
+                      names, said.weight[fine], said.time[fine],
+                      np.array([number[catch.worker] for catch in catches], np.int32),
+                      np.array([catch.passed for catch in catches], bool))
 
 
 def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), judges: bool = False) -> Decoded:
@@ -192,7 +207,9 @@ def _joined_judges(parts: Sequence[Judges]) -> Judges:
         np.concatenate([part.kind for part in parts]),
         np.concatenate([numbers[part.worker] for numbers, part in zip(new, parts, strict=True)]),
         workers.texts()[0], np.concatenate([part.weight for part in parts]),
-        np.concatenate([part.time for part in parts]))
+        np.concatenate([part.time for part in parts]),
+        np.concatenate([numbers[part.catch_worker] for numbers, part in zip(new, parts, strict=True)]),
+        np.concatenate([part.catch_passed for part in parts]))
 
 
 def unreadable(value: bytes, message: str, judges: bool = False) -> Decoded:

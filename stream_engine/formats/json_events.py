@@ -23,7 +23,7 @@ from stream_engine.formats.events import Block, joined, nothing
 from stream_engine.formats.json_lines import ERRORS, Items, is_utf8, items_of, lines_if_plain, locator
 from stream_engine.formats.json_structs import Structs, add_structs, where_decoder
 from stream_engine.formats.plan import plan_of
-from stream_engine.formats.validate import MISSING, Said, read_event
+from stream_engine.formats.validate import MISSING, Caught, Said, read_event
 
 ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
 _FEW = 64  # lines decoded at a time around a bad one
@@ -190,6 +190,8 @@ class _Reading:
             self.block.refused.append((row, fault))
         except Filtered:
             self.block.filtered += 1
+        except Caught as catch:
+            self.block.caught(row, catch)
         else:
             self.said.append(said)
             self.said_rows.append(row)

@@ -82,9 +82,12 @@ class Structs:
         required = len(types)
         optional = {source: _OPTIONAL[name] for name, source in plan.optional.items()}
         taken = [*types, *optional, plan.type]
-        if len(set(taken)) < required + len(plan.optional) + 1 or not all(map(_can_be_field, taken)):
+        taken += [plan.catch] * (plan.catch is not None)
+        if len(set(taken)) < required + len(plan.optional) + 1 + (plan.catch is not None) or not all(map(_can_be_field, taken)):
             return None
         types |= optional
+        if plan.catch is not None:
+            types[plan.catch] = None  # a catch trial is no plain event
         if type_field != "tag":
             types[plan.type] = Literal["triplet"] | None if type_field == "default" else msgspec.Raw
         types |= {name: msgspec.Raw for name in self._learned if name not in taken and _can_be_field(name)}

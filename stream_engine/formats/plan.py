@@ -40,6 +40,7 @@ class Plan(NamedTuple):
     optional: dict[str, str]  # id, worker, weight, time -> input field
     where: tuple[tuple[str, str], ...]
     known: frozenset[str]  # input fields that mean something; all others are ignored and named
+    catch: str | None = None  # input field that marks catch trials, when `--columns` names one
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -63,14 +64,15 @@ def plan_of(options: EventOptions, pairs: bool = False) -> Plan:
     optional = {name: _single(name, columns) for name in OPTIONAL}
     type_input = _single("type", columns)
     used = {name for kind in (fields if fixed is None else [fields[fixed]]) for f in kind for name in f.inputs}
-    known = frozenset(used | set(optional.values()) | {type_input} | set(options.where))
-    return Plan(fixed, type_input, fields, optional, tuple(options.where.items()), known)
+    catch = _single("catch", columns) if "catch" in columns else None
+    known = frozenset(used | set(optional.values()) | {type_input} | set(options.where) | ({catch} if catch else set()))
+    return Plan(fixed, type_input, fields, optional, tuple(options.where.items()), known, catch)
 
 
 def _columns(options: EventOptions) -> dict[str, tuple[str, ...]]:
     """The mapping with near_i ... far_j folded into `near` and `far`, which then gather two input fields each."""
     columns = dict(options.columns)
-    known = {name for shapes in _SHAPES.values() for name, _, _ in shapes} | {"type", *OPTIONAL}
+    known = {name for shapes in _SHAPES.values() for name, _, _ in shapes} | {"type", "catch", *OPTIONAL}
     known.update(*PAIRS.values())
     for name, inputs in columns.items():
         if name not in known:

@@ -20,7 +20,7 @@ from stream_engine.formats.arrays import (coded, equal, holds_names, is_list, is
 from stream_engine.formats.events import Block, Field, Pool, spread
 from stream_engine.formats.plan import KIND, LABEL, TRIPLET, Plan
 from stream_engine.formats.plan import Field as PlanField
-from stream_engine.formats.validate import MISSING, read_event
+from stream_engine.formats.validate import MISSING, Caught, read_event
 
 
 class Table(NamedTuple):
@@ -40,6 +40,9 @@ def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
     unsure = keep & (kinds < 0)
     good, weight, time, worker = columns.judged()
     unsure |= keep & ~good
+    caught = keep & columns.caught()
+    unsure |= caught
+    good &= ~caught
     for kind in plan.kinds:
         rows = keep & good & (kinds == kind)
         if not rows.any():
@@ -57,6 +60,8 @@ def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
             said_rows.append(int(row[at]))
         except InvalidEvent as fault:
             block.refused.append((int(row[at]), fault))
+        except Caught as catch:
+            block.caught(int(row[at]), catch)
     block.add_said(said_rows, said)
 
 
@@ -83,6 +88,13 @@ class _Columns:
             column = self.table.columns.get(source)
             keep &= equal(column, wanted) if column is not None else False
         return keep
+
+    def caught(self) -> np.ndarray:
+        """(n,) bool: the rows that say something in the field of catch trials."""
+        column = self.table.columns.get(self.plan.catch)
+        if column is None:
+            return np.zeros(self.table.size, bool)
+        return ~(nulls(column) | equal(column, "") if is_text(column.type) else nulls(column))
 
     def kinds(self) -> np.ndarray:
         """(n,) int8: the type of each row, -1 where it says something that is no type."""

@@ -39,11 +39,19 @@ class Said(NamedTuple):
     time: float
 
 
+class Caught(Exception):
+    """The event is a catch trial: no judgement, but something about its worker."""
+
+    def __init__(self, worker: str | None, passed: bool):
+        super().__init__(worker, passed)
+        self.worker, self.passed = worker, passed
+
+
 def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
     """Read one event; `cell(input field)` gives its value or MISSING.
 
     With `text` a list may be written as text separated by `|`, and numbers and times as text (CSV cells, text columns).
-    Raises `InvalidEvent`.
+    Raises `InvalidEvent`, or `Caught` for a catch trial (of which nothing but its worker is read).
 
     >>> event = {"anchor": 1, "near": "b", "far": "c"}
     >>> from stream_engine.formats import EventOptions
@@ -51,6 +59,8 @@ def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
     >>> read_event(lambda name: event.get(name, MISSING), plan_of(EventOptions()), text=False).names
     (['1'], ['b'], ['c'])
     """
+    if plan.catch is not None and (passed := _passed(plan.catch, cell(plan.catch), text)) is not None:
+        raise Caught(_who("worker", cell(plan.optional["worker"])), passed)
     kind = _kind(cell(plan.type), text) if plan.fixed is None else plan.fixed
     names = tuple(_names(cell, kind, field, text) for field in plan.fields[kind])
     _who("id", cell(plan.optional["id"]))
@@ -144,6 +154,18 @@ def _who(name: str, value: Any) -> str | None:
         return str(value)
     raise InvalidEvent("wrong_type", f"{name} holds {_type(value)} ({quoted(value)}); "
                                      "it must be a string or an integer")
+
+
+def _passed(source: str, value: Any, text: bool) -> bool | None:
+    """Whether a catch trial was passed; None where the event is an ordinary judgement."""
+    if value is MISSING or value is None or (text and value == ""):
+        return None
+    if isinstance(value, bool):
+        return value
+    if text and isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise InvalidEvent("wrong_type", f"{source} (as catch) holds {_type(value)} ({quoted(value)}); it must be true (a catch "
+                                     "trial, passed), false (failed) or nothing (an ordinary judgement)")
 
 
 def weight_of(value: Any, text: bool) -> float:

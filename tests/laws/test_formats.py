@@ -7,6 +7,7 @@ that all formats and the oracle share; the examples at the foot of each format a
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -345,3 +346,37 @@ def test_empty_values_are_counted(format):
     if format != "arrow":
         done = decode(b"\n \r\n\n" if format == "json" else b"\n\r\n\n", HEADER)
         assert done.empty == 0 and done.rejected == [] and done.events == {}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_catch_trials_are_left_out_and_remembered(seed):
+    """In every format: an event marked as a catch trial is no judgement, whatever else it says; its worker's record keeps
+    whether it was passed. Unmarked, and unmapped, events are what they were."""
+    rng = np.random.default_rng(seed)
+    events = some_events(seed, 70, faults=bool(seed))
+    marked = [{**event, "ok": bool(rng.random() < 0.5)} if rng.random() < 0.3 else event for event in events]
+    options = EventOptions(columns={"catch": ("ok",)}, judges=True)
+    plain = [event for event in marked if "ok" not in event]
+    said = in_all_formats(plain, EventOptions(judges=True))
+    trials = [(str(event.get("worker") or "") or None, event["ok"]) for event in marked if "ok" in event]
+    header, rows = csv_of(marked, ["ok"])
+    coded = arrow_of(marked).append_column("ok", pa.array([event.get("ok") for event in marked], pa.bool_()))
+    lines = b"\n".join(json.dumps(event, ensure_ascii=False).encode() for event in marked)
+    for name, done in {"lines": JsonDecoder(options)(lines), "csv": CsvDecoder(options)(rows, header),
+                       "batch": ArrowDecoder(options)(coded)}.items():
+        wanted = said[name]
+        assert comparisons(done) == comparisons(wanted) and done.events == wanted.events and done.labels == wanted.labels
+        assert [r.reason for r in done.rejected] == [r.reason for r in wanted.rejected]
+        assert done.filtered == len(trials) > 5
+        judges = done.judges
+        names = [*judges.workers, None]
+        assert [(names[w], bool(p)) for w, p in zip(judges.catch_worker, judges.catch_passed)] == trials
+        assert judges.weight.tolist() == wanted.judges.weight.tolist()
+        assert [names[w] for w in judges.worker] == [[*wanted.judges.workers, None][w] for w in wanted.judges.worker]
+    for wrong in (b'{"anchor":"a","near":"b","far":"c","ok":1}', b'{"anchor":"a","near":"b","far":"c","ok":"yes"}'):
+        one, = JsonDecoder(options)(wrong).rejected
+        assert one.reason == "wrong_type" and "ok (as catch) holds" in one.message
+    assert comparisons(JsonDecoder(options)(b'{"anchor":"a","near":"b","far":"c","ok":null}'))
+    both = joined([JsonDecoder(options)(line) for line in lines.split(b"\n")])
+    names = [*both.judges.workers, None]
+    assert [(names[w], bool(p)) for w, p in zip(both.judges.catch_worker, both.judges.catch_passed)] == trials
