@@ -29,6 +29,8 @@ EXPORTS = {
     "clusters": "stream_engine.exports.learned:clusters",
     "booster": "stream_engine.exports.learned:booster",
     "kernel": "stream_engine.exports.learned:kernel",
+    "evidence": "stream_engine.exports.evidence:evidence",
+    "confidence": "stream_engine.exports.evidence:confidence",
 }
 ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written only when named, never served over HTTP
 

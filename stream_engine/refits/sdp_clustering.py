@@ -20,6 +20,7 @@ from stream_engine.sdp.evidence import Evidence
 from stream_engine.sdp.memory import TooLarge
 from stream_engine.sdp.solve import Solution, solve
 from stream_engine.sdp.spur import Choice, spur
+from stream_engine.sdp.stability import stability
 from stream_engine.snapshot import Snapshot
 
 __all__ = ["Params", "refit", "solve", "spur"]
@@ -37,7 +38,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the reference). `lambda_factor`: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter).
     `early_exit`: SPUR stops at the first k whose criterion exceeds this. `min_links`: an object with a nonzero
     similarity to fewer others gets label -1. `bootstrap`: replicates that say how firm SPUR's k is, for up to
-    `bootstrap_up_to` objects. `warm_up_to`: the solver's state is kept for a warm start of the next refit for up to
+    `bootstrap_up_to` objects. `stability`: replicates that say how firmly each object is in its cluster, k fixed, for up
+    to `stability_up_to` objects. `warm_up_to`: the solver's state is kept for a warm start of the next refit for up to
     this many objects (4 n^2 bytes). `memory_gb`: what the solver may use; none: what is free.
     """
 
@@ -52,6 +54,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     bootstrap: Annotated[int, msgspec.Meta(ge=0)] = 5
     bootstrap_up_to: Annotated[int, msgspec.Meta(ge=0)] = 120
+    stability: Annotated[int, msgspec.Meta(ge=0)] = 10
+    stability_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
     warm_up_to: Annotated[int, msgspec.Meta(ge=0)] = 1000
     memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
@@ -75,7 +79,8 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
 
     Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
     upper_bound, gap; criterion and criterion_k, one per k tried; residuals (row sums, trace, most negative entry,
-    least eigenvalue); warm_* for the next refit. Raises `CannotRefit`.
+    least eigenvalue); stability (n,) in [0, 1] (0 where not clustered), together (n, n) and stability_ari of the bootstrap,
+    where there was one; warm_* for the next refit. Raises `CannotRefit`.
     """
     with threadpool_limits(1):
         try:
@@ -91,9 +96,10 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             answer = _solved(snapshot, params, seed, found, ids, starts, progress)
             labels = _labels(answer, ids, len(snapshot.objects), seed)
             firm = _bootstrap(snapshot, params, seed, ids, labels, answer, progress)
+            sure = _stability(snapshot, params, seed, ids, labels)
         except (TooLarge, evidence.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm)
+        return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm, sure)
 
 
 def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
@@ -155,6 +161,24 @@ def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer,
     return {"k": chosen, "same_k": chosen.count(answer.k) / len(chosen), "mean_ari": float(np.mean(agreements))}
 
 
+def _stability(snapshot, params: Params, seed: int, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Arrays `stability`, `together`, `stability_ari` over all objects; none where it was not asked for or cannot be."""
+    n = len(labels)
+    if not params.stability or not 4 <= len(ids) <= params.stability_up_to:
+        return {}
+
+    def resampled(rng):
+        W = evidence.resampled_like(snapshot, params.similarity, rng)
+        return None if W is None else evidence.part(W, ids)
+
+    found = stability(resampled, partition.compact(labels[ids]), params.stability, seed)
+    if found is None:
+        return {}
+    of_object, together = np.zeros(n), np.zeros((n, n), np.float32)
+    of_object[ids], together[np.ix_(ids, ids)] = found.object, found.together
+    return {"stability": of_object, "together": together, "stability_ari": found.ari}
+
+
 def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> Artifact:
     """The artifact when no object has evidence: every label -1."""
     n = len(snapshot.objects)
@@ -167,7 +191,7 @@ def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> 
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
 
-def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm) -> Artifact:
+def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm, sure) -> Artifact:
     solution, choice = answer.solution, answer.choice
     labels, ari = labelling.continued(labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
@@ -176,8 +200,9 @@ def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, an
     arrays = {"labels": labels, "k": np.array(answer.k), "lam": np.array(np.nan if answer.lam is None else answer.lam),
               "objective": np.array(solution.objective), "upper_bound": np.array(solution.upper_bound),
               "gap": np.array(solution.gap), "criterion": criterion, "criterion_k": tried.astype(np.int64),
-              "residuals": np.array(solution.residuals), **kept}
+              "residuals": np.array(solution.residuals), **sure, **kept}
     report = _report(params, found, ids, answer, labels, tried, criterion)
+    report["stability"] = {"mean": float(sure["stability"][ids].mean()), "ari": float(sure["stability_ari"].mean())} if sure else None
     report |= {"ari_to_previous": ari, "bootstrap": firm, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 

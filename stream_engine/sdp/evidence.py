@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from stream_engine import kernels, weighing
-from stream_engine.columns import Columns, pair_of_entry
+from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
 
@@ -95,6 +95,23 @@ def resampled(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.n
         j = np.concatenate([j, four["j"], four["l"]])
         w = np.concatenate([w, votes, -votes])
     return from_triangle(np.minimum(i, j), np.maximum(i, j), w, n)
+
+
+def resampled_like(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+    """The similarity named `source`, a multiplicative kernel too, of a bootstrap sample; None as for `resampled`."""
+    if source in ("adds3", "adds4"):
+        return resampled(snapshot, source, rng)
+    room = snapshot.room("quadruplet_counts" if source == "mulk4" else "triplet_counts")
+    if not room:
+        return None
+    if source == "mulk4":
+        votes = {side: rng.poisson(room[side]) for side in ("n_lo", "n_hi")}
+        return checked(kernels.mulk4({**room, **votes}, len(snapshot.objects)))
+    columns = triplet_columns(snapshot)
+    n_lo, n_hi = rng.poisson(columns.n_lo), rng.poisson(columns.n_hi)
+    kept, pair = (n_lo > 0) | (n_hi > 0), pair_of_entry(columns)
+    return checked(kernels.k1(columns_from_rows(columns.anchor[kept], columns.lo[pair][kept], columns.hi[pair][kept],
+                                                n_lo[kept], n_hi[kept], columns.n_objects)))
 
 
 def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -135,7 +135,7 @@ def test_similarities_above_the_dense_limit_come_sparse(published):
 def test_what_is_not_there_says_what_makes_it(published):
     bare = Published(Engine(("adds3",), None).snapshot(), {})
     for what in ("adds4", "partial_order", "clusters", "booster", "kernel", "workers", "workers_online", "adds3_window",
-                 "adds3_trusted", "triplet_counts_weighted"):
+                 "adds3_trusted", "triplet_counts_weighted", "evidence", "confidence"):
         with pytest.raises(NothingToExport):
             exports.contents(what, bare)
 

@@ -1,0 +1,64 @@
+"""How sure: of every question that was asked, of every object, and of every artifact about every object."""
+
+import numpy as np
+
+from stream_engine import certainty
+from stream_engine.columns import pair_of_entry
+from stream_engine.exports import Content, NothingToExport, Published
+from stream_engine.snapshot import triplet_columns
+
+
+def _columns(published: Published):
+    columns = triplet_columns(published.snapshot)
+    if not len(columns.anchor):
+        raise NothingToExport("no triplet counts are kept in this state; add triplet_counts to `accumulators`")
+    return columns
+
+
+def confidence(published: Published) -> dict[str, Content]:
+    """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from these
+    answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See `certainty`."""
+    columns = _columns(published)
+    pair = pair_of_entry(columns)
+    rows = {"anchor": columns.anchor, "lo": columns.lo[pair], "hi": columns.hi[pair],
+            "confidence": certainty.majority(columns.n_lo, columns.n_hi),
+            "predicted": certainty.predicted(certainty.left_one_out(columns), columns.n_lo, columns.n_hi)}
+    order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
+    return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
+
+
+def evidence(published: Published) -> dict[str, Content]:
+    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `certainty.Evidence`); with
+    clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the object
+    that it gets right (ties half; 1/2 where there are none). CSV with the names."""
+    columns = _columns(published)
+    snapshot = published.snapshot
+    found = certainty.evidence(columns, snapshot.room("quadruplet_counts") or None)
+    arrays = {name: np.asarray(array) for name, array in found._asdict().items()}
+    firm = published.artifacts["sdp_clustering"].arrays.get("stability") if "sdp_clustering" in published.artifacts else None
+    if firm is not None:
+        arrays["cluster_stability"] = np.zeros(len(snapshot.objects))
+        arrays["cluster_stability"][: len(firm)] = firm
+    arrays |= {f"right_{kind}": _right(columns, published, kind) for kind in _predicting(published)}
+    return {"evidence": Content(arrays, {"evidence": {"object": list(snapshot.objects), **arrays}})}
+
+
+def _predicting(published: Published) -> list[str]:
+    from stream_engine.progressive import PREDICTORS
+
+    return [kind for kind in published.artifacts if kind in PREDICTORS]
+
+
+def _right(columns, published: Published, kind: str) -> np.ndarray:
+    """(n,) share of the answers about each object that an artifact gets right."""
+    from stream_engine.progressive import predictor
+
+    n, pair = columns.n_objects, pair_of_entry(columns)
+    members = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)
+    made = predictor(kind, published)
+    margin = made.margins(members) if made else np.full(len(members), np.nan)
+    said = ~np.isnan(margin)
+    n_lo, n_hi = (np.where(said, votes, 0) for votes in (columns.n_lo, columns.n_hi))
+    right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
+    agreed, given = (sum(np.bincount(members[:, side], weights, n) for side in (0, 1, 3)) for weights in (right, n_lo + n_hi))
+    return np.where(given > 0, agreed / np.maximum(given, 1), 0.5)
