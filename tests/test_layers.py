@@ -13,7 +13,8 @@ from tests.conftest import ROOT
 ROOMS = [
     ["comparisons", "columns", "container", "triggers", "logs", "progress"],
     ["snapshot", "artifact", "accumulators", "objects", "labels", "formats", "order", "gram"],
-    ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "trust", "weighing"],
+    ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "trust",
+     "weighing"],
     ["engine", "store", "refits"],
     ["exports", "metrics", "progressive", "merging"],
     ["settings", "http", "intake"],

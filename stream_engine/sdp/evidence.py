@@ -98,11 +98,12 @@ def resampled(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.n
 
 
 def resampled_like(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
-    """The similarity named `source`, a multiplicative kernel too, of a bootstrap sample; None as for `resampled`."""
+    """The similarity named `source`, a multiplicative kernel too, of a bootstrap sample; None as for `resampled`, and where
+    comparisons have weights: their counts are not whole ones."""
     if source in ("adds3", "adds4"):
         return resampled(snapshot, source, rng)
     room = snapshot.room("quadruplet_counts" if source == "mulk4" else "triplet_counts")
-    if not room:
+    if not room or source in _WEIGHED:
         return None
     if source == "mulk4":
         votes = {side: rng.poisson(room[side]) for side in ("n_lo", "n_hi")}
