@@ -114,15 +114,17 @@ def inspect(state, as_json) -> None:
 @click.argument("kind", type=click.Choice(list(REFITS)))
 @click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A parameter of the refit.")
+@click.option("--config", metavar="FILE", help="TOML file: [kernels] and [refits] count. --set is over it.")
 @click.option("--params", default="{}", hidden=True)
-@click.option("--seed", default=0, show_default=True, help="Seed.")
+@click.option("--seed", type=int, help="Seed. Default: the configuration's, else 0.")
 @click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
-def refit(state, kind, snapshot, assignments, params, seed, shown) -> None:
+def refit(state, kind, snapshot, assignments, config, params, seed, shown) -> None:
     """One refit of a published snapshot, in the foreground."""
     from stream_engine import refitting
 
-    given = json.loads(params) | refitting.assigned(assignments)
-    made = refitting.refit(state, kind, snapshot, given, seed, shown)
+    settings = configuration.load(config, {"refits.seed": seed})
+    given = refitting.assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
+    made = refitting.refit(state, kind, snapshot, given, settings.refits.seed, shown)
     if shown != "json":
         click.echo(refitting.as_text(made))
 

@@ -36,7 +36,7 @@ def load(specs: Mapping[str, KernelSpec], objects: Sequence[str]) -> Auxiliary:
     file."""
     kernels, report = [], []
     for name, spec in specs.items():
-        path = Path(spec.path)
+        path = Path(spec.file)
         try:
             table = read_table(spec)
             kernel, said = join(table, spec, objects)
@@ -123,15 +123,15 @@ def load_features(name: str, spec: KernelSpec, objects: Sequence[str]) -> tuple[
             )
         found = matched(table, False, objects)
     except BadKernel as error:
-        raise BadKernel(f"{name} ({Path(spec.path).name}): {error}") from None
+        raise BadKernel(f"{name} ({Path(spec.file).name}): {error}") from None
     missing = np.setdiff1d(np.arange(len(objects)), found.known)
     out = np.zeros((len(objects), table.values.shape[1] + len(missing)))
     out[found.known, : table.values.shape[1]] = table.values[found.at]
     out[missing, table.values.shape[1] + np.arange(len(missing))] = np.sqrt(
         (table.values[found.at] ** 2).sum() / len(found.at)
     )
-    digest = hashlib.sha256(Path(spec.path).read_bytes()).hexdigest()
-    return out, {"name": name, "file": Path(spec.path).name, "sha256": digest, "kind": spec.kind, **found.report}
+    digest = hashlib.sha256(Path(spec.file).read_bytes()).hexdigest()
+    return out, {"name": name, "file": Path(spec.file).name, "sha256": digest, "kind": spec.kind, **found.report}
 
 
 def _check_finite(values, names: list[str], square: bool) -> None:

@@ -1,5 +1,6 @@
 """One refit of a published snapshot: the verb `refit`, and what refit workers run."""
 
+import copy
 import json
 import sys
 import time
@@ -13,22 +14,22 @@ from stream_engine import reading
 from stream_engine.artifact import Artifact
 from stream_engine.progress import Bars
 from stream_engine.refits import CannotRefit, refit_module
-from stream_engine.settings import BadSettings, refit_params, toml_value
+from stream_engine.settings import BadSettings, put, refit_params, toml_value
 from stream_engine.store import Store
 
 
-def assigned(assignments: Iterable[str]) -> dict[str, Any]:
-    """`["k=3", "solver=cvxpy"]` as parameters; values are TOML where they are TOML, else text.
+def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`["k=3", "solver=cvxpy"]` as parameters, over those `given`; values are TOML where they are TOML, else text.
 
-    >>> assigned(["k=3", "solver=cvxpy"])
-    {'k': 3, 'solver': 'cvxpy'}
+    >>> assigned(["k=3", "kernels.taste.file=taste.csv"])
+    {'k': 3, 'kernels': {'taste': {'file': 'taste.csv'}}}
     """
-    given = {}
+    given = copy.deepcopy(given or {})
     for text in assignments:
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise BadSettings(f"--set: got {text!r}, expected KEY=VALUE")
-        given[key.strip()] = toml_value(value.strip())
+        put(given, tuple(key.strip().split(".")), toml_value(value.strip()))
     return given
 
 

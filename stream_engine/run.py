@@ -19,7 +19,7 @@ from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
 from stream_engine import exports, http, intake, opening
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
-from stream_engine.settings import BadSettings, Settings
+from stream_engine.settings import BadSettings, Settings, params_of
 from stream_engine.snapshot import Snapshot
 from stream_engine.store import Lock, Store
 from stream_engine.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
@@ -76,7 +76,8 @@ class Run:
             self.metrics.start_from(latest.snapshot.counters)
             self.watch.serve(latest.snapshot)
             self._serve(latest.snapshot)
-        self.workers = Workers(self.directory, settings.refits.seed, settings.refits.params)
+        self.workers = Workers(self.directory, settings.refits.seed,
+                               {kind: params_of(settings, kind) for kind in settings.refits.kinds})
         self.sinks = opening.sinks(settings, self.engine.sinks)
         self.intake = intake.Intake(opening.event_options(settings), settings.input.format)
         self._mark_snapshot()

@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -19,6 +19,7 @@ from stream_engine.accumulators import ACCUMULATORS, Forgetting
 from stream_engine.comparisons import EVENT_TYPES
 from stream_engine.engine import DEFAULT_ACCUMULATORS
 from stream_engine.formats import FORMATS
+from stream_engine.kernel_learning.tables import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, refit_module
 
 ENVIRONMENT = "STREAM_ENGINE__"
@@ -117,6 +118,7 @@ class Settings(_Section):
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
+    kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
     guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
     forgetting: ForgettingSettings = ForgettingSettings()
@@ -134,25 +136,37 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         tree = _read(Path(path))
         where = str(path)
         _check_keys(tree, Settings, where, ())
+        _beside(tree, Path(path).parent)
     for name, text in sorted(environment.items()):
         if name.startswith(ENVIRONMENT):
             keys = tuple(part.lower() for part in name.removeprefix(ENVIRONMENT).split("__"))
             given: dict[str, Any] = {}
-            _put(given, keys, toml_value(text))
+            put(given, keys, toml_value(text))
             _check_keys(given, Settings, name, ())
-            _put(tree, keys, toml_value(text))
+            put(tree, keys, toml_value(text))
     for dotted, value in overrides.items():
         if value is not None:
-            _put(tree, tuple(dotted.split(".")), value)
+            put(tree, tuple(dotted.split(".")), value)
     try:
         if "kafka" in tree:
             tree["kafka"] = _revealed(tree["kafka"], path or "environment", environment)
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadSettings(f"{path or 'settings'}: {_said(error)}") from None
+    _check_files(settings.kernels, "kernels")
     for kind, params in settings.refits.params.items():
         refit_params(kind, params)
     return settings
+
+
+def params_of(settings: Settings, kind: str) -> dict[str, Any]:
+    """What the settings say of a refit, as plain values: its own table, and [kernels] where it takes auxiliary kernels
+    and names neither kernels nor features of its own."""
+    given = dict(settings.refits.params.get(kind, {}))
+    fields = {f.encode_name for f in msgspec.structs.fields(refit_module(kind).Params)}
+    if settings.kernels and "kernels" in fields and not {"kernels", "features"} & given.keys():
+        given["kernels"] = msgspec.to_builtins(settings.kernels)
+    return given
 
 
 def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
@@ -162,9 +176,32 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
     params = refit_module(kind).Params
     _check_keys(given, params, f"refits.params.{kind}", ())
     try:
-        return msgspec.convert(dict(given), params, strict=False)
+        checked = msgspec.convert(dict(given), params, strict=False)
     except msgspec.ValidationError as error:
         raise BadSettings(f"refits.params.{kind}: {_said(error)}") from None
+    _check_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
+    return checked
+
+
+def _check_files(kernels: Mapping[str, KernelSpec], where: str) -> None:
+    """What can be said of [kernels] before their files are read: that they are there, and of a kind we know."""
+    for name, spec in kernels.items():
+        for key, file in (("file", spec.file), ("objects", spec.objects)):
+            if file is not None and not Path(file).is_file():
+                raise BadSettings(f"{where}.{name}.{key}: got {file!r}, {NO_FILE}")
+        if not spec.file.endswith(SUFFIXES):
+            raise BadSettings(f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(SUFFIXES)}")
+
+
+def _beside(tree: dict[str, Any], folder: Path) -> None:
+    """File names of kernels in a configuration file are relative to it."""
+    params = tree.get("refits", {}).get("params", {}) if isinstance(tree.get("refits"), dict) else {}
+    tables = [tree.get("kernels"), *(each.get("kernels") for each in params.values() if isinstance(each, dict))]
+    features = [each.get("features") for each in params.values() if isinstance(each, dict)]
+    for spec in [*(spec for table in tables if isinstance(table, dict) for spec in table.values()), *features]:
+        for key in ("file", "objects"):
+            if isinstance(spec, dict) and isinstance(spec.get(key), str):
+                spec[key] = str(folder / spec[key])
 
 
 def shown(settings: Settings) -> dict[str, Any]:
@@ -220,7 +257,8 @@ def toml_value(text: str) -> Any:
         return text
 
 
-def _put(tree: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+def put(tree: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    """Set tree[a][b]… for keys (a, b, …), sections made as needed."""
     for key in keys[:-1]:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
@@ -237,6 +275,11 @@ def _check_keys(tree: Mapping[str, Any], struct: type[Struct], where: str, path:
         kind = fields[key]
         if isinstance(kind, type) and issubclass(kind, Struct) and isinstance(value, Mapping):
             _check_keys(value, kind, where, (*path, key))
+        named = next((each for each in get_args(kind) if isinstance(each, type) and issubclass(each, Struct)), None)
+        if get_origin(kind) is dict and named and isinstance(value, Mapping):  # tables by names of one's own
+            for name, table in value.items():
+                if isinstance(table, Mapping):
+                    _check_keys(table, named, where, (*path, key, name))
 
 
 def _nearest(key: str, known) -> str:

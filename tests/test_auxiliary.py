@@ -72,24 +72,24 @@ def test_every_file_type_says_the_same(tmp_path, way):
     table = pa.table({"animal": NAMES, **{f"f{c}": X[:, c] for c in range(3)}, "word": ["a"] * 5})
     spec = KernelSpec(str(tmp_path / f"x.{way.split()[0]}"), "rbf", columns=("f0", "f1", "f2"))
     if way == "npy":  # no names: rows are the snapshot's objects
-        np.save(spec.path, X)
+        np.save(spec.file, X)
         objects = NAMES
     elif way == "npy json":
-        np.save(spec.path, X.astype(np.float32).astype(np.float64))
+        np.save(spec.file, X.astype(np.float32).astype(np.float64))
         (tmp_path / "names.json").write_text(json.dumps(NAMES))
         (tmp_path / "names.txt").write_text("\n".join(NAMES))
-        np.save(spec.path, X)
-        text = one(KernelSpec(spec.path, "rbf", objects=str(tmp_path / "names.txt")))[0]
-        spec = KernelSpec(spec.path, "rbf", objects=str(tmp_path / "names.json"))
+        np.save(spec.file, X)
+        text = one(KernelSpec(spec.file, "rbf", objects=str(tmp_path / "names.txt")))[0]
+        spec = KernelSpec(spec.file, "rbf", objects=str(tmp_path / "names.json"))
         assert np.array_equal(text, one(spec)[0])
     elif way == "npz":
-        np.savez(spec.path, objects=np.array(NAMES), X=X, other=X * 0)
-        spec = KernelSpec(spec.path, "rbf", array="X")
+        np.savez(spec.file, objects=np.array(NAMES), X=X, other=X * 0)
+        spec = KernelSpec(spec.file, "rbf", array="X")
     elif way == "csv":
-        csv.write_csv(table, spec.path)
+        csv.write_csv(table, spec.file)
     else:
-        parquet.write_table(table.select(["f0", "f1", "f2", "animal"]), spec.path)
-        spec = KernelSpec(spec.path, "rbf", key="animal")
+        parquet.write_table(table.select(["f0", "f1", "f2", "animal"]), spec.file)
+        spec = KernelSpec(spec.file, "rbf", key="animal")
     kernel, _ = one(spec, objects)
     x = X if way == "npy" else X[AT]
     np.testing.assert_allclose(kernel, unit(by_definition("rbf", x)), atol=1e-12)
@@ -227,7 +227,7 @@ def test_bad_files_get_one_clear_line(tmp_path):
             one(spec, NAMES)
         said = str(caught.value)
         assert (
-            said.startswith(f"kernel 'k' ({spec.path.rpartition('/')[2]}): ") and "\n" not in said and len(said) < 400
+            said.startswith(f"kernel 'k' ({spec.file.rpartition('/')[2]}): ") and "\n" not in said and len(said) < 400
         )
     with pytest.raises(BadKernel, match="features .*features are taken as they are, expected kind 'linear'"):
         auxiliary.load_features("features", KernelSpec(str(tmp_path / "nan.npz"), "rbf"), NAMES)

@@ -6,18 +6,22 @@ line.
 
 import json
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 
 class BadKernel(RuntimeError):
     """An auxiliary file cannot be used; the message is one line: which kernel, what, got, expected, next step."""
 
 
+SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
+NO_FILE = "no such file; expected one (a relative name is seen from the configuration file, with --set from the working directory)"
+
+
 class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """One auxiliary kernel: `path` to .npy, .npz, .csv or .parquet, and what is in it.
+    """One auxiliary kernel: a `file` of .npy, .npz, .csv or .parquet, and what is in it.
 
     `kind`: "kernel" (a matrix as it is), or features made into one: "linear" x'y; "rbf" exp(-gamma |x - y|^2); "chi2"
     exp(-gamma sum (x - y)^2 / (x + y)); "cosine"; "tfidf" (cosine of TF-IDF, from counts or one column of text).
@@ -27,9 +31,9 @@ class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):
     order. `array`: which one of an .npz.
     """
 
-    path: str
+    file: str
     kind: Literal["kernel", "linear", "rbf", "chi2", "cosine", "tfidf"] = "kernel"
-    gamma: float | None = None
+    gamma: Annotated[float, Meta(gt=0)] | None = None
     key: str | None = None
     columns: tuple[str, ...] | None = None
     objects: str | None = None
@@ -45,14 +49,14 @@ class Table(NamedTuple):
 
 def read_table(spec: KernelSpec) -> Table:
     """Read a file by its suffix. Raises `BadKernel`."""
-    path = Path(spec.path)
+    path = Path(spec.file)
     if not path.is_file():
-        raise BadKernel("no such file; next: check `path`, which is relative to the working directory")
+        raise BadKernel(NO_FILE)
     if path.suffix in (".npy", ".npz"):
         return _read_numpy(path, spec)
     if path.suffix in (".csv", ".parquet"):
         return _read_columns(path, spec)
-    raise BadKernel(f"got a file ending in {path.suffix!r}; expected .npy, .npz, .csv or .parquet")
+    raise BadKernel(f"got a file ending in {path.suffix!r}; expected {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
 
 
 def _read_numpy(path: Path, spec: KernelSpec) -> Table:
@@ -67,13 +71,23 @@ def _read_numpy(path: Path, spec: KernelSpec) -> Table:
     except (ValueError, OSError, EOFError) as error:
         raise BadKernel(f"cannot be read as a numpy file: {error}") from None
     if spec.objects is not None:
-        text = Path(spec.objects).read_text(encoding="utf-8")
-        names = json.loads(text) if spec.objects.endswith(".json") else text.splitlines()
+        names = _read_names(Path(spec.objects))
     if held.dtype.kind not in "fiub" or held.ndim != 2:
         raise BadKernel(
             f"wrong shape: got an array of {held.dtype} with shape {held.shape}; expected numbers with two axes"
         )
     return Table(names, held.astype(np.float64))
+
+
+def _read_names(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        names = json.loads(text) if path.suffix == ".json" else text.splitlines()
+    except (OSError, ValueError) as error:
+        raise BadKernel(f"names cannot be read from {path.name}: {error}") from None
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise BadKernel(f"names in {path.name}: expected a JSON list of texts, or one name a line in another file")
+    return names
 
 
 def _pick(arrays: dict[str, np.ndarray], spec: KernelSpec) -> tuple[list[str] | None, np.ndarray]:

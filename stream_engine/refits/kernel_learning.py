@@ -193,8 +193,7 @@ def _warm(previous: Artifact | None, helpers: Auxiliary, triplets, n: int, param
     if len(old) > n:
         return None
     k0[: len(old), : len(old)] = old
-    weights = dict(zip(previous.report["mu"], previous.arrays["mu"].tolist()))
-    mu = np.array([weights.get(name, 0.0) for name in helpers.names])
+    mu = np.array([previous.report["mu"].get(name, 0.0) for name in helpers.names])
     dual = None
     if params.loss == "hinge" and previous.params.get("loss") == "hinge":
         key = {tuple(t): y for t, y in zip(previous.arrays["triplets"].tolist(), previous.arrays["dual"].tolist())}

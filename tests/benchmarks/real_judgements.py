@@ -1,13 +1,14 @@
 """Held-out accuracy on human judgements: counted kernels, AddS-3, POE, RCKL, and cblearn's methods on the same splits.
 
-    python tests/benchmarks/real_judgements.py DATASET [--splits 5] [--cblearn FOLDER] [--events 2000]
+    python tests/benchmarks/real_judgements.py DATASET [--splits 5] [--cblearn FOLDER] [--events N] [--results FILE]
 
 DATASET: food100 (screens "pick k of n", taste features as the auxiliary kernel) or animals37 (rankings of eight, zoo
 attributes where names match). Screens (animals: trials with all their repeats) are held out whole, since the triplets
 of one screen are not independent; `--events` bounds how many train. A tie counts one half. Every method chooses its
 parameters on a validation fifth of the training screens and is then fitted to both; "one fit" is the CPU time of that
 last fit. `--cblearn` is a folder for an environment that has cblearn (it pins an old numpy), made with pip from
-cblearn-requirements.txt when it is not there: STE, t-STE, CKL, GNMDS and SOE run in it, with 2, 5 or 10 dimensions.
+cblearn-requirements.txt when it is not there: STE, t-STE, CKL, GNMDS and SOE run in it, with 2, 5 or 10
+dimensions (`--dimensions`). Splits found in the `--results` file are not made again.
 """
 
 import argparse
@@ -50,7 +51,7 @@ for name, make in (("STE", STE), ("t-STE", TSTE), ("CKL", CKL), ("GNMDS", GNMDS)
     whole = np.concatenate([z["train"], z["check"]])
     if len(np.unique(z["train"])) < n:
         out["cblearn " + name] = [None, 0.0, 0.0]; continue
-    for d in (2, 5, 10):
+    for d in z["dimensions"].tolist():
         x = make(n_components=d, random_state=0).fit_transform(z["train"].astype(np.int64))
         score = accuracy(x, z["check"])
         if best is None or score > best[0]: best = score, d
@@ -148,7 +149,7 @@ def by_rckl(train, check, test, n, helpers, loss) -> dict[str, list]:
 def solved(triplets, n, helpers, form, loss, lambdas, tolerance, start) -> rckl.Learned:
     rows, times = unique(triplets)
     return rckl.fit(rows, n, helpers, form=form, loss=loss, weight=times, lambda1=lambdas[0], lambda2=lambdas[1],
-                    start=start, tolerance=tolerance, max_iterations=2000)
+                    start=start, tolerance=tolerance, max_iterations=1000)
 
 
 def by_poe(train, check, test, n, kernel) -> list:
@@ -202,10 +203,10 @@ def environment(folder: str) -> str:
     return str(python)
 
 
-def theirs(python: str, train, check, test, n: int) -> dict[str, list]:
+def theirs(python: str, train, check, test, n: int, dimensions: list[int]) -> dict[str, list]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "split.npz"
-        np.savez(path, train=train, check=check, test=test, n=n)
+        np.savez(path, train=train, check=check, test=test, n=n, dimensions=dimensions)
         done = subprocess.run(
             [python, "-c", CBLEARN, str(path)],
             capture_output=True,
@@ -217,32 +218,52 @@ def theirs(python: str, train, check, test, n: int) -> dict[str, list]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def split(data: Data, seed: int, events: int | None) -> list[np.ndarray]:
+    """Triplets to validate, to train and to test on: a fifth of the screens tests, a fifth of the rest validates."""
+    screens = np.random.default_rng(seed).permutation(np.unique(data.screen))
+    held, rest = np.split(screens, [len(screens) // 5])
+    rest = rest[:events]
+    return [data.triplets[np.isin(data.screen, s)] for s in (*np.split(rest, [len(rest) // 5]), held)]
+
+
+def splits_in(file: str | None, dataset: str, events: int | None) -> dict[int, dict[str, list]]:
+    """Splits of the same experiment that a results file holds already."""
+    if file is None or not Path(file).exists():
+        return {}
+    lines = [json.loads(line) for line in Path(file).read_text().splitlines()]
+    return {each["split"]: each["methods"] for each in lines if (each["dataset"], each["events"]) == (dataset, events)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset", choices=("food100", "animals37"))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--events", type=int, help="screens to train on; default: all but the held-out fifth")
     parser.add_argument("--cblearn", metavar="FOLDER")
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 5, 10], help="of cblearn's embeddings")
+    parser.add_argument("--results", metavar="FILE", help="JSON lines, one a split")
     args = parser.parse_args()
     rival = environment(args.cblearn) if args.cblearn else None
     folder = human_judgements()
     if folder is None:
         parser.error("no human judgements: set STREAM_ENGINE_DATA")
     data = {"food100": food, "animals37": animals}[args.dataset](folder)
-    results: dict[str, list] = {}
+    done = splits_in(args.results, args.dataset, args.events)
     with threadpool_limits(1):
         for seed in range(args.splits):
-            screens = np.random.default_rng(seed).permutation(np.unique(data.screen))
-            held, rest = np.split(screens, [len(screens) // 5])
-            rest = rest[: args.events]
-            parts = [data.triplets[np.isin(data.screen, s)] for s in (*np.split(rest, [len(rest) // 5]), held)]
-            check, train, test = parts
+            if seed in done:
+                continue
+            check, train, test = split(data, seed, args.events)
             made = ours(train, check, test, data)
-            made |= theirs(rival, train, check, test, len(data.names)) if rival else {}
-            for name, pair in made.items():
-                results.setdefault(name, []).append(pair)
-            print(f"split {seed + 1} of {args.splits}: {len(train)} + {len(check)} triplets {json.dumps(made)}",
-                  file=sys.stderr, flush=True)
+            made |= theirs(rival, train, check, test, len(data.names), args.dimensions) if rival else {}
+            done[seed] = made
+            line = {"dataset": args.dataset, "events": args.events, "split": seed, "train": len(train) + len(check),
+                    "test": len(test), "methods": made}
+            print(json.dumps(line), file=args.results and open(args.results, "a") or sys.stderr, flush=True)
+    results: dict[str, list] = {}
+    for made in (done[seed] for seed in sorted(done) if seed < args.splits):
+        for name, pair in made.items():
+            results.setdefault(name, []).append(pair)
     print(
         f"{args.dataset}: {len(data.names)} objects, {args.splits} splits, {args.events or 'all'} screens to train on"
     )
