@@ -150,6 +150,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     try:
         if "kafka" in tree:
             tree["kafka"] = _revealed(tree["kafka"], path or "environment", environment)
+        _check_kernels(tree.get("kernels"), path or "settings")
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadSettings(f"{path or 'settings'}: {_said(error)}") from None
@@ -181,6 +182,15 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
         raise BadSettings(f"refits.params.{kind}: {_said(error)}") from None
     _check_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
     return checked
+
+
+def _check_kernels(kernels: Any, where: str) -> None:
+    """One by one, because msgspec does not say which of them is wrong."""
+    for name, table in kernels.items() if isinstance(kernels, dict) else ():
+        try:
+            msgspec.convert(table, KernelSpec, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadSettings(f"{where}: {_said(error, f'kernels.{name}')}") from None
 
 
 def _check_files(kernels: Mapping[str, KernelSpec], where: str) -> None:
@@ -287,10 +297,11 @@ def _nearest(key: str, known) -> str:
     return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(known)}"
 
 
-def _said(error: msgspec.ValidationError) -> str:
+def _said(error: msgspec.ValidationError, at: str = "") -> str:
     """msgspec's sentence with our way of naming a place."""
     what, _, path = str(error).partition(" - at `$")
-    return f"{path.strip('`').lstrip('.') or 'settings'}: {what[0].lower() + what[1:]}"
+    place = ".".join(filter(None, (at, path.strip("`").lstrip("."))))
+    return f"{place or 'settings'}: {what[0].lower() + what[1:]}"
 
 
 class _Secret(str):

@@ -54,10 +54,10 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
         [refits.params.kernel_learning]
         form = "mkl"
         lambda1 = 1.0
-        lambda2 = 1.0
+        lambda2 = 0.1
         [refits.params.partial_order_embedding]
         form = "diagonal"
-        beta = 100.0
+        multiples = [8.0]
         """)
     process("run", world / "events.jsonl", "--state", tmp_path / "s", "--config", world / "engine.toml", cwd=tmp_path)
     for kind in ("kernel_learning", "partial_order_embedding"):
