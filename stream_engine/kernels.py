@@ -69,12 +69,12 @@ def mulk4(counts: Mapping[str, np.ndarray], n_objects: int) -> np.ndarray:
     sign = (np.asarray(counts["n_lo"]) > 0).astype(np.int64) - (np.asarray(counts["n_hi"]) > 0)
     # Four features a key: object of one pair, at (its partner, the other pair); the sign turns with the side.
     sides = (j, k, l, i, sign), (i, k, l, j, sign), (l, i, j, k, -sign), (k, i, j, l, -sign)
-    entries = np.concatenate([np.stack(side) for side in sides], axis=1)
-    entries = entries[:, np.lexsort(entries[3::-1])]
-    first = np.ones(entries.shape[1], bool)
-    first[1:] = (entries[:3, 1:] != entries[:3, :-1]).any(axis=0)
-    start = np.append(np.flatnonzero(first), entries.shape[1])
-    return gram.gram(gram.features(start, entries[3], entries[4], n_objects), unit=False, where="MulK-4")
+    key = np.concatenate([(a * n_objects + b) * n_objects + c for a, b, c, _, _ in sides])  # below n^3
+    owner, value = (np.concatenate(column) for column in list(zip(*sides))[3:])
+    order = np.lexsort((owner, key)) if n_objects > 2**15 else np.argsort(key * n_objects + owner)
+    key = key[order]
+    start = np.append(np.flatnonzero(np.diff(key, prepend=-1)), len(key))
+    return gram.gram(gram.features(start, owner[order], value[order], n_objects), unit=False, where="MulK-4")
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """Break it on purpose before believing the suite: each planted bug must make its tests fail. Run before releases.
 
-    python -m tests.plant_bugs
+    python -m tests.plant_bugs [FILE ...]      only bugs in files whose path holds one of these, if any are given
 
 Works on a copy of the checkout; prints one line per bug; exits 1 when a bug survives (or no longer applies).
 """
@@ -26,6 +26,7 @@ class Bug(NamedTuple):
 
 
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/test_engine.py", "tests/test_golden.py"
+CERTIFICATE, SPUR, BOOST = "tests/test_sdp_certificate.py", "tests/test_spur.py", "tests/test_triplet_boost.py"
 BUGS = [
     Bug("a snapshot's content is not synced", "stream_engine/store.py", "            disk.fsync(temporary)\n", "", CRASH),
     Bug("a snapshot's name is not synced", "stream_engine/store.py", "        disk.fsync_dir(path.parent)\n", "", CRASH),
@@ -57,6 +58,48 @@ BUGS = [
     Bug("secrets are shown", "stream_engine/settings.py", "return HIDDEN\n", "return value\n", "tests/test_settings.py"),
     Bug("the file has precedence over the command line", "stream_engine/settings.py",
         "        if value is not None:\n            _put", "        if value is not None and not path:\n            _put", "tests/test_settings.py"),
+    # The semidefinite programs and SPUR.
+    Bug("a certificate is given without its eigenvalue condition", "stream_engine/sdp/certificate.py",
+        "by = _eigenvalues_below(W, made, of, zero)", 'by = "partition"', CERTIFICATE),
+    Bug("a certificate is given though its multiplier is negative", "stream_engine/sdp/certificate.py",
+        "if made.deepest <= zero:", "if True:", CERTIFICATE),
+    Bug("the SDP-k bound leaves out an eigenvalue", "stream_engine/sdp/bounds.py", "values[n - k:].sum()",
+        "values[n - k + 1:].sum()", CERTIFICATE),
+    Bug("the eigenvalues of X may exceed 1", "stream_engine/sdp/projection.py", "return np.clip(values - tau, 0.0, 1.0)",
+        "return np.maximum(values - tau, 0.0)", "tests/test_sdp.py -k projection"),
+    Bug("a repaired X keeps its negative entries", "stream_engine/sdp/feasible.py", "t = lift / (lift + flat / n)",
+        "t = 0.5 * lift / (lift + flat / n)", CERTIFICATE),
+    Bug("SPUR's criterion counts one eigenvalue too many", "stream_engine/sdp/solve.py", "[::-1][:k - 1].sum()",
+        "[::-1][:k].sum()", SPUR),
+    Bug("SPUR's lambda forgets ln n", "stream_engine/sdp/spur.py", "np.sqrt(n_comparisons * np.log(n) / n)",
+        "np.sqrt(n_comparisons / n)", SPUR),
+    Bug("SPUR certifies outside its range of lambda", "stream_engine/sdp/spur.py", "(lowest, highest))",
+        "(-np.inf, np.inf))", SPUR),
+    Bug("SPUR keeps the k of the smallest criterion", "stream_engine/sdp/spur.py", "np.argmax(tried)", "np.argmin(tried)",
+        SPUR),
+    Bug("a warm start mixes the objects up", "stream_engine/sdp/warm.py", "V[np.ix_(known[here], known[here])]",
+        "V[np.ix_(here, here)]", SPUR),
+    Bug("clusters are matched by the smallest overlap", "stream_engine/sdp/labelling.py", "linear_sum_assignment(-overlap)",
+        "linear_sum_assignment(overlap)", SPUR),
+    Bug("a new cluster takes the number of one that is gone", "stream_engine/sdp/labelling.py", " - set(old.tolist()))",
+        " - set(number.tolist()))", SPUR),
+    Bug("objects without evidence get a cluster", "stream_engine/sdp/evidence.py", "degree >= max(minimum, 1)",
+        "degree >= 0", SPUR),
+    Bug("a node's revenue is its number in the tree", "stream_engine/refits/hierarchy.py", "total -= sums[a, b] * size",
+        "total -= sums[a, b] * len(where)", "tests/test_hierarchy.py"),
+    # TripletBoost.
+    Bug("alpha is not smoothed by 1/n", "stream_engine/boosting/rounds.py", "(right + 1 / n) / (wrong + 1 / n)",
+        "(right + 1e-9) / (wrong + 1e-9)", BOOST),
+    Bug("references of the same class are drawn", "stream_engine/boosting/rounds.py",
+        "k = _draw(state, state.group[j])", "k = _draw(state, -1)", BOOST),
+    Bug("the totals of a class are never summed up anew", "stream_engine/boosting/rounds.py",
+        "if state.group_sum[g] < 0.5 * state.group_peak[g]:", "if False:", BOOST),
+    Bug("votes ignore which reference came first", "stream_engine/boosting/votes.py", "(on_k if turned else on_j)",
+        "on_j", BOOST),
+    Bug("a pair that is numbered the other way round keeps its sides", "stream_engine/boosting/codes.py",
+        "(columns.n_lo[e] < columns.n_hi[e]) ^ turned)", "(columns.n_lo[e] < columns.n_hi[e]))", BOOST),
+    Bug("held-out labels are trained on", "stream_engine/boosting/fit.py", "    training[watch] = False\n", "", BOOST),
+    Bug("early stopping keeps the last check", "stream_engine/boosting/fit.py", "kept = kept[: best + 2]", "kept = kept", BOOST),
 ]
 
 
@@ -80,7 +123,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", ".hypothesis", "demo"))
-        for bug in BUGS:
+        for bug in (b for b in BUGS if len(sys.argv) == 1 or any(part in b.file for part in sys.argv[1:])):
             why = survives(bug, copy)
             wrong += bool(why)
             print(f"{'SURVIVED' if why else 'caught  '}  {bug.what}" + (f"  ({why})" if why else ""), flush=True)

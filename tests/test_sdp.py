@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.refits.sdp_clustering import solve
+from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.sdp import memory, reference
 from stream_engine.sdp.anderson import Anderson
 from stream_engine.sdp.projection import projected
@@ -110,6 +110,15 @@ def test_sparse_and_dense_similarities_give_the_same():
     for how in ({"k": 4}, {"lam": 1.5}):
         a, b = solve(W, tol=1e-5, **how), solve(sparse.csr_array(W), tol=1e-5, **how)
         assert a.objective == pytest.approx(b.objective, rel=1e-4) and a.certified and b.certified
+
+
+@pytest.mark.parametrize("W", [np.zeros((200, 200)), sparse.csr_array((200, 200)), np.ones((200, 200))],
+                         ids=["all zero", "all zero, sparse", "one block"])
+def test_degenerate_similarities_of_many_objects(W):
+    """Above 160 objects the eigenpairs come from Lanczos, which has nowhere to start from when W is zero."""
+    a, b, choice = solve(W, k=3, tol=1e-4), solve(W, lam=1.0, tol=1e-4), spur(W, 100)
+    assert a.certified and b.certified and b.labels.tolist() == [0] * 200 and choice.k == 2
+    assert a.objective == pytest.approx(197 * W[0, 1], abs=1e-4) and b.objective == pytest.approx(199 * W[0, 1] - 1)
 
 
 def test_a_low_rank_solution_of_many_objects_takes_the_krylov_steps():

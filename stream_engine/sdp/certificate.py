@@ -147,6 +147,8 @@ def _largest_eigenvalue(W, of: Dual, tol: float = 1e-4) -> float:
     """lambda_max(Q (W + N) Q) on the range of Q, by Lanczos: an estimate from below."""
     n = len(of.labels)
     shift = 2 * (size_of(W) + float(of.nu.sum(axis=1).max(initial=0.0)))
+    if shift == 0.0:
+        return 0.0
     apply, size = _product(W, of), np.bincount(of.labels)
     if n <= 64:
         A = np.stack([apply(e) for e in np.eye(n)], axis=1)

@@ -106,6 +106,9 @@ def top_eigenpairs(W, count: int, tol: float = 1e-8) -> tuple[np.ndarray, np.nda
     if n <= DENSE_EIGEN or 3 * count >= n:
         return _full_eigenpairs(W, count)
     shift = size_of(W)  # moves the trivial pair (0, 1) below everything that is wanted
+    if shift == 0.0:  # Lanczos has nowhere to start from: any vectors will do
+        some = np.random.default_rng(n).standard_normal((n, count))
+        return np.zeros(count), _signed(np.linalg.qr(some - some.mean(axis=0))[0])
 
     def product(x):
         x = x.reshape(n, -1)

@@ -43,7 +43,9 @@ def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, s
          progress: Callable[..., None] | None = None, memory_limit: int | None = None) -> Choice:
     """Choose the number of clusters of W, which n_comparisons comparisons made.
 
-    The search stops at the first k whose criterion exceeds `early_exit`. SDPs of the search are solved to a gap of
+    The search stops at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
+    which is nearer to its optimum than the previous k's solution is, until the criterion falls: from there on the
+    previous solution is nearer (half the iterations one beyond the true k). SDPs of the search are solved to a gap of
     1e-3, the chosen one to `tol`. `starts`: states of an earlier choice by k (0: of SDP-lambda). Fewer than 4 objects:
     k is the rounded trace of SDP-lambda alone. Raises as `solve` does.
 
@@ -72,8 +74,10 @@ def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, s
         high = max(low, min(rank + 2, n - 1))
         tried, solutions = [], []
         for k in range(low, high + 1):
-            solutions.append(solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k), progress=tell.stage(k),
-                                   **how))
+            falling = len(tried) > 1 and tried[-1] < tried[-2]
+            before = solutions[-1].state if falling else None
+            solutions.append(solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k, before),
+                                   progress=tell.stage(k), **how))
             tried.append(solutions[-1].criterion(k))
             if tried[-1] > early_exit:
                 break
