@@ -16,7 +16,7 @@ from stream_engine.progressive.observer import Progressive
 from stream_engine.settings import DriftSettings
 from stream_engine.snapshot import Snapshot
 
-BUDGET = 0.02  # of the time, for each costly predictor
+BUDGET = 0.01  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
 _AT_ONCE = ("adds3", "adds4")  # made with the snapshot itself: the totals of AddS-3 depend on nothing but snapshots
 

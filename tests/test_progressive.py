@@ -267,14 +267,28 @@ def test_signals_are_wrong_predictions_of_what_is_decided():
 def test_improvement_is_no_alarm():
     rng = np.random.default_rng(0)
     watch = Worsening()
-    assert not any(watch.update(float(rng.random() < p)) for p in np.linspace(0.5, 0.1, 40_000))
+    assert not any(watch.update([float(rng.random() < p)]) for p in np.linspace(0.5, 0.1, 40_000))
     assert watch.level < 0.2
-    assert any(watch.update(float(rng.random() < 0.25)) for _ in range(2000))
+    assert watch.update((rng.random(2000) < 0.25).astype(float).tolist())
 
 
 def stream(rng, points, observer, blocks):
     """Blocks of a thousand; the alarms they raised."""
     return [alarm for _ in range(blocks) for alarm in observer.observe(as_batch(planted_triplets(rng, points, 1000, 0.1), 30), {})]
+
+
+def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
+    """Worse, and worse again soon after: two alarms, the second when the quiet after the first is over."""
+    rng = np.random.default_rng(0)
+    observer, told = Progressive(quiet=20_000), []
+    for right in [0.95] * 20 + [0.7] * 10 + [0.2] * 30:
+        rows = np.tile(np.array([[0, 1, 2]], np.int32), (1000, 1))
+        size = SAMPLE
+        wrong = np.where(rng.random(size) < right, 1.0, -1.0)
+        observer.predictors["adds3"] = progressive.Predictor(lambda rows, wrong=wrong: wrong[: len(rows)])
+        told += [observer.seen for _ in observer.observe(as_batch(rows, 3), {})]
+    assert len(told) >= 2 and 20_000 < told[0] < 30_000 and told[1] == told[0] + 20_000
+    assert len(told) == observer.alarms["loss"] <= 3
 
 
 def test_a_change_is_noticed_and_a_stationary_stream_is_quiet():

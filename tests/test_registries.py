@@ -25,7 +25,7 @@ SHARED = {
     "accumulators": {"radix", "sorted_counts", "sums"},
     "refits": set(),
     "exports": {"files"},
-    "progressive": {"calibration", "drift", "observer", "scores"},
+    "progressive": {"calibration", "drift", "margins", "observer", "scores"},
     "asking": {"command", "known", "model"},
 }
 

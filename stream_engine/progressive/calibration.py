@@ -29,7 +29,7 @@ class Calibration:
 
     def learn(self, x: np.ndarray) -> None:
         """Margins of answers that came: > 0 came as expected. O(HELD)."""
-        self._held = np.concatenate([self._held, features(x[x != 0])])[-HELD:]
+        self._held = np.concatenate([self._held, features(x[x != 0][-HELD:])])[-HELD:]
         for _ in range(STEPS if len(self._held) else 0):
             p = 1 / (1 + np.exp(-self._held @ self.weights))
             # one more answer each way at x = 1 and a weak prior keep the weights finite while all comes as expected

@@ -23,8 +23,15 @@ def clusters(published: Published) -> Predictor | None:
     labels = _arrays(published, "sdp_clustering", "labels")
     if labels is None or not (labels >= 0).any():
         return None
-    same = (labels[:, None] == labels[None, :]).astype(np.int8)
-    return by_similarity(same, labels >= 0)._replace(scale=1.0)
+    n = len(labels)
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        i, j, k, l = np.where(rows < n, labels[np.minimum(rows, n - 1)], -1).T
+        found = (i == j).astype(float) - (k == l)
+        found[(i < 0) | (j < 0) | (k < 0) | (l < 0)] = np.nan
+        return found
+
+    return Predictor(margins)
 
 
 def kernel_learning(published: Published) -> Predictor | None:

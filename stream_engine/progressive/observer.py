@@ -11,9 +11,11 @@ import numpy as np
 
 from stream_engine.comparisons import EVENT_TYPES, Batch
 from stream_engine.exports import Published
+from stream_engine.gram import read_only
 from stream_engine.progressive import Predictor
 from stream_engine.progressive.calibration import Calibration
 from stream_engine.progressive.drift import SIGNALS, Worsening
+from stream_engine.progressive.margins import tally
 from stream_engine.progressive.scores import KINDS, Scores, table
 from stream_engine.progressive.similarities import adds4, by_similarity, matrix, only
 from stream_engine.snapshot import Snapshot
@@ -27,10 +29,11 @@ _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
 class Progressive:
     """`serve` at each snapshot, `use` when predictors were made, `observe` each batch; `figures` tells.
 
-    `delta` of the detectors (None: none); for `quiet` comparisons after an alarm the same signal gives no other one.
+    `delta` of the detectors (None: none); for `quiet` comparisons after an alarm the same signal gives no other one: what
+    is noticed meanwhile is told when they are over.
     """
 
-    def __init__(self, delta: float | None = 0.002, quiet: int = 0, seed: int = 0) -> None:
+    def __init__(self, delta: float | None = 0.05, quiet: int = 0, seed: int = 0) -> None:
         self._w: np.ndarray | None = None
         self.predictors: dict[str, Predictor] = {}
         self.scores: dict[str, Scores] = {}
@@ -38,6 +41,7 @@ class Progressive:
         self.detectors = {} if delta is None else {signal: Worsening(delta) for signal in SIGNALS}
         self.alarms = dict.fromkeys(self.detectors, 0)
         self._quiet, self._quiet_until = quiet, dict.fromkeys(self.detectors, 0)
+        self._noticed: set[str] = set()  # and not told yet
         self.seen = self.sampled = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._rng = np.random.default_rng(seed)
@@ -74,13 +78,10 @@ class Progressive:
     def _count(self, batch: Batch, totals: dict[str, Any]) -> None:
         if self._w is None or not len(batch.triplets):
             return
-        known = batch.triplets[(batch.triplets < len(self._w)).all(axis=1)]
-        anchor, near, far = known.T
-        margin = self._w[anchor, near] - self._w[anchor, far]
         mine = totals.setdefault("adds3", {"tested": 0, "correct": 0, "undecided": 0})
-        mine["tested"] += len(known)
-        mine["correct"] += int(np.count_nonzero(margin > 0))
-        mine["undecided"] += int(np.count_nonzero(margin == 0))
+        found = tally(read_only(self._w), read_only(batch.triplets, np.int32))
+        for name, n in zip(("tested", "correct", "undecided"), found, strict=True):
+            mine[name] += int(n)
 
     def _drawn(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """A sample of the block in its order, one from each of equal stretches: rows (s, 4), kinds (s,)."""
@@ -116,8 +117,10 @@ class Progressive:
                 calibration.learn(x)
         wrong = signals(margins, len(rows)) if self.detectors else {}
         for signal, detector in self.detectors.items():
-            alarms = sum(map(detector.update, wrong[signal][~np.isnan(wrong[signal])].tolist()))
-            if alarms and self.seen >= self._quiet_until[signal]:
+            if detector.update(wrong[signal][~np.isnan(wrong[signal])].tolist()):
+                self._noticed.add(signal)
+            if signal in self._noticed and self.seen >= self._quiet_until[signal]:
+                self._noticed.discard(signal)
                 self._quiet_until[signal] = self.seen + self._quiet
                 self.alarms[signal] += 1
                 self._alarms.append(signal)

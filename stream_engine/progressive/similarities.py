@@ -4,7 +4,9 @@ import numpy as np
 
 from stream_engine import kernels
 from stream_engine.exports import Published
+from stream_engine.gram import read_only
 from stream_engine.progressive import Predictor
+from stream_engine.progressive.margins import differences
 from stream_engine.snapshot import Snapshot, triplet_columns
 
 DENSE_LIMIT = 4096  # objects; above it AddS predicts nothing
@@ -19,18 +21,8 @@ def by_similarity(similarity: np.ndarray, known: np.ndarray | None = None) -> Pr
     >>> p.margins(np.array([[0, 1, 0, 2], [2, 0, 2, 1], [0, 1, 0, 3]])).tolist()
     [1.0, 0.0, nan]
     """
-    n = len(similarity)
-    known = np.ones(n, bool) if known is None else known
-
-    def margins(rows: np.ndarray) -> np.ndarray:
-        inside = (rows < n).all(axis=1)
-        inside[inside] = known[rows[inside]].all(axis=1)
-        i, j, k, l = rows[inside].T
-        found = np.full(len(rows), np.nan)
-        found[inside] = similarity[i, j] - similarity[k, l]
-        return found
-
-    return Predictor(margins, _scale(similarity))
+    held = read_only(similarity, np.float64), read_only(np.ones(len(similarity), bool) if known is None else known)
+    return Predictor(lambda rows: differences(*held, read_only(rows, np.int32)), _scale(similarity))
 
 
 def _scale(similarity: np.ndarray) -> float:
@@ -54,11 +46,11 @@ def only(predictor: Predictor, triplets: bool) -> Predictor:
 
 
 def matrix(snapshot: Snapshot, room: str) -> np.ndarray | None:
-    """AddS as (n, n) int64, or None when it is not kept, tells nothing yet, or has too many objects."""
+    """AddS as (n, n) float64 (whole numbers, exact up to 2^53), or None when it is not kept, tells nothing yet, or has too many objects."""
     state, n = snapshot.room(room), len(snapshot.objects)
     if not state or not 3 <= n <= DENSE_LIMIT:
         return None
-    w = np.zeros((n, n), np.int64)
+    w = np.zeros((n, n))
     w[state["i"], state["j"]] = w[state["j"], state["i"]] = state["w"]
     return w
 

@@ -6,8 +6,8 @@ A food-like world (100 objects in five dimensions, 15 % of the answers wrong), l
 counts of the last snapshot predict a sample of each block of 10,000, a snapshot comes every 250,000. Four streams a seed:
 `stationary` (a million from the first comparison on: what is learned gets better all the time), `growing` (the same, objects
 appear one after the other), `moved` (half a million, then a tenth of the objects are elsewhere), `moved little` (a twentieth).
-The signals are drawn once; every detector of river that takes them sees the same ones. One alarm silences a detector for
-100,000 comparisons. Writes planted_drift.md and planted_drift.png.
+The signals are drawn once; every detector of river that takes them sees the same ones. A detector
+that notices again within 100,000 comparisons of an alarm tells it at their end, once. Writes planted_drift.md and planted_drift.png.
 """
 
 import argparse
@@ -67,13 +67,13 @@ def stream(seed: int, kind: str, blocks: int = 100) -> Stream:
 
 
 class _River:
-    """Any detector of river as `Worsening` is used: two-sided unless it is one-sided by itself."""
+    """Any detector of river, value by value: two-sided unless it is one-sided by itself."""
 
     def __init__(self, detector):
         self._detector = detector
 
-    def update(self, value: float) -> bool:
-        self._detector.update(int(value))
+    def update(self, values: list[float]) -> bool:
+        self._detector.update(int(values[0]))
         return bool(self._detector.drift_detected)
 
 
@@ -101,27 +101,36 @@ def detectors() -> dict[tuple[str, str], Callable]:
     return made
 
 
-def alarms(detector, wrong: np.ndarray, at: np.ndarray, quiet: int = QUIET) -> list[int]:
-    """Where a detector alarms."""
-    found: list[int] = []
-    for value, place in zip(wrong.tolist(), at.tolist()):
-        if detector.update(value) and (not found or place >= found[-1] + quiet):
-            found.append(place)
-    return found
+def noticed(detector, wrong: np.ndarray, at: np.ndarray) -> list[int]:
+    """Where a detector notices something."""
+    return [place for value, place in zip(wrong.tolist(), at.tolist()) if detector.update([value])]
+
+
+def told(places: list[int], quiet: int = QUIET) -> int:
+    """How many alarms that makes: what is noticed in the quiet after an alarm is told once, when it is over."""
+    number, until, waiting = 0, 0, False
+    for place in places:
+        if waiting and place >= until:
+            number, until, waiting = number + 1, until + quiet, False
+        if place >= until:
+            number, until = number + 1, place + quiet
+        else:
+            waiting = True
+    return number + waiting
 
 
 def row(make: Callable, streams: dict[str, list[Stream]], signal: str) -> dict[str, float | None]:
     """False alarms a million, median delay and share missed, of one detector on one signal."""
-    said = {kind: [(alarms(make(), *each.wrong[signal]), each) for each in of] for kind, of in streams.items()}
+    said = {kind: [(noticed(make(), *each.wrong[signal]), each) for each in of] for kind, of in streams.items()}
     out: dict[str, float | None] = {}
     for kind in ("stationary", "growing"):
-        out[kind] = sum(len(found) for found, _ in said[kind]) / sum(each.size for _, each in said[kind]) * 1e6
+        out[kind] = sum(told(found) for found, _ in said[kind]) / sum(each.size for _, each in said[kind]) * 1e6
     for kind in ("moved", "moved little"):
         delays = [next((at - each.change for at in found if at > each.change), None) for found, each in said[kind]]
-        noticed = [d for d in delays if d is not None]
-        out[kind] = float(np.median(noticed)) if noticed else None
-        out[f"{kind}, worst"] = float(max(noticed)) if noticed else None
-        out[f"{kind}, missed"] = 1 - len(noticed) / len(delays)
+        known = [d for d in delays if d is not None]
+        out[kind] = float(np.median(known)) if known else None
+        out[f"{kind}, worst"] = float(max(known)) if known else None
+        out[f"{kind}, missed"] = 1 - len(known) / len(delays)
     return out
 
 
