@@ -76,6 +76,7 @@ class Metrics:
         self.progressive_calibration = gauge("progressive_calibration_error", "Expected calibration error.", *asked)
         self.progressive_sampled = gauge("progressive_sampled_ratio", "Share of the comparisons that was predicted.")
         self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
+        self.online_seconds = counter("online_seconds", "CPU time spent learning a kernel between snapshots.")
         self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
         self.drift_level = gauge("drift_level", "Present share of wrong predictions, as the detector sees it.", "signal")
         self._seen: dict[tuple, float] = {}

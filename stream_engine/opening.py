@@ -8,10 +8,13 @@ from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
 from stream_engine.accumulators import Forgetting, accumulator
+from stream_engine.auxiliary import BadKernel, read_table
 from stream_engine.engine import Engine
 from stream_engine.formats import EventOptions
+from stream_engine.online import KIND, Online
 from stream_engine.settings import BadSettings, Settings, shard
 from stream_engine.snapshot import Snapshot
+from stream_engine.store import Store
 
 
 def event_options(settings: Settings) -> EventOptions:
@@ -41,6 +44,22 @@ def sinks(settings: Settings, stored: Mapping[str, Any]) -> dict[str, Sink]:
     if scheme != "file":
         found[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
     return found
+
+
+def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> Online | None:
+    """The online kernel, going on from the artifact of this snapshot or of one before it. Raises `auxiliary.BadKernel`."""
+    if not settings.online.enabled:
+        return None
+    for name, spec in settings.kernels.items():
+        try:
+            read_table(spec)
+        except BadKernel as error:
+            raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
+    made = Online(settings.kernels, settings.online.rank, settings.online.loss, settings.refits.seed)
+    known = [n for n in store.artifact_sequences(KIND) if snapshot and n <= snapshot.sequence]
+    if known:
+        made.resume(store.artifact(KIND, known[-1]), snapshot.objects)
+    return made
 
 
 def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:

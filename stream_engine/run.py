@@ -71,7 +71,7 @@ class Run:
                             "or start anew with another --state")
         self.engine = opening.restored(settings, latest.snapshot)
         self.snapshot = latest.snapshot
-        self.watch = Watch(settings.drift, self.metrics, self.log)
+        self.watch = Watch(settings.drift, self.metrics, self.log, opening.online(settings, self.store, latest.snapshot))
         if latest.snapshot:
             self.metrics.start_from(latest.snapshot.counters)
             self.watch.serve(latest.snapshot)
@@ -179,7 +179,7 @@ class Run:
         started = time.monotonic()
         counts = block.counts()
         batch = self.engine.learn(block.decoded, block.positions(), counts.total())
-        if self.watch.observed(batch, self.engine.counters["progressive"]):
+        if self.watch.observed(batch, self.engine.counters["progressive"], self.engine.objects.names):
             self.asked = "drift"
         metrics = self.metrics
         metrics.learn_seconds.inc(time.monotonic() - started)
@@ -322,6 +322,7 @@ class Run:
         self.metrics.snapshot_time.set_to_current_time()
         self.metrics.snapshot_bytes.set(size)
         self.metrics.publish_seconds.observe(seconds)
+        self._publish_online(snapshot)
         self._serve(snapshot)
         for source in self.sources:
             source.published(snapshot.positions)
@@ -337,6 +338,15 @@ class Run:
                 self.store.note("progressive", {"snapshot": snapshot.sequence, **found})
             except OSError as error:
                 self.log.warning("figures of the predictions could not be written", problem=str(error))
+
+    def _publish_online(self, snapshot: Snapshot) -> None:
+        """The online kernel as it was when the snapshot was taken, for readers and for the next run."""
+        made = self.watch.online_artifact(snapshot)
+        if made is not None:
+            try:
+                self.store.publish_artifact(made)
+            except OSError as error:
+                self.log.warning("the online kernel could not be written", problem=str(error))
 
     def _not_published(self, error: Exception) -> None:
         self.metrics.snapshot_failures.inc()

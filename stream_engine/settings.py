@@ -99,6 +99,14 @@ class ForgettingSettings(_Section):
             raise ValueError(f"window: got {self.window:g} triplets, expected at least 1")
 
 
+class OnlineSettings(_Section):
+    """A kernel learned between snapshots, over [kernels]; never part of the counts."""
+
+    enabled: bool = False
+    rank: _Positive = 20
+    loss: Literal["ste", "hinge"] = "ste"
+
+
 class LogSettings(_Section):
     """What is said on standard error."""
 
@@ -121,6 +129,7 @@ class Settings(_Section):
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
     guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
+    online: OnlineSettings = OnlineSettings()
     forgetting: ForgettingSettings = ForgettingSettings()
     log: LogSettings = LogSettings()
     kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names

@@ -14,6 +14,7 @@ from stream_engine.accumulators import ACCUMULATORS, made
 from stream_engine.comparisons import Quadruplet, Triplet, empty_batch
 from stream_engine.engine import Engine
 from stream_engine.exports import Published
+from stream_engine.kernel_learning.online import OnlineKernel
 from stream_engine.partial_order import POLICIES, canonical_order, transitive_reduction
 from stream_engine.progressive import predictor
 from stream_engine.progressive.observer import Progressive
@@ -49,6 +50,7 @@ def warm_up() -> Iterator[tuple[str, float]]:
     parts["kernels"] = lambda: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)]
     parts["canonical order"] = lambda: canonical_order(triplet_columns(snapshot))
     parts["predictions"] = lambda: _predict(snapshot)
+    parts["online kernel"] = lambda: OnlineKernel(12, 4).learn(np.array([[0, 1, 2]]))
     parts["boosting"] = lambda: triplet_boost.fit(triplet_columns(snapshot), np.arange(12) % 3, rounds=50, seed=0)
     for what, call in parts.items():
         began = time.perf_counter()

@@ -5,12 +5,17 @@ their share of the time stays below BUDGET. Until new ones are there the old one
 """
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
+from stream_engine.artifact import Artifact
 from stream_engine.comparisons import Batch
 from stream_engine.exports import Published
 from stream_engine.metrics import Metrics
+from stream_engine.online import Online
 from stream_engine.progressive import COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.progressive.observer import Progressive
 from stream_engine.settings import DriftSettings
@@ -24,10 +29,13 @@ _AT_ONCE = ("adds3", "adds4")  # made with the snapshot itself: the totals of Ad
 class Watch:
     """The observer of one run with its thread, metrics and log lines. `figures` is what was told last."""
 
-    def __init__(self, settings: DriftSettings, metrics: Metrics, log):
+    def __init__(self, settings: DriftSettings, metrics: Metrics, log, online: Online | None = None):
         self._observer = Progressive(settings.delta if settings.enabled else None, settings.quiet)
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "predictors")
+        self._online, self._held, self._kept = online, [], None
+        if online is not None:
+            self._observer.use({"online": online.predictor()})
         self._making: Future | None = None
         self._next: Published | None = None
         self._cost: dict[str, tuple[float, float]] = {}  # costly predictor -> (seconds it took, when it was done)
@@ -38,14 +46,21 @@ class Watch:
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with AddS of this snapshot from now on."""
         self._observer.serve(snapshot)
+        if self._online is not None:
+            self._learn(snapshot.objects)
+            self._online.grow(snapshot.objects)
+            self._kept = self._online.kept()
+            if self._online.problem:
+                self._log.warning("the online kernel waits", why=self._online.problem)
 
     def published(self, published: Published) -> None:
         """Make the other predictors of what is published now; a newer one takes the place of one that waits."""
         self._next = published
         self._renew()
 
-    def observed(self, batch: Batch, totals: dict[str, Any]) -> bool:
-        """Test a batch before it serves to predict others; True when an alarm asks for a snapshot."""
+    def observed(self, batch: Batch, totals: dict[str, Any], objects: Sequence[str] = ()) -> bool:
+        """Test a batch before it serves to predict others, then let the online kernel learn it; True when an alarm asks
+        for a snapshot. `objects` are the names of all that are known."""
         started = time.thread_time()
         self._renew()
         alarms = self._observer.observe(batch, totals)
@@ -55,6 +70,10 @@ class Watch:
             self._log.warning("the comparisons changed", signal=signal, wrong_now=round(level, 3),
                               at_comparison=self._observer.seen)
         self._metrics.predict_seconds.inc(time.thread_time() - started)
+        if self._online is not None:
+            self._held.append(batch.triplets)
+            if not self._observer.waiting:  # what waits to be tested must not have been learned
+                self._learn(objects)
         if time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)
@@ -74,6 +93,24 @@ class Watch:
             metrics.drift_level.labels(signal).set(said["level"])
         metrics.progressive_sampled.set(found["sampled"] / max(found["seen"], 1))
         return found
+
+    def online_artifact(self, snapshot: Snapshot) -> Artifact | None:
+        """The online kernel of the moment of this snapshot, which is published by now; said in the log, too."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return None
+        live = self.figures.get("predictors", {}).get("online", {}).get("triplet", {}).get("rolling", {}).get("accuracy")
+        self._log.info("online kernel", snapshot=snapshot.sequence, objects=kept.report["objects"],
+                       learned=kept.report["learned"], skipped=kept.report["skipped"],
+                       live_accuracy=None if live is None else round(live, 4))
+        return self._online.artifact(kept, snapshot, live)
+
+    def _learn(self, objects: Sequence[str]) -> None:
+        started = time.thread_time()
+        held, self._held = self._held, []
+        if held:
+            self._online.learn(np.concatenate(held), objects)
+        self._metrics.online_seconds.inc(time.thread_time() - started)
 
     def close(self) -> None:
         """Wait for the thread."""

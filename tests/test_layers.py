@@ -16,7 +16,7 @@ ROOMS = [
     ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "trust",
      "weighing"],
     ["engine", "store", "refits"],
-    ["exports", "metrics", "progressive", "merging"],
+    ["exports", "metrics", "progressive", "merging", "online"],
     ["settings", "http", "intake"],
     ["reading", "workers", "opening", "watching"],
     ["refitting", "run", "asking"],

@@ -404,7 +404,7 @@ def test_online_steps_follow_the_formula(loss):
     kernels = reference.helpful_kernels(points)
     fast = OnlineKernel(8, 4, kernels, loss=loss, lambda1=0.01, lambda2=0.02, seed=3)
     state = [a.copy() for a in (fast.factor, fast._row_sums, fast.nu, fast._nu_sums)]
-    rest = (fast._distances, fast.loss, 0.2, 0.01 * 8 / 3, 0.02, 1 / fast._unit)
+    rest = (fast._distances, fast.loss, 0.1, 0.01 * 8 / 3, 0.02, 1 / fast._unit)
     for triplet in triplets.tolist():
         slow_step(triplet, *state, *rest)
     _descend(triplets, fast.factor, fast._row_sums, fast.nu, fast._nu_sums, *rest)

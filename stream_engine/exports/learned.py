@@ -41,8 +41,8 @@ def booster(published: Published) -> dict[str, Content]:
 
 
 def kernel(published: Published) -> dict[str, Content]:
-    """Learned kernels: K or W, mu, objective, satisfied; one file per method."""
-    made = {kind: a for kind, a in published.artifacts.items() if {"K", "W"} & set(a.arrays)}
+    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method."""
+    made = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not made:
         raise NothingToExport("no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one")
     if len(made) == 1:

@@ -4,11 +4,13 @@ K'' = L L' + sum_a nu_a^2 K_a is PSD whatever L (n, r) and nu are, so no project
 2015b, "Efficient online relative comparison kernel learning"; the factored form is Burer & Monteiro's). Each triplet
 takes a step on loss(x_t) + lambda1 tr L L' + lambda2 sum nu^2 with AdaGrad lengths a row; a reservoir (a uniform sample
 of the stream) is replayed beside it. The lambdas are *per triplet*: the batch problem's divided by its number of
-triplets, so that they need not grow with the stream. O(r + A) a triplet. Not convex and not certified: an observer,
+triplets. Where none are given they are the size of the noise: with answers that say nothing, the gradient at K = 0 of m
+triplets over n objects has norm about sqrt(3 m / n) for K0, and for mu_a about half a mean distance times sqrt(m);
+anything that explains less than that is left at 0. O(r + A) a triplet. Not convex and not certified: an observer,
 like progressive validation. A crash may lose it, never a count; the batch refit is the answer that is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numba import njit
@@ -28,15 +30,16 @@ class OnlineKernel:
         kernels: Sequence[np.ndarray] = (),
         *,
         loss: str = "ste",
-        lambda1: float = 1e-3,
-        lambda2: float = 1e-3,
-        rate: float = 0.2,
+        lambda1: float | None = None,
+        lambda2: float | None = None,
+        rate: float = 0.1,
         memory: int = 50_000,
         replays: int = 16,
         seed: int = 0,
     ):
         self.loss, self.lambda1, self.lambda2 = {"ste": STE, "hinge": HINGE}[loss], lambda1, lambda2
         self.rate, self.replays, self.seen = rate, replays, 0
+        self._kept = self._lost = 0  # triplets that the reservoir was shown; those before it began
         self._rng = np.random.default_rng(seed)
         self._reservoir = np.empty((memory, 3), np.int32)
         self.factor, self._row_sums = np.empty((0, rank)), np.empty(0)
@@ -70,16 +73,20 @@ class OnlineKernel:
         self.factor[: len(k0), : part.shape[1]] = part
         self.nu = np.sqrt(np.asarray(mu, float) * self._unit)
 
-    def learn(self, triplets: np.ndarray) -> None:
-        """One block of (m, 3) triplets: a step on each, and `replays` steps a triplet on the reservoir. O(m (r +
-        A))."""
+    def learn(self, triplets: np.ndarray, steps: int | None = None) -> None:
+        """One block of (m, 3) triplets: a step on each, and `replays` steps a triplet on the reservoir. With `steps`
+        there are so many instead; fewer than 2 m are half on a sample of the block, half replays. O(steps (r + A) +
+        m)."""
         triplets = np.ascontiguousarray(triplets, dtype=np.int32)
-        before, self.seen = self.seen, self.seen + len(triplets)
-        self._steps(triplets)
+        m = len(triplets)
+        before, self.seen = self.seen, self.seen + m
+        steps = m * (1 + self.replays) if steps is None else steps
+        fresh = min(m, steps) if self.replays == 0 else min(m, (steps + 1) // 2)
+        self._steps(triplets if fresh == m else triplets[np.arange(fresh) * m // fresh] if fresh else triplets[:0])
         self._remember(triplets, before)
-        held = min(self.seen, len(self._reservoir))
-        if held and self.replays:
-            self._steps(self._reservoir[self._rng.integers(held, size=self.replays * len(triplets))])
+        held = min(self._kept, len(self._reservoir))
+        if held and steps > fresh:
+            self._steps(self._reservoir[self._rng.integers(held, size=steps - fresh)])
 
     def _steps(self, triplets: np.ndarray) -> None:
         n = max(len(self.factor), 1)
@@ -92,19 +99,32 @@ class OnlineKernel:
             self._distances,
             self.loss,
             self.rate,
-            self.lambda1 * n / 3.0,
-            self.lambda2,
-            1.0 / self._unit,
+            (self.lambda1 if self.lambda1 is not None else np.sqrt(3.0 / (n * max(self.seen, 1)))) * n / 3.0,
+            self.lambda2 if self.lambda2 is not None else 0.5 / np.sqrt(max(self.seen, 1)),
+            1.0 / self._unit if self.lambda2 is not None else np.ones(len(self._unit)),
         )
 
     def _remember(self, triplets: np.ndarray, before: int) -> None:
         """Vitter's algorithm R: every triplet so far is in the reservoir with equal probability."""
         room = len(self._reservoir)
+        before, self._kept = before - self._lost, self._kept + len(triplets)
         fits = max(0, min(room - before, len(triplets)))
         self._reservoir[before : before + fits] = triplets[:fits]
         rest = np.arange(fits, len(triplets))
         at = self._rng.integers(0, before + rest + 1) if len(rest) else rest
         self._reservoir[at[at < room]] = triplets[rest[at < room]]
+
+    def sums(self) -> dict[str, np.ndarray]:
+        """What `resume` needs beside L, mu and seen: the sums behind the step lengths."""
+        return {"row_sums": self._row_sums.copy(), "nu_sums": self._nu_sums.copy()}
+
+    def resume(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from L (k, r) of the first k objects, mu, the sums, and `seen`; the reservoir begins anew."""
+        k = len(arrays["L"])
+        self.factor[:k], self._row_sums[:k] = arrays["L"], arrays["row_sums"]
+        self.nu, self._nu_sums = np.sqrt(np.asarray(arrays["mu"]) * self._unit), np.array(arrays["nu_sums"])
+        self.seen = self._lost = int(arrays["seen"])
+        self._kept = 0
 
     @property
     def mu(self) -> np.ndarray:
@@ -116,11 +136,13 @@ class OnlineKernel:
         return self.factor @ self.factor.T + sum((w * k for w, k in zip(self.mu, kernels)), np.zeros((1, 1)))
 
     def excess(self, triplets: np.ndarray) -> np.ndarray:
-        """(m,): d(a, near) - d(a, far); below 0 where the kernel agrees. O(m (r + A))."""
-        a, b, c = np.asarray(triplets).T
-        near, far = self.factor[a] - self.factor[b], self.factor[a] - self.factor[c]
+        """(m,): d(near pair) - d(far pair), of (m, 3) triplets or (m, 4) rows; below 0 where the kernel agrees. O(m (r +
+        A))."""
+        triplets = np.asarray(triplets)
+        a, b, e, c = triplets.T if triplets.shape[1] == 4 else triplets[:, [0, 1, 0, 2]].T
+        near, far = self.factor[a] - self.factor[b], self.factor[e] - self.factor[c]
         out = (near * near).sum(axis=1) - (far * far).sum(axis=1)
-        return out + self.nu**2 @ (self._distances[:, a, b] - self._distances[:, a, c]) if len(self.nu) else out
+        return out + self.nu**2 @ (self._distances[:, a, b] - self._distances[:, e, c]) if len(self.nu) else out
 
 
 @njit(cache=True, fastmath=True)

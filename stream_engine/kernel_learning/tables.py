@@ -7,6 +7,7 @@ line.
 import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -62,13 +63,13 @@ def read_table(spec: KernelSpec) -> Table:
 def _read_numpy(path: Path, spec: KernelSpec) -> Table:
     names = None
     try:
-        held = np.load(path, allow_pickle=False)
-        if path.suffix == ".npz":
-            with held as archive:
-                names, held = _pick(dict(archive), spec)
+        with open(path, "rb") as file:  # numpy would leave a damaged one open
+            held = np.load(file, allow_pickle=False)
+            if path.suffix == ".npz":
+                names, held = _pick(dict(held), spec)
     except BadKernel:
         raise
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise BadKernel(f"cannot be read as a numpy file: {error}") from None
     if spec.objects is not None:
         names = _read_names(Path(spec.objects))

@@ -75,6 +75,11 @@ class Progressive:
         alarms, self._alarms = self._alarms, []
         return alarms
 
+    @property
+    def waiting(self) -> bool:
+        """Whether comparisons were drawn that no predictor was asked about yet."""
+        return bool(self._waiting)
+
     def _count(self, batch: Batch, totals: dict[str, Any]) -> None:
         if self._w is None or not len(batch.triplets):
             return
