@@ -90,6 +90,14 @@ class Block:
         self.pieces.append(Piece(row, np.full(len(row), kind, np.int8), size, size - fields[-1].lengths,
                                  _side_by_side(fields, size), *judged))
 
+    def add_columns(self, kind: int, row: np.ndarray, columns: Sequence[np.ndarray], last: int, worker=None, weight=None,
+                    time=None) -> None:
+        """Events of one kind of as many names each, given as (e,) columns; the last field is the last `last` of them."""
+        size = np.full(len(row), len(columns))
+        judged = (worker, weight, time) if self.judges else (None, None, None)
+        self.pieces.append(Piece(row, np.full(len(row), kind, np.int8), size, size - last,
+                                 np.stack(columns, axis=1).reshape(-1), *judged))
+
     def add_said(self, row: list[int], said: list[Said]) -> None:
         """Events of any kinds that were read one by one."""
         if not said:
@@ -252,13 +260,13 @@ def _in_order(pieces: list[Piece]) -> Piece:
         return Piece(none, none.astype(np.int8), none, none, none.astype(np.int32), none.astype(np.int32), real, real)
     if len(pieces) == 1:
         return pieces[0]
-    row, kind, size, split, members = (np.concatenate(column) for column in list(zip(*pieces, strict=True))[:5])
-    order = np.argsort(row, kind="stable")
-    start = np.cumsum(size) - size
-    judged = [None if column[0] is None else np.concatenate(column)[order]
-              for column in list(zip(*pieces, strict=True))[5:]]
-    return Piece(row[order], kind[order], size[order], split[order], members[spread(size[order], start[order])],
-                 *judged)
+    whole = Piece(*(None if column[0] is None else np.concatenate(column) for column in zip(*pieces, strict=True)))
+    if (whole.row[1:] > whole.row[:-1]).all():
+        return whole
+    order = np.argsort(whole.row, kind="stable")
+    start = np.cumsum(whole.size) - whole.size
+    members = whole.members[spread(whole.size[order], start[order])]
+    return Piece(*(members if column is whole.members else None if column is None else column[order] for column in whole))
 
 
 def _explained(said: Piece, found, members, start, texts, e: int) -> InvalidEvent:

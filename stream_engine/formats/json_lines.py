@@ -40,21 +40,22 @@ def is_utf8(text: bytes) -> bool:
     return True
 
 
-def lines_if_plain(value: bytes) -> int:
-    """How many lines, when each of them begins with { and ends with }; else 0.
+def ends_if_plain(value: bytes) -> np.ndarray:
+    """Where each line ends (its line feed included), when each of them begins with { and ends with }; else none.
 
-    >>> lines_if_plain(b'{"a":1}\\n{}\\n'), lines_if_plain(b'{"a":\\n1}'), lines_if_plain(b'{}\\n\\n{}')
-    (2, 0, 0)
+    >>> ends_if_plain(b'{"a":1}\\n{}\\n').tolist(), len(ends_if_plain(b'{"a":\\n1}')), len(ends_if_plain(b'{}\\n\\n{}'))
+    ([8, 11], 0, 0)
     """
+    none = np.empty(0, np.int64)
     if value[:1] != b"{" or not value.endswith((b"}", b"}\n", b"}\r\n")):
-        return 0
+        return none
     text = np.frombuffer(value, np.uint8)
     ends = np.flatnonzero(text == 10)
     if value.endswith(b"\n"):
         ends = ends[:-1]
     last = text[ends - 1]
     last = np.where(last == 13, text[ends - 2], last)
-    return len(ends) + 1 if (last == 125).all() and (text[ends + 1] == 123).all() else 0
+    return np.append(ends + 1, len(value)) if (last == 125).all() and (text[ends + 1] == 123).all() else none
 
 
 def items_of(value: bytes) -> Items:

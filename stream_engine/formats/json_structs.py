@@ -26,12 +26,13 @@ _OPTIONAL: dict[str, Any] = {"id": Name | None, "worker": Name | None, "time": A
 
 class Structs:
     """Decoders of plain events. `shapes` holds (one event a line, array of events), the most promising first; `kind_of`
-    tells an event's type by its class; `unknown` names the ignored fields met so far, in their order."""
+    tells an event's type by its class, `alone` does for those whose neighbours are of the same class; `unknown` names the ignored fields met so far, in their order."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
         self.unknown: dict[str, None] = {}
         self.kind_of: dict[type, int] = {}
+        self.alone: dict[type, int] = {}
         self.shapes: list[tuple[msgspec.json.Decoder, msgspec.json.Decoder]] = []
         self._learned: dict[str, None] = {source: None for source, _ in plan.where}
         self._build()
@@ -67,6 +68,7 @@ class Structs:
                 for struct in tagged[1:]:
                     union = union | struct
                 shapes.append(union)
+        self.alone |= {shape: self.kind_of[shape] for shape in shapes if shape in self.kind_of}
         self.shapes = [(msgspec.json.Decoder(shape), msgspec.json.Decoder(list[shape])) for shape in shapes if shape]
 
     def _struct(self, kind: int, type_field: str) -> Any:
@@ -105,28 +107,33 @@ def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: l
     """Structs of one kind as a piece of the block, column by column; c0, c1, ... are its fields in `Structs`."""
     sources = dict.fromkeys(chain.from_iterable(field.inputs for field in plan.fields[kind]))
     get = {source: attrgetter(f"c{i}") for i, source in enumerate([*sources, *plan.optional.values()])}
-    n, one, fields = len(events), np.ones(len(events), np.int64), []
-    for field in plan.fields[kind]:
-        columns = [map(get[source], events) for source in field.inputs]
-        if kind == LABEL and field.name == "label":
-            said = [label for label in columns[0] if label is not None]
-            lengths = one if len(said) == n else np.fromiter((get[field.inputs[0]](e) is not None for e in events),
-                                                             np.int64, n)
-            fields.append(Field(lengths, block.names.ids(said, len(said))))
-        elif field.many and len(columns) == 1:
-            lists = list(columns[0])
-            lengths = np.fromiter(map(len, lists), np.int64, n)
-            fields.append(Field(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum()))))
-        else:
-            ids = [block.names.ids(column, n) for column in columns]
-            fields.append(Field(one * len(ids), ids[0] if len(ids) == 1 else np.stack(ids, axis=1).reshape(-1)))
     judged: tuple = ()
     if block.judges:
         who, weight, time = (list(map(get[plan.optional[name]], events)) for name in ("worker", "weight", "time"))
         judged = (block.who(who), np.array([1.0 if w is None else w for w in weight], np.float64),
                   np.array([np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in time],
                            np.float64))
-    block.add(kind, rows, fields, *judged)
+    n, fields = len(events), plan.fields[kind]
+    if kind != LABEL and not any(field.many and len(field.inputs) == 1 for field in fields):
+        ids = {source: block.names.ids(map(get[source], events), n) for source in sources}
+        columns = [ids[source] for field in fields for source in field.inputs]
+        return block.add_columns(kind, rows, columns, len(fields[-1].inputs), *judged)
+    one, found = np.ones(n, np.int64), []
+    for field in fields:
+        columns = [map(get[source], events) for source in field.inputs]
+        if kind == LABEL and field.name == "label":
+            said = [label for label in columns[0] if label is not None]
+            lengths = one if len(said) == n else np.fromiter((get[field.inputs[0]](e) is not None for e in events),
+                                                             np.int64, n)
+            found.append(Field(lengths, block.names.ids(said, len(said))))
+        elif field.many and len(columns) == 1:
+            lists = list(columns[0])
+            lengths = np.fromiter(map(len, lists), np.int64, n)
+            found.append(Field(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum()))))
+        else:
+            columns = [block.names.ids(column, n) for column in columns]
+            found.append(Field(one * len(columns), columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1)))
+    block.add(kind, rows, found, *judged)
 
 
 def where_decoder(plan: Plan) -> msgspec.json.Decoder:

@@ -84,6 +84,12 @@ def check_graph(g: Graph) -> None:
             assert net > 0 if mark & KEPT_AB else net < 0, f"{a}, {b} is kept against net votes {net}"
     assert kept == set(arcs), f"table and adjacency differ: {kept ^ set(arcs)}"
     check_masks(g, set(arcs))
+    after: dict[int, set[int]] = {}
+    for x in reversed(in_order(g.link, n).tolist()):
+        after[x] = {x}.union(*(after[y] for u, y in arcs if u == x))
+    for key in g.refused[g.refused != 0].tolist():
+        u, v = key >> ID_BITS, key & ((1 << ID_BITS) - 1)
+        assert u in after[v], f"{u} -> {v} is remembered as closing a cycle, but {v} does not reach {u}"
 
 
 def check_votes(v: Votes) -> None:

@@ -29,7 +29,7 @@ class Exact:
 
     def __init__(self, policy: str, nodes: int = 64, edges: int = 64):
         self.policy = POLICIES[policy]
-        self.graph = new_graph(nodes, edges, weighted=self.policy == MAJORITY)
+        self.graph = new_graph(nodes, edges, weighted=self.policy == MAJORITY, lasting=self.policy == FIRST)
 
     def judge(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(m,) int8 verdicts of (m, 4) int32 rows, in order; `weights` is (m,) int64 or empty for 1 each."""

@@ -26,6 +26,7 @@ N_NODES, N_EDGES, N_SLOTS, POOL_USED, STAMP, REFRESH_AT = range(6)
 FREE, SUPPORT, BOOK = 8, 40, 104
 # what the table knows of an unordered pair of nodes a < b: which direction is kept, which have been seen
 KEPT_AB, KEPT_BA, SEEN_AB, SEEN_BA = 1, 2, 4, 8
+REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
 
 
 class Graph(NamedTuple):
@@ -41,6 +42,7 @@ class Graph(NamedTuple):
     edge_key: np.ndarray  # int64, power of two: a << 31 | b with a < b
     edge_mark: np.ndarray  # uint8 beside it
     edge_net: np.ndarray  # int64 beside it: net votes for a -> b (majority only, else one entry)
+    refused: np.ndarray  # int64, power of two: u << 31 | v of edges that a search found to close a cycle (first only)
 
     @property
     def n_nodes(self) -> int:
@@ -54,8 +56,8 @@ def _rows_of_a_line(rows: int) -> np.ndarray:
     return raw[skip : skip + 8 * rows].reshape(rows, 8)
 
 
-def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False) -> Graph:
-    """An empty graph with room for so many nodes and edges."""
+def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False, lasting: bool = False) -> Graph:
+    """An empty graph with room for so many nodes and edges; `lasting` when no edge will ever be taken away."""
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
     book[REFRESH_AT] = 256
@@ -63,7 +65,7 @@ def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False) -> Graph
     return Graph(_rows_of_a_line(nodes + 1), np.zeros((nodes + 1, 2), np.int32), np.zeros(4 * edges, np.int32), book,
                  np.zeros((4, nodes + 1), np.int32), np.zeros(nodes + 1, np.int64),
                  np.zeros(table_size(nodes), np.int32), np.zeros(size, np.int64), np.zeros(size, np.uint8),
-                 np.zeros(size if weighted else 1, np.int64))
+                 np.zeros(size if weighted else 1, np.int64), np.zeros(REFUSED if lasting else 0, np.int64))
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:

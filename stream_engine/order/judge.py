@@ -9,11 +9,11 @@ import numpy as np
 from numba import njit
 
 from stream_engine.order.graph import (
-    KEPT_AB, KEPT_BA, LABEL, N_EDGES, N_NODES, N_SLOTS, OUT, OUT_LEN, REFRESH_AT, SEEN_AB, SEEN_BA,
+    FROM, KEPT_AB, KEPT_BA, LABEL, N_EDGES, N_NODES, N_SLOTS, OUT, OUT_LEN, REFRESH_AT, SEEN_AB, SEEN_BA, TO,
     connect, disconnect, has_room, new_node, pool_has_room)
 from stream_engine.order.search import put_before
 from stream_engine.order.supports import choose, edge_added, edge_removed
-from stream_engine.order.tables import ID_BITS, find_edge, find_pair, pair_key
+from stream_engine.order.tables import ID_BITS, find_edge, find_pair, pair_key, spread
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
 FIRST, DROP_BOTH, MAJORITY = range(3)
@@ -26,10 +26,30 @@ def edge_key(u, v):
     return (min(u, v) << ID_BITS) | max(u, v)
 
 
+@njit(cache=True, nogil=True)
+def _closes_cycle(node, link, pool, book, work, refused, u, v):
+    """Whether v reaches u, by the masks, by an earlier search, or by a search; if not, u comes before v now.
+
+    Where no edge is ever taken away, what closed a cycle once does so for ever.
+    """
+    if node[v, TO] & node[u, FROM] != 0:
+        return True
+    if len(refused) == 0:
+        return put_before(node, link, pool, book, work, u, v)
+    key = u << ID_BITS | v
+    at = spread(key, len(refused) - 1)
+    if refused[at] == key:
+        return True
+    if put_before(node, link, pool, book, work, u, v):
+        refused[at] = key
+        return True
+    return False
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _keep(node, link, pool, book, work, u, v):
+def _keep(node, link, pool, book, work, refused, u, v):
     """Keep u -> v unless it closes a cycle: ACCEPTED or CYCLE."""
-    if node[v, LABEL] < node[u, LABEL] and put_before(node, link, pool, book, work, u, v):
+    if node[v, LABEL] < node[u, LABEL] and _closes_cycle(node, link, pool, book, work, refused, u, v):
         return CYCLE
     connect(node, pool, book, u, v)
     edge_added(node, pool, work, u, v)
@@ -60,7 +80,8 @@ def _plan(mark, before, weight, forward, policy):
 
 
 @njit(cache=True, nogil=True)
-def offer(node, link, pool, book, work, keys, pair_table, edges, marks, nets, rows, weights, codes, start, policy):
+def offer(node, link, pool, book, work, keys, pair_table, edges, marks, nets, refused, rows, weights, codes,
+          start, policy):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
     for r in range(start, len(rows)):
         if not has_room(node, book, pair_table, edges):
@@ -89,7 +110,7 @@ def offer(node, link, pool, book, work, keys, pair_table, edges, marks, nets, ro
             edge_removed(node, pool, book, work, v, u)
             mark &= ~(KEPT_AB | KEPT_BA)
         if attempt:
-            outcome = _keep(node, link, pool, book, work, u, v)
+            outcome = _keep(node, link, pool, book, work, refused, u, v)
             if outcome == ACCEPTED:
                 mark |= KEPT_AB if forward else KEPT_BA
             if verdict == DUPLICATE:

@@ -55,10 +55,9 @@ def _heap_pop(node, work, row, n, sign):
 def put_before(node, link, pool, book, work, u, v):
     """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
 
-    Called with v before u in the sequence. Masks gain the bits that the walked arcs justify.
+    Called with v before u in the sequence, and where the masks say nothing. They gain the bits that the walked arcs
+    justify.
     """
-    if node[v, TO] & node[u, FROM] != 0:
-        return True
     book[STAMP] += 2
     ahead = book[STAMP]  # mark of nodes that v reaches; ahead + 1: nodes that reach u
     node[v, MARK] = ahead

@@ -118,6 +118,14 @@ def test_judges_say_who_when_and_how_much():
     assert JsonDecoder(PLAIN)(lines).judges is None
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_lines_at_once():
+    """So few that little worlds are decoded in several parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JsonDecoder, "lines_at_once", 7)
+        yield
+
+
 # ---- boundaries, neighbours, history ---------------------------------------------------------------------------------
 
 def put_together(parts):
@@ -178,6 +186,18 @@ def test_two_wrong_lines_never_make_one_right():
         value = b"\n".join([good, *pair, good])
         done = JsonDecoder(PLAIN)(value)
         assert [r.index for r in done.rejected] == [1, 2, 3] and len(done.triplets) == 2
+
+
+def test_a_line_that_is_not_plain_harms_only_its_part():
+    """Parts before and after it are decoded at once, rows and places stay those of the whole."""
+    good, odd = b'{"anchor":"a","near":"b","far":"c"}', b'{"anchor":"a","near":"a","extra":1}'
+    for at in range(20):
+        lines = [good] * 20
+        lines[at] = odd
+        done = JsonDecoder(PLAIN)(b"\r\n".join(lines) + b"\r\n")
+        (refused,) = done.rejected
+        assert (refused.index, refused.start, refused.value) == (at, at * (len(good) + 2), odd)
+        assert done.triplets.tolist() == [[0, 1, 2]] * 19
 
 
 def slowly(options):
