@@ -40,6 +40,16 @@ def canonical_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[np.ndarray, np
     return n_lo.astype(dtype, copy=False), n_hi.astype(dtype, copy=False)
 
 
+def handed_over(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays that were made just now and that nobody else holds, read-only from here on: a snapshot need not copy them.
+
+    Never for an array that something live still writes to; `snapshot.frozen` copies whatever is writable or a view.
+    """
+    for array in arrays.values():
+        array.setflags(write=False)
+    return arrays
+
+
 def summary(counts: "Columns | Mapping[str, np.ndarray]") -> dict[str, int]:
     """`triplets`, `unique_triplets` (distinct directed ones), `contradicting_pairs` (keys seen in both directions) and
     `contradicting_triplets` (sum of the smaller of the two counts), of columns or of the state of triplet counts. O(K).

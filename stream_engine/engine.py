@@ -6,13 +6,14 @@ position enter together, so a snapshot between two records is always consistent.
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from connectors import Position
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
+from stream_engine.columns import handed_over
 from stream_engine.comparisons import Batch, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.labels import learn_labels
 from stream_engine.objects import ObjectIndex
@@ -127,17 +128,27 @@ class Engine:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays of the state, named room/array; they may be views of live memory."""
-        rooms = dict(self.accumulators)
-        if self.guard:
-            rooms["partial_order"] = self.guard
-        return {f"{name}/{key}": array for name, room in rooms.items() for key, array in room.state().items()}
+        return _arrays_of({**self.accumulators, **({"partial_order": self.guard} if self.guard else {})})
 
-    def snapshot(self) -> Snapshot:
-        """The state now, copied and frozen, with the next sequence number. O(state)."""
+    def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
+        """The state now, with the next sequence number: a snapshot without the partial order, and a function that gives
+        the whole one, at any time and in any thread. The order is copied too; what is left to do is to sort it."""
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
-        return Snapshot(self.sequence, dict(self.positions), tuple(self.objects.names), dict(self.labels), counters,
-                        self.settings(), frozen(self.arrays()))
+        order = self.guard.capture() if self.guard else dict
+        arrays = frozen(_arrays_of(self.accumulators))
+        now = Snapshot(self.sequence, dict(self.positions), tuple(self.objects.names), dict(self.labels), counters,
+                       self.settings(), arrays)
+
+        def whole() -> Snapshot:
+            ordered = {f"partial_order/{key}": array for key, array in order().items()}
+            return now._replace(arrays={**arrays, **frozen(handed_over(ordered))})
+
+        return now, whole
+
+    def snapshot(self) -> Snapshot:
+        """The state now, copied and frozen, with the next sequence number. O(state), and sorting the partial order."""
+        return self.capture()[1]()
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Self:
@@ -185,3 +196,7 @@ class Engine:
             self._count(name, other.counters[name])
         unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
         self.counters["unknown_fields"] = sorted(unknown)
+
+
+def _arrays_of(rooms: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {f"{name}/{key}": array for name, room in rooms.items() for key, array in room.state().items()}

@@ -14,7 +14,7 @@ Under drop-both and majority edges are taken away; comparisons refused earlier a
 Cost per comparison: about 0.3 us dense, 1-6 us at five million edges over two million pairs; see order/search.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -104,6 +104,10 @@ class PartialOrder:
         `votes`, `voted`, `net` (see order/sifted.py).
         """
         return self._guard.state()
+
+    def capture(self) -> Callable[[], dict[str, np.ndarray]]:
+        """What `state()` is made from, copied now, O(m + N); the function sorts it, at any time and in any thread."""
+        return self._guard.capture()
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], policy: str = "first") -> "PartialOrder":

@@ -9,7 +9,7 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -283,15 +283,15 @@ class Run:
                 self.engine.sinks[name] = sink.flush()
         except (SinkUnavailable, OSError) as error:
             return self._not_published(error)
-        snapshot = self.engine.snapshot()
-        self.watch.serve(snapshot)
+        now, whole = self.engine.capture()
+        self.watch.serve(now)
         self._mark_snapshot()
         self.metrics.pause_seconds.observe(time.monotonic() - started)
-        self.log.debug("snapshot", sequence=snapshot.sequence, why=why)
-        self._publishing = self._pool.submit(self._publish, snapshot, started)
+        self.log.debug("snapshot", sequence=now.sequence, why=why)
+        self._publishing = self._pool.submit(self._publish, whole, started)
 
-    def _publish(self, snapshot: Snapshot, started: float) -> tuple[Snapshot, int, float]:
-        published, size = self.store.publish(snapshot)
+    def _publish(self, whole: Callable[[], Snapshot], started: float) -> tuple[Snapshot, int, float]:
+        published, size = self.store.publish(whole())
         self.store.prune(self.settings.snapshot.keep)
         return published, size, time.monotonic() - started
 

@@ -36,11 +36,16 @@ class Snapshot(NamedTuple):
 
 
 def frozen(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Copies that cannot be written to: a read-only view would still change with its base."""
-    copies = {name: np.array(array, order="C") for name, array in arrays.items()}
-    for array in copies.values():
+    """The same arrays, such that nothing can change them any more. One that owns its memory and is read-only was made for
+    us (`columns.handed_over`) and is taken as it is; all others are copied: a read-only view still changes with its base."""
+    found = {name: array if _is_final(array) else np.array(array, order="C") for name, array in arrays.items()}
+    for array in found.values():
         array.setflags(write=False)
-    return copies
+    return found
+
+
+def _is_final(array: np.ndarray) -> bool:
+    return type(array) is np.ndarray and array.base is None and not array.flags.writeable and array.flags.c_contiguous
 
 
 def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:

@@ -83,6 +83,18 @@ def test_a_snapshot_does_not_change_with_the_engine():
         assert not array.flags.writeable
 
 
+@pytest.mark.parametrize("policy", ["first", "drop-both", "majority", "sift", None])
+def test_a_snapshot_can_be_finished_while_more_is_learned(policy):
+    """What the run does: capture in the loop, sort and publish in a thread."""
+    one, two = (learned([Triplet("a", "b", "c"), Triplet("a", "c", "d"), Triplet("a", "c", "b")], policy) for _ in range(2))
+    at_once = two.snapshot()
+    now, whole = one.capture()
+    assert not now.room("partial_order") and now.sequence == one.sequence == 1
+    one.learn_many([Triplet("a", "d", "c"), Triplet("e", "b", "c"), Triplet("c", "b", "a"), Triplet("a", "b", "d")] * 3)
+    assert b"".join(encode(whole())[0]) == b"".join(encode(at_once)[0])
+    assert all(not array.flags.writeable for array in whole().arrays.values())
+
+
 def test_python_events_are_checked_before_anything_is_counted():
     engine = Engine()
     with pytest.raises(InvalidEvent, match="two distinct objects"):

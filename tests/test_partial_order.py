@@ -237,8 +237,10 @@ def test_resumed_equals_uninterrupted_at_every_cut(policy):
             resumed = PartialOrder.from_state(state, policy)
             resumed.check()
             assert same_state(resumed.state(), state)
+            captured = resumed.capture()
             assert np.array_equal(resumed._judge_rows(rows[cut:], np.empty(0, np.int64)), codes[cut:])
             assert same_state(resumed.state(), whole.state())
+            assert same_state(captured(), state), "what was captured changed with the guard"
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -52,7 +52,8 @@ class Accumulator(Protocol):
         """Add another one's counts; both speak of the same object ids. `other` is left unchanged."""
 
     def state(self) -> dict[str, np.ndarray]:
-        """The statistic in canonical form. Arrays may be views of live memory: copy before the next update."""
+        """The statistic in canonical form. Arrays may be views of live memory, or the memory itself: `snapshot.frozen`
+        copies them before the next update, but for those that were made just now and marked so (`columns.handed_over`)."""
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:

@@ -20,6 +20,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.columns import handed_over
 from stream_engine.comparisons import Batch
 
 if TYPE_CHECKING:
@@ -130,12 +131,12 @@ class _AddS:
             i, j, w = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int64)
             if size:
                 _nonzero(self._w, i, j, w)
-            return {"i": i, "j": j, "w": w}
+            return handed_over({"i": i, "j": j, "w": w})
         self._pairs.settle()
         w = self._pairs.n_lo.astype(np.int64) - self._pairs.n_hi
         i, j = self._pairs.ids()
         keep = w != 0
-        return {"i": i[keep], "j": j[keep], "w": w[keep]}
+        return handed_over({"i": i[keep], "j": j[keep], "w": w[keep]})
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:

@@ -15,7 +15,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.columns import canonical_counts
+from stream_engine.columns import canonical_counts, handed_over
 from stream_engine.comparisons import Batch
 
 
@@ -70,7 +70,7 @@ class QuadrupletCounts:
     def state(self) -> dict[str, np.ndarray]:
         """One entry a key, in order. O(keys); `n_lo`, `n_hi` are read-only views of live memory."""
         self._counts.settle()
-        return dict(zip("ijkl", self._counts.ids())) | self._counts.counts()
+        return handed_over(dict(zip("ijkl", self._counts.ids()))) | self._counts.counts()
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:

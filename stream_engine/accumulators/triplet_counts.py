@@ -15,7 +15,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.columns import canonical_counts, summary  # noqa: F401  (summary takes this state)
+from stream_engine.columns import canonical_counts, handed_over, summary  # noqa: F401  (summary takes this state)
 from stream_engine.comparisons import Batch
 
 
@@ -100,7 +100,7 @@ class TripletCounts:
         lo, hi, anchor = (np.empty(size, np.int32) for size in (columns, columns, len(counts)))
         start = np.zeros(columns + 1, np.int64)
         _columns(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
-        return {"lo": lo, "hi": hi, "start": start, "anchor": anchor} | counts.counts()
+        return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:

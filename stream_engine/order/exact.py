@@ -9,7 +9,7 @@ State is what verdicts depend on (kept edges; directions seen or net votes), nev
 About 0.3 microseconds a comparison on a dense small graph; 100 bytes a node and 30-50 a kept edge.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -39,46 +39,35 @@ class Exact:
             self.graph = grown(self.graph)
         return codes
 
-    def _sorted(self, edges: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
-        return sorted_edges(self.graph.key[1 : self.graph.n_nodes + 1], edges, *beside)
-
     def _edges(self) -> np.ndarray:
         return kept_edges(self.graph.node, self.graph.pool, self.graph.book)
 
     def kept(self) -> np.ndarray:
         """(m, 4) int32 canonical rows of the kept comparisons."""
-        return self._sorted(self._edges())[0]
+        return sorted_edges(self.graph.key[1 : self.graph.n_nodes + 1], self._edges())[0]
 
     def order(self) -> np.ndarray:
         """(N, 2) int32: all pairs in the sequence that the searches maintain, which every kept comparison follows."""
         return key_columns(self.graph.key[in_order(self.graph.link, self.graph.n_nodes)])
 
-    def _turned(self, slots: np.ndarray, backward: np.ndarray) -> np.ndarray:
-        """(r, 2) nodes, from 0, of the chosen slots of the edge table: a, b with a < b, or b, a where `backward`."""
-        keys = self.graph.edge_key[slots]
-        edges = np.stack([(keys >> ID_BITS) - 1, (keys & ((1 << ID_BITS) - 1)) - 1], axis=1).astype(np.int32)
-        edges[backward] = edges[backward, ::-1]
-        return edges
+    def capture(self) -> Callable[[], dict[str, np.ndarray]]:
+        """What `state` is made from, copied; the function makes it, whatever is judged meanwhile."""
+        g, edges = self.graph, self._edges()
+        keys = g.key[1 : g.n_nodes + 1].copy()
+        if self.policy == FIRST:
+            return lambda: {"kept": sorted_edges(keys, edges)[0]}
+        said = g.edge_key != 0
+        said, mark = g.edge_key[said], g.edge_mark[said]
+        if self.policy == DROP_BOTH:
+            return lambda: _struck_state(keys, edges, said, mark)
+        net = g.edge_net[g.edge_key != 0]
+        kept_net = votes_for(g.edge_key, g.edge_net, edges)
+        return lambda: _voted_state(keys, edges, kept_net, said, mark, net)
 
     def state(self) -> dict[str, np.ndarray]:
         """`kept`; drop-both: `refused` (said in one direction only, not kept) and `struck` (said in both directions);
         majority: `refused` and the net votes `kept_net`, `refused_net`, > 0 in the direction of their row."""
-        g, edges = self.graph, self._edges()
-        if self.policy == FIRST:
-            return {"kept": self._sorted(edges)[0]}
-        mark = g.edge_mark
-        if self.policy == MAJORITY:
-            kept, kept_net = self._sorted(edges, votes_for(g.edge_key, g.edge_net, edges))
-            waiting = (mark == 0) & (g.edge_net != 0)
-            net = g.edge_net[waiting]
-            refused, refused_net = self._sorted(self._turned(waiting, net < 0), np.abs(net))
-            return {"kept": kept, "kept_net": kept_net, "refused": refused, "refused_net": refused_net}
-        once = (mark == SEEN_AB) | (mark == SEEN_BA)
-        both = mark == SEEN_AB | SEEN_BA
-        struck = self._turned(both, np.zeros(both.sum(), bool))
-        struck = self._turned(both, g.key[struck[:, 0] + 1] > g.key[struck[:, 1] + 1])
-        return {"kept": self._sorted(edges)[0], "refused": self._sorted(self._turned(once, mark[once] == SEEN_BA))[0],
-                "struck": self._sorted(struck)[0]}
+        return self.capture()()
 
     @classmethod
     def along(cls, order: np.ndarray, n_edges: int) -> "Exact":
@@ -149,3 +138,29 @@ class Exact:
     def check(self) -> None:
         """Assert every invariant of the graph."""
         check_graph(self.graph)
+
+
+def _turned(said: np.ndarray, backward: np.ndarray) -> np.ndarray:
+    """(r, 2) nodes, from 0, of these entries of the edge table: a, b with a < b, or b, a where `backward`."""
+    edges = np.stack([(said >> ID_BITS) - 1, (said & ((1 << ID_BITS) - 1)) - 1], axis=1).astype(np.int32)
+    edges[backward] = edges[backward, ::-1]
+    return edges
+
+
+def _voted_state(keys, edges, kept_net, said, mark, net) -> dict[str, np.ndarray]:
+    """The state under `majority`."""
+    kept, kept_net = sorted_edges(keys, edges, kept_net)
+    waiting = (mark == 0) & (net != 0)
+    net = net[waiting]
+    refused, refused_net = sorted_edges(keys, _turned(said[waiting], net < 0), np.abs(net))
+    return {"kept": kept, "kept_net": kept_net, "refused": refused, "refused_net": refused_net}
+
+
+def _struck_state(keys, edges, said, mark) -> dict[str, np.ndarray]:
+    """The state under `drop-both`."""
+    once, both = (mark == SEEN_AB) | (mark == SEEN_BA), mark == SEEN_AB | SEEN_BA
+    struck = _turned(said[both], np.zeros(both.sum(), bool))
+    struck = _turned(said[both], keys[struck[:, 0]] > keys[struck[:, 1]])
+    return {"kept": sorted_edges(keys, edges)[0],
+            "refused": sorted_edges(keys, _turned(said[once], mark[once] == SEEN_BA))[0],
+            "struck": sorted_edges(keys, struck)[0]}

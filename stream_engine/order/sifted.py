@@ -4,7 +4,7 @@ State: `order` (N, 2) pairs from front to back, `debt` and `votes` beside it, `v
 their net vote and `net` > 0 beside them. Comparisons whose votes cancel out are the same as never said.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -55,13 +55,21 @@ class Sifted:
                 break
         return gained
 
+    def capture(self) -> Callable[[], dict[str, np.ndarray]]:
+        """What `state` is made from, copied; the function makes it, whatever is judged meanwhile."""
+        at, node = in_order(self.votes.link, self.votes.n_nodes), self.votes.node
+        edges, net, _ = self._voted()
+        keys, debt, votes = self._keys().copy(), node[at, DEBT], node[at, VOTES]
+
+        def state() -> dict[str, np.ndarray]:
+            voted, sorted_net = sorted_edges(keys, edges, net)
+            return {"order": key_columns(keys[at - 1]), "debt": debt, "votes": votes, "voted": voted, "net": sorted_net}
+
+        return state
+
     def state(self) -> dict[str, np.ndarray]:
         """See the module."""
-        at = in_order(self.votes.link, self.votes.n_nodes)
-        edges, net, _ = self._voted()
-        voted, net = sorted_edges(self._keys(), edges, net)
-        node = self.votes.node
-        return {"order": self.order(), "debt": node[at, DEBT], "votes": node[at, VOTES], "voted": voted, "net": net}
+        return self.capture()()
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> "Sifted":

@@ -209,6 +209,33 @@ def test_keeps_no_array_that_it_was_given(make, stream):
     assert alike(made, resumed.state(), learned(make, stream).state()) and same(made.state(), expected)
 
 
+def arrays_within(thing) -> list[np.ndarray]:
+    """All arrays that an object holds, directly or through what it is made of."""
+    if isinstance(thing, np.ndarray):
+        return [thing]
+    parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, (tuple, list)) else \
+        vars(thing).values() if hasattr(thing, "__dict__") else ()
+    return [array for part in parts for array in arrays_within(part)]
+
+
+@every_variant
+@laws
+@given(stream=worlds())
+def test_what_is_frozen_shares_nothing_with_what_lives(make, stream):
+    """A pause copies only what it must: arrays handed over are taken as they are, so none may be memory still in use."""
+    live = learned(make, stream)
+    state = frozen(live.state())
+    live.state()  # settles and shrinks whatever the first call left behind
+    for name, array in state.items():
+        assert not array.flags.writeable
+        assert not any(np.may_share_memory(array, other) for other in arrays_within(live) if other.size), name
+    before = {name: array.copy() for name, array in state.items()}
+    for batch in stream:
+        live.update(batch)
+        live.state()
+    assert same(state, before)
+
+
 @every_variant
 @laws
 @given(stream=worlds(), seed=st.integers(0, 2**32 - 1), spare=st.integers(0, 20))
