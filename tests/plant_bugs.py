@@ -27,6 +27,7 @@ class Bug(NamedTuple):
 
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/test_engine.py", "tests/test_golden.py"
 CERTIFICATE, SPUR, BOOST = "tests/test_sdp_certificate.py", "tests/test_spur.py", "tests/test_triplet_boost.py"
+LAWS = "tests/laws/test_accumulators.py"
 BUGS = [
     Bug("a snapshot's content is not synced", "stream_engine/store.py", "            disk.fsync(temporary)\n", "", CRASH),
     Bug("a snapshot's name is not synced", "stream_engine/store.py", "        disk.fsync_dir(path.parent)\n", "", CRASH),
@@ -61,6 +62,27 @@ BUGS = [
         "tests/laws/test_exports.py"),
     Bug("unique triplets count keys instead of directions", "stream_engine/exports/summary.py",
         "np.count_nonzero(columns.n_lo) + np.count_nonzero(columns.n_hi)", "len(columns.anchor)", "tests/laws/test_exports.py"),
+    Bug("a window by time keeps what has left", "stream_engine/accumulators/window.py",
+        "inside = time > self._newest - self._window", "inside = time > -np.inf", LAWS + " -k window"),
+    Bug("a late triplet enters the window uncounted", "stream_engine/accumulators/window.py",
+        "self._late += int(len(time) - inside.sum())", "self._late += 0", LAWS + " -k window"),
+    Bug("a late comparison is not decayed", "stream_engine/accumulators/decayed.py",
+        "weight = np.exp2((t - self._reference) / self._half_life)",
+        "weight = np.full(len(t), np.exp2((self._newest - self._reference) / self._half_life))", LAWS + " -k decayed"),
+    Bug("rescaled sums keep their old reference", "stream_engine/accumulators/decayed.py",
+        "            self._reference = self._newest\n", "", LAWS + " -k decayed"),
+    Bug("a state is resumed with another way of forgetting", "stream_engine/engine.py",
+        '                **({"forgetting": forgetting} if forgetting else {})}', "                }", "tests/test_trust.py -k same_forgetting"),
+    Bug("a worker's own votes are among the others'", "stream_engine/trust.py",
+        "others = _by_key(votes, own)[votes.key] - own", "others = _by_key(votes, own)[votes.key]", "tests/test_trust.py -k records"),
+    Bug("the predictor has seen whom it judges", "stream_engine/trust.py",
+        "np.where(mine, 0.0, trusted)", "trusted", "tests/test_trust.py -k said_themselves"),
+    Bug("merging takes workers for others of the same number", "stream_engine/accumulators/worker_votes.py",
+        'state["anchor"], ids[state["worker"]]]', 'state["anchor"], state["worker"]]', LAWS + " -k worker_votes"),
+    Bug("a catch trial is counted as a judgement", "stream_engine/formats/tables.py",
+        "    unsure |= caught\n    good &= ~caught\n", "", "tests/laws/test_formats.py -k catch"),
+    Bug("workers are exported unasked", "stream_engine/reading.py",
+        "if name not in exports.ON_REQUEST]", "]", "tests/test_trust.py -k unasked"),
     Bug("secrets are shown", "stream_engine/settings.py", "return HIDDEN\n", "return value\n", "tests/test_settings.py"),
     Bug("the file has precedence over the command line", "stream_engine/settings.py",
         "        if value is not None:\n            _put", "        if value is not None and not path:\n            _put", "tests/test_settings.py"),

@@ -18,6 +18,7 @@ from stream_engine.refits import reliability, spectral
 from stream_engine.settings import BadSettings, load
 from stream_engine.snapshot import encode
 from stream_engine.store import Store
+from tests.benchmarks.trust import weighting
 from tests.generators import planted_triplets
 
 FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
@@ -183,6 +184,15 @@ def test_weighting_helps_against_spam_and_does_not_hurt_without():
         assert held_out(snapshot, "trusted", points) > held_out(snapshot, None, points) + gain
     labels = spectral.refit(snapshot, spectral.Params("adds3_trusted", k=2), 0).arrays["labels"]
     assert len(set(labels[::2])) == len(set(labels[1::2])) == 1 and labels[0] != labels[1]
+
+
+def test_the_report_on_made_judgements():
+    """What `python -m tests.benchmarks.trust` does with human judgements, on a small world."""
+    triplets, workers, accuracy, _ = study(n=30, spammers=0.0)
+    who = np.array([int(name[1:]) for name in workers])
+    clean, spam = (row for row in weighting("made", triplets, who, sorted(accuracy, key=lambda w: int(w[1:])),
+                                            np.arange(len(who)), 30) if "AddS-3" in row["case"])
+    assert abs(clean["gain"]) < 0.01 < spam["gain"] and spam["plain"] < clean["plain"]
 
 
 def test_a_refit_goes_on_from_the_one_before():

@@ -102,8 +102,12 @@ class Window:
 
     @staticmethod
     def _canonical(rows, time, rest) -> dict[str, np.ndarray]:
-        order = np.lexsort((*rows.T[::-1], time)) if rest["by_time"] else np.arange(len(rows))
-        return {"rows": rows[order], "time": time[order] if rest["by_time"] else time, **rest}
+        if rest["by_time"]:
+            order = np.argsort(time, kind="stable")
+            if (np.diff(time[order]) == 0).any():  # one sort is enough where no two share a time
+                order = np.lexsort((*rows.T[::-1], time))
+            rows, time = rows[order], time[order]
+        return {"rows": rows, "time": time, **rest}
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
