@@ -85,7 +85,7 @@ BUGS = [
         "if name not in exports.ON_REQUEST]", "]", "tests/test_trust.py -k unasked"),
     Bug("secrets are shown", "stream_engine/settings.py", "return HIDDEN\n", "return value\n", "tests/test_settings.py"),
     Bug("the file has precedence over the command line", "stream_engine/settings.py",
-        "        if value is not None:\n            _put", "        if value is not None and not path:\n            _put", "tests/test_settings.py"),
+        "        if value is not None:\n            put", "        if value is not None and not path:\n            put", "tests/test_settings.py"),
     # The semidefinite programs and SPUR.
     Bug("a certificate is given without its eigenvalue condition", "stream_engine/sdp/certificate.py",
         "by = _eigenvalues_below(W, made, of, zero)", 'by = "partition"', CERTIFICATE),

@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readme")
     events = re.search(r"\$ cat events.jsonl\n(.*?)\n\$", README, re.S)[1]
     (folder / "events.jsonl").write_text(events + "\n")
+    (folder / "trust.toml").write_text(re.search(r"\$ cat trust.toml\n(.*?)\n\$", README, re.S)[1])
     screen = {"probe": "a", "images": ["b", "c", "d"], "near": ["b"], "is_catchtrial": False}
     with gzip.open(folder / "screens.jsonl.gz", "wt") as out:
         out.write(json.dumps(screen) + "\n" + json.dumps({**screen, "is_catchtrial": True}) + "\n")
