@@ -89,12 +89,14 @@ def run(source, config, where, refit, no_refits, **given) -> None:
 @click.option("--out", required=True, metavar="DIR", help="Folder for the files.")
 @click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
 @click.option("--format", default="npz", type=click.Choice(EXPORT_FORMATS), help="Of arrays; documents are JSON.")
+@click.option("--object-order", default="seen", show_default=True, type=click.Choice(["seen", "name"]),
+              help="Objects numbered as they came, or by name: then equal counts give equal files.")
 @click.argument("what", nargs=-1)
-def export(state, out, snapshot, format, what) -> None:
+def export(state, out, snapshot, format, object_order, what) -> None:
     """Write files that scientists load: all, or those named in WHAT."""
     from stream_engine import reading
 
-    for path in reading.export(state, out, snapshot, format, what):
+    for path in reading.export(state, out, snapshot, format, what, object_order):
         click.echo(path)
 
 
@@ -139,6 +141,28 @@ def merge(states, out) -> None:
     made, new = merging.merge(states, out)
     click.echo(f"snapshot {made.sequence} of {out}: {made.counters['comparisons']:,} comparisons over {len(made.objects):,} "
                f"objects from {len(set(states))} states" + ("" if new else "; it was there already"))
+
+
+@cli.command("spark-counts", context_settings={"ignore_unknown_options": True})
+@click.argument("job", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SOURCE... --out DIR [OPTIONS OF THE JOB]")
+@click.option("--master", default="local[2]", show_default=True, metavar="URL", help="Where to run.")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark property (repeatable).")
+@click.option("--jars", metavar="FILES", help="Jars of spark-sql-kafka, instead of fetching the package.")
+@click.option("--driver-memory", default="1g", show_default=True, metavar="SIZE", help="Of the driver.")
+@click.option("--print-only", is_flag=True, help="Print the line and run nothing.")
+def spark_counts(job, master, conf, jars, driver_memory, print_only) -> None:
+    """Count on Spark: deltas in DIR for `run deltas://DIR`. Prints the spark-submit line, then runs it here.
+
+    Options of the job: --type --columns --where --format --start --follow --every --per-batch --option.
+    """
+    from stream_engine.spark import submit
+
+    spark = ["--master", master, "--driver-memory", driver_memory, *(f"--conf={each}" for each in conf),
+             *(["--jars", jars] if jars else [])]
+    line = submit.command(job, spark)
+    click.echo(submit.as_text(line))
+    if not print_only:
+        submit.run(line)
 
 
 @cli.command()

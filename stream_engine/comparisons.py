@@ -88,6 +88,18 @@ class Kinds(NamedTuple):
     kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
 
 
+class Counted(NamedTuple):
+    """What was counted elsewhere, over the names of its block: states of accumulators, net votes for the guard, totals."""
+
+    rooms: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
+    votes: np.ndarray  # (r, 4) int32 rows near_i, near_j, far_i, far_j
+    weights: np.ndarray  # (r,) int64: how many votes a row is
+    records: int
+    triplets: int
+    quadruplets: int
+    labels: int
+
+
 class Decoded(NamedTuple):
     """A block of events as columns. Indices point into `names`, which holds the names of this block's comparisons in
     order of first appearance (the order of the contract: event by event, comparison by comparison, anchor, near, far or
@@ -105,6 +117,7 @@ class Decoded(NamedTuple):
     unknown_fields: frozenset[str] = frozenset()
     judges: Judges | None = None
     kinds: Kinds | None = None
+    counted: Counted | None = None  # beside, or instead of, comparisons
 
 
 class Batch(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from connectors import Position
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
 from stream_engine.columns import handed_over
-from stream_engine.comparisons import Batch, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.labels import learn_labels
 from stream_engine.objects import ObjectIndex
 from stream_engine.partial_order import PartialOrder, Verdicts
@@ -22,6 +22,7 @@ from stream_engine.snapshot import Snapshot, frozen
 
 DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
+_NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
 
 
 class OverlappingStates(ValueError):
@@ -72,14 +73,18 @@ class Engine:
             each.update(batch)
         if self.guard:
             self._count("guard", self.guard.offer(batch)._asdict())
+        if decoded.counted:
+            self._learn_counted(decoded.counted, self.objects.ids(decoded.names))
         learn_labels(self.labels, decoded.labels)
         counters = self.counters
         counters["records"] += records
         counters["events"] += sum(decoded.events.values())
-        counters["triplets"] += len(batch.triplets)
-        counters["quadruplets"] += len(batch.quadruplets)
-        counters["comparisons"] += len(batch.triplets) + len(batch.quadruplets)
-        counters["labels"] += len(decoded.labels)
+        elsewhere = decoded.counted or _NOT_COUNTED
+        triplets, quadruplets = (len(batch.triplets) + elsewhere.triplets, len(batch.quadruplets) + elsewhere.quadruplets)
+        counters["triplets"] += triplets
+        counters["quadruplets"] += quadruplets
+        counters["comparisons"] += triplets + quadruplets
+        counters["labels"] += elsewhere.labels if decoded.counted else len(decoded.labels)
         counters["filtered"] += decoded.filtered
         counters["empty"] += decoded.empty
         self._count("kinds", decoded.events)
@@ -89,6 +94,13 @@ class Engine:
             counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
         self.positions |= positions
         return batch
+
+    def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:
+        """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
+        for name, mine in self.accumulators.items():
+            mine.merge(type(mine).from_state(mine.renamed(counted.rooms[name], ids)))
+        if self.guard:
+            self._count("guard", self.guard.offer_votes(ids[counted.votes], counted.weights)._asdict())
 
     def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
         """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, open_source
+from stream_engine import deltas
 from stream_engine.comparisons import Decoded, Rejected
 from stream_engine.formats import EventOptions, UnreadableHeader, decode_many, decoder
 
@@ -66,7 +67,9 @@ class Intake:
             if waiting and (alone or size >= BLOCK_BYTES or record.format != waiting[0].format):
                 yield self._together(waiting)
                 waiting, size = [], 0
-            if alone:
+            if record.unit == "batch":
+                yield Block([record], *deltas.decode(record))
+            elif alone:
                 decoded = self.decode(record)
                 yield Block([record], decoded, letters(record, decoded.rejected))
             else:
@@ -95,6 +98,8 @@ def records_in(record: Record, decoded: Decoded) -> int:
     """How many records of the source's unit a block held: one per message, else one per line or row."""
     if record.unit == "message":
         return 1
+    if decoded.counted:
+        return decoded.counted.records
     return sum(decoded.events.values()) + len(decoded.rejected) + decoded.filtered + decoded.empty
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
+from stream_engine import deltas
 from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.auxiliary import BadKernel, read_table
 from stream_engine.engine import Engine
@@ -71,4 +72,9 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
                            shard=shard(given.shard), format=given.format)
     if scheme == "file":
         return open_source(uri, positions, format=given.format, follow=settings.follow, block_bytes=given.block_bytes)
+    if scheme == "deltas":
+        if missing := [name for name in settings.accumulators if name not in deltas.HOLD]:
+            raise BadSettings(f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
+                              f"{', '.join(deltas.HOLD)}; read the events themselves, or leave it out")
+        return open_source(uri, positions, follow=settings.follow)
     return open_source(uri, positions, format=given.format)

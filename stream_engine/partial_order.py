@@ -80,6 +80,11 @@ class PartialOrder:
         """
         return self._judge_rows(interleaved(batch), np.empty(0, np.int64))
 
+    def offer_votes(self, rows: np.ndarray, weights: np.ndarray) -> Verdicts:
+        """Like `offer`, of (m, 4) int32 rows near_i, near_j, far_i, far_j, row r said weights[r] times at once. The
+        policies first and drop-both hear it once."""
+        return Verdicts(*np.bincount(self._judge_rows(rows, weights), minlength=len(VERDICTS)).tolist())
+
     def _judge_rows(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         rows = np.ascontiguousarray(rows, np.int32)
         if (bad := first_invalid(rows)) >= 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 from stream_engine import exports
 from stream_engine.exports import files
+from stream_engine.exports.by_name import by_name
 from stream_engine.exports.summary import summary_of
 from stream_engine.settings import BadSettings
 from stream_engine.snapshot import Snapshot
@@ -35,8 +36,11 @@ def published(store: Store, which: str = "latest") -> exports.Published:
     return exports.Published(snapshot, found)
 
 
-def export(state: str, out: str, which: str, format: str, what: tuple[str, ...]) -> list[Path]:
+def export(state: str, out: str, which: str, format: str, what: tuple[str, ...],
+           object_order: str = "seen") -> list[Path]:
     """Write the files of the contract below `out`; all of them, or those named. Returns their paths.
+
+    `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
 
     What is named and not there is an error; what is not named and not there is left out.
     """
@@ -44,6 +48,8 @@ def export(state: str, out: str, which: str, format: str, what: tuple[str, ...])
     if unknown:
         raise BadSettings(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
     files_of = published(Store(state), which)
+    if object_order == "name":
+        files_of = by_name(files_of)
     Path(out).mkdir(parents=True, exist_ok=True)
     paths = []
     for name in what or [name for name in exports.EXPORTS if name not in exports.ON_REQUEST]:

@@ -128,6 +128,19 @@ BUGS = [
         "(columns.n_lo[e] < columns.n_hi[e]) ^ turned)", "(columns.n_lo[e] < columns.n_hi[e]))", BOOST),
     Bug("held-out labels are trained on", "stream_engine/boosting/fit.py", "    training[watch] = False\n", "", BOOST),
     Bug("early stopping keeps the last check", "stream_engine/boosting/fit.py", "kept = kept[: best + 2]", "kept = kept", BOOST),
+    Bug("a delta that is there is written again", "stream_engine/spark/counts.py", "        if path.exists():\n            return False\n", "",
+        "tests/spark/test_spark.py -k killed"),
+    Bug("a removed checkpoint counts everything twice", "stream_engine/spark/counts.py", "if known != query:", "if False:",
+        "tests/spark/test_deltas.py -k belongs"),
+    Bug("tasks hand over ids in the order of arrival", "stream_engine/spark/counts.py",
+        "order = sorted(range(len(engine.objects)), key=engine.objects.names.__getitem__)", "order = list(range(len(engine.objects)))",
+        "tests/spark/test_deltas.py"),
+    Bug("a missing delta is passed over", "connectors/deltas.py", "if self._at not in self._known and later:", "if False:",
+        "tests/spark/test_deltas.py -k wrong_with"),
+    Bug("the guard hears the losing side of a batch", "stream_engine/deltas.py", "np.where((net > 0)[:, None]", "np.where((net >= 0)[:, None] | True",
+        "tests/spark/test_deltas.py -k net_votes"),
+    Bug("exports by name keep clusters in the old order", "stream_engine/exports/by_name.py", '"sdp_clustering": {"labels": (0,), ', '"sdp_clustering": {',
+        "tests/spark/test_deltas.py -k clusters"),
 ]
 
 

@@ -12,13 +12,13 @@ from tests.conftest import ROOT
 # From the bottom up: a file may import rooms above its own line in this list, and its own room.
 ROOMS = [
     ["comparisons", "columns", "container", "triggers", "logs", "progress"],
-    ["snapshot", "artifact", "accumulators", "objects", "labels", "formats", "order", "gram"],
+    ["snapshot", "artifact", "accumulators", "objects", "labels", "formats", "deltas", "order", "gram"],
     ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "trust",
      "weighing"],
     ["engine", "store", "refits"],
     ["exports", "metrics", "progressive", "merging", "online"],
     ["settings", "http", "intake"],
-    ["reading", "workers", "opening", "watching"],
+    ["reading", "workers", "opening", "watching", "spark"],
     ["refitting", "run", "asking"],
     ["demo", "warm"],
     ["__main__"],

@@ -11,11 +11,13 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.process import ENVIRONMENT
+from tests.spark.written import deltas
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = [line.removeprefix("$ ") for block in re.findall(r"```console\n(.*?)```", README, re.S)
             for line in block.splitlines() if line.startswith("$ ")]
-ELSEWHERE = {"make run": "tests/end_to_end/test_demo.py runs it"}
+ELSEWHERE = {"make run": "tests/end_to_end/test_demo.py runs it",
+             "stream-engine spark-counts 'events*.jsonl' --out counts": "tests/spark runs Spark; here its deltas are written"}
 KAFKA = [command for command in COMMANDS if "kafka://" in command]  # tests/kafka/test_engine.py runs them on a real broker
 
 
@@ -30,6 +32,7 @@ def folder(tmp_path_factory):
     with gzip.open(folder / "screens.jsonl.gz", "wt") as out:
         out.write(json.dumps(screen) + "\n" + json.dumps({**screen, "is_catchtrial": True}) + "\n")
     (folder / "survey.csv").write_text("central,left,middle,right\n2,2,1,3\n3,1,3,2\n")
+    deltas(folder / "counts", [])
     (folder / "engine.toml").write_text('source = ["events.jsonl"]\nstate = "state"\n')
     return folder
 

@@ -24,7 +24,7 @@ SHARED = {
     "formats": {"arrays", "csv_rows", "events", "expand", "faults", "json_lines", "json_structs", "plan", "tables", "validate"},
     "accumulators": {"radix", "sorted_counts", "sums"},
     "refits": set(),
-    "exports": {"files"},
+    "exports": {"by_name", "files"},
     "progressive": {"calibration", "drift", "margins", "observer", "scores"},
     "asking": {"command", "known", "model"},
 }

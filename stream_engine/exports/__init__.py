@@ -40,6 +40,8 @@ class Published(NamedTuple):
 
     snapshot: Snapshot
     artifacts: dict[str, Artifact]
+    known: dict[str, tuple[str, ...]] = {}  # the objects of an artifact where they are not the snapshot's first ones
+    as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)
 
 
 class Content(NamedTuple):

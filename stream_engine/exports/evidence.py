@@ -31,6 +31,8 @@ def evidence(published: Published) -> dict[str, Content]:
     """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `certainty.Evidence`); with
     clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the object
     that it gets right (ties half; 1/2 where there are none). CSV with the names."""
+    if published.as_seen:  # an older artifact predicts by the numbers that objects had; the rows are put in order after it
+        return _ordered(evidence(published.as_seen)["evidence"], published)
     columns = _columns(published)
     snapshot = published.snapshot
     found = certainty.evidence(columns, snapshot.room("quadruplet_counts") or None)
@@ -47,6 +49,12 @@ def _predicting(published: Published) -> list[str]:
     from stream_engine.progressive import PREDICTORS
 
     return [kind for kind in published.artifacts if kind in PREDICTORS]
+
+
+def _ordered(content: Content, published: Published) -> dict[str, Content]:
+    row = {name: i for i, name in enumerate(published.as_seen.snapshot.objects)}
+    arrays = {key: array[[row[name] for name in published.snapshot.objects]] for key, array in content.arrays.items()}
+    return {"evidence": Content(arrays, {"evidence": {"object": list(published.snapshot.objects), **arrays}})}
 
 
 def _right(columns, published: Published, kind: str) -> np.ndarray:

@@ -12,9 +12,9 @@ def _artifact(published: Published, kind: str) -> Artifact:
     return published.artifacts[kind]
 
 
-def _names(published: Published, n: int) -> list[str]:
-    """Names of the first n objects: an artifact of an older snapshot knows fewer objects."""
-    return list(published.snapshot.objects[:n])
+def _names(published: Published, kind: str, n: int) -> list[str]:
+    """Names of the n objects of an artifact: one of an older snapshot knows fewer objects."""
+    return list(published.known.get(kind, published.snapshot.objects)[:n])
 
 
 def clusters(published: Published) -> dict[str, Content]:
@@ -22,7 +22,7 @@ def clusters(published: Published) -> dict[str, Content]:
     held = _artifact(published, "sdp_clustering").arrays
     arrays = {name: array for name, array in held.items() if not name.startswith("warm_")}  # the solver's state is no result
     labels = arrays["labels"]
-    table = {"object": _names(published, len(labels)), "cluster": labels}
+    table = {"object": _names(published, "sdp_clustering", len(labels)), "cluster": labels}
     return {"clusters": Content(arrays, {"clusters": table})}
 
 
@@ -31,7 +31,7 @@ def booster(published: Published) -> dict[str, Content]:
     artifact = _artifact(published, "triplet_boost")
     arrays, classes = artifact.arrays, [*artifact.report["classes"], ""]  # index -1 is the empty text
     table = {
-        "object": _names(published, len(arrays["predicted"])),
+        "object": _names(published, "triplet_boost", len(arrays["predicted"])),
         "label": [classes[i] for i in arrays["given"].tolist()],
         "predicted": [classes[i] for i in arrays["predicted"].tolist()],
         "score": arrays["score"],

@@ -119,6 +119,19 @@ def memory(folder: Path, items: list[str], size: int) -> World:
                  lambda record: [record.value.decode()])
 
 
+def deltas(folder: Path, items: list[str], size: int) -> World:
+    """Batches of a Spark job with one item in each of their rows; some are empty."""
+    partition, pieces = f"deltas://{folder}", [items[at:at + 1 + size % 3] for at in range(0, len(items), 1 + size % 3)]
+    (folder / "delta").mkdir()
+    (folder / "delta" / "job.json").write_text('{"query": "q", "format": 1}')
+    for number, piece in enumerate(pieces):
+        part = folder / "delta" / f"batch={number}" / "part=x"
+        part.mkdir(parents=True)
+        parquet.write_table(pa.table({"x": pa.array(piece, pa.string())}), part / "one.parquet")
+    return World({partition: items}, lambda at: open_source(partition, at),
+                 lambda record: record.value["x"].column("x").to_pylist())
+
+
 def _frame(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
@@ -136,6 +149,7 @@ FIXTURES: dict[str, Callable[[Path, list[str], int], World]] = {
     "arrow.gz": table(".ipc.gz", gzip.compress),
     "several files": several_files,
     "memory": memory,
+    "deltas": deltas,
 }
 
 # No line ends of other kinds: files have "\n" (and "\r\n", which is a "\n")

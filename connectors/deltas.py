@@ -1,0 +1,121 @@
+"""The batches of a Spark counting job as a source: `deltas://DIR`, where DIR is the job's --out.
+
+A record is one batch (its tables by name), in the order of batch numbers; offsets count batches. Invariant: a position is
+the number of batches applied; a batch is handed out only after the one before it, and a missing one stops the source. The
+mark is a check value of the job, so that the deltas of another one under the same name are recognised. O(bytes).
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from connectors import Position, Record, SourceFailed, UnusableSource
+
+FORMAT = 1  # of the deltas, as the job writes it
+_LOOK = 0.2  # seconds between looks for the next batch
+
+
+class DeltaSource:
+    """The batches below `rest`; without `follow` the source is finished when those that are there are read."""
+
+    def __init__(self, rest: str, positions: Mapping[str, Position], *, follow: bool = False):
+        self.directory = Path(os.path.abspath(rest))
+        self.partition = f"deltas://{self.directory}"
+        self._folder, self._follow = self.directory / "delta", follow
+        self._at, self._mark = positions.get(self.partition, Position(0))
+        self._known: list[int] = []
+        self._looked = float("-inf")
+        self._checked = self._ended = False
+        if not follow and not (self._folder / "job.json").exists():
+            raise UnusableSource(f"{self.directory}: no deltas there (delta/job.json is missing); name the --out of "
+                                 "spark-counts")
+
+    def poll(self, timeout: float) -> list[Record]:
+        """The next batch, or none within `timeout` seconds. Raises `SourceFailed`."""
+        until = time.monotonic() + timeout
+        while not self._ready():
+            if not self._follow:
+                self._ended = True
+                return []
+            if (rest := until - time.monotonic()) <= 0:
+                return []
+            time.sleep(min(rest, _LOOK))
+        at, self._at = self._at, self._at + 1
+        return [Record(self._read(at), self.partition, at, at + 1, self._mark, "delta", "batch")]
+
+    def _ready(self) -> bool:
+        """Whether the next batch is there; the job and the order are checked on the way."""
+        if not self._job_is_there():
+            return False
+        if self._at not in self._known:
+            self._look()
+        later = [number for number in self._known if number > self._at]
+        if self._at not in self._known and later:
+            raise SourceFailed(f"{self._folder}: batch={self._at} is missing, batch={later[0]} is there; counts without it "
+                               "would be wrong. Restore it")
+        return self._at in self._known
+
+    def _job_is_there(self) -> bool:
+        if not self._checked:
+            path = self._folder / "job.json"
+            if not path.exists():
+                return False
+            try:
+                job = json.loads(path.read_text())
+                query, written = str(job["query"]), job["format"]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise SourceFailed(f"{path}: cannot be read: {error}") from None
+            if written != FORMAT:
+                raise SourceFailed(f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side")
+            mark = crc32(query.encode())
+            if self._at and mark != self._mark:
+                raise SourceFailed(f"{self.directory}: holds the deltas of another job than the snapshot had read (up to "
+                                   f"batch={self._at - 1}); nothing was read. Give them another path to count both")
+            self._mark, self._checked = mark, True
+        return True
+
+    def _look(self) -> None:
+        names = os.listdir(self._folder) if self._folder.exists() else []
+        self._known = sorted(int(name[6:]) for name in names if name.startswith("batch=") and name[6:].isdigit())
+
+    def _read(self, number: int) -> dict[str, Any]:
+        """The tables of a batch by the name of their part."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        folder, tables = self._folder / f"batch={number}", {}
+        try:
+            for part in sorted(folder.glob("part=*")):
+                pieces = [parquet.read_table(file, partitioning=None) for file in sorted(part.glob("*.parquet"))]
+                tables[part.name[5:]] = pa.concat_tables(pieces)
+        except (OSError, pa.ArrowException) as error:
+            self._at = number
+            raise SourceFailed(f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
+                               "reading goes on there") from error
+        return tables
+
+    def finished(self) -> bool:
+        return self._ended and not self._follow
+
+    def ready(self) -> bool:
+        """True once a job has written here."""
+        return self._checked or (self._folder / "job.json").exists()
+
+    def lag(self) -> dict[str, int]:
+        """Batches that are there and not read."""
+        if time.monotonic() - self._looked > _LOOK:
+            self._looked = time.monotonic()
+            self._look()
+        return {self.partition: sum(number >= self._at for number in self._known)}
+
+    def published(self, positions: Mapping[str, Position]) -> None:
+        """Deltas keep no positions; batches below the one in a snapshot may be removed."""
+
+    def notices(self) -> list[str]:
+        return []
+
+    def close(self) -> None: ...

@@ -1,0 +1,121 @@
+"""A batch of a Spark counting job as what the engine learns: counts by name become states of accumulators.
+
+Nothing is expanded back into events. Objects are numbered in the order of their names, each part becomes the canonical
+state of the accumulator of that name, and the engine adds it as it adds another engine's (`merge`). The guard is given
+the *net vote* of every key once, weighted, in the order of keys: triplets by (lo, hi, anchor), then quadruplets, names
+code point by code point. So it never sees an arrival order inside a batch, and a key whose votes cancel in a batch says
+nothing to it. Labels come in the order of their partitions' names, inside one in theirs. O(rows log rows).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from connectors import DeadLetter, Record, SourceFailed
+from stream_engine.columns import canonical_counts, columns_from_rows
+from stream_engine.comparisons import Counted, Decoded, Label, Rejected, empty_batch
+
+HOLD = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")  # the accumulators that deltas have counts for
+_IDS = {"adds3": "ab", "adds4": "ab", "triplet_counts": "abc", "quadruplet_counts": "abcd"}
+
+
+def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
+    """The counts of a batch and what the job refused, with its places. Raises `SourceFailed` for rows of no delta."""
+    try:
+        return _decode(record.value)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceFailed(f"{record.partition}: batch={record.offset} is no delta: {type(error).__name__}: {error}") from error
+
+
+def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
+    names, ids = _numbered(tables)
+    rooms = {part: _state(part, ids[part], _counts(tables.get(part)), len(names)) for part in HOLD}
+    counters = _counters(tables.get("counters"))
+    plain = {name: sum(kinds.values()) for name, kinds in counters.items()}
+    letters = _letters(tables.get("rejected"))
+    rows, weights = net_votes(rooms)
+    said = Counted(rooms, rows, weights, plain.get("records", 0), plain.get("triplets", 0), plain.get("quadruplets", 0),
+                   plain.get("labels", 0))
+    nothing = empty_batch(len(names))
+    return Decoded(names, *nothing[:3], _labels(tables.get("labels")), counters.get("kinds", {}),
+                   [Rejected(each.index, 0, each.reason, each.message, each.value) for each in letters],
+                   plain.get("filtered", 0), plain.get("empty", 0), frozenset(counters.get("unknown_fields", ())),
+                   counted=said), letters
+
+
+def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.ndarray]]]:
+    """The names of all counts, sorted, and the columns of ids of each part."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = {part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
+             for part, columns in _IDS.items() if part in tables}
+    found = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
+    rank = pa.array(found, pa.string())
+    ids = {part: [] for part in HOLD}
+    for part, columns in coded.items():
+        for column in columns:
+            new = pc.index_in(column.dictionary, rank).to_numpy(zero_copy_only=False).astype(np.int64)
+            ids[part].append(new[column.indices.to_numpy(zero_copy_only=False)])
+    return found, {part: columns or [np.empty(0, np.int64)] * len(_IDS[part]) for part, columns in ids.items()}
+
+
+def _counts(table) -> tuple[np.ndarray, np.ndarray]:
+    if table is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return tuple(table.column(name).to_numpy().astype(np.int64) for name in "mn")
+
+
+def _state(part: str, ids: list[np.ndarray], counts: tuple[np.ndarray, np.ndarray], n: int) -> dict[str, np.ndarray]:
+    """The canonical state of an accumulator; every key has one row."""
+    if part == "triplet_counts":
+        return {name: array for name, array in columns_from_rows(*ids, *counts, n)._asdict().items() if name != "n_objects"}
+    order = np.lexsort(ids[::-1])
+    ids = [column[order].astype(np.int32) for column in ids]
+    if part == "quadruplet_counts":
+        return dict(zip("ijkl", ids)) | dict(zip(("n_lo", "n_hi"), canonical_counts(*(c[order] for c in counts))))
+    w = counts[0][order]
+    return {"i": ids[0][w != 0], "j": ids[1][w != 0], "w": w[w != 0]}
+
+
+def net_votes(rooms: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(r, 4) int32 rows near_i, near_j, far_i, far_j with one net vote a key, and (r,) int64 how many votes it is.
+
+    >>> state = columns_from_rows([0, 0], [1, 1], [2, 3], [1, 2], [3, 2], 4)._asdict()
+    >>> none = dict.fromkeys("ijkl", np.empty(0, np.int32)) | {"n_lo": np.empty(0, int), "n_hi": np.empty(0, int)}
+    >>> rows, weights = net_votes({"triplet_counts": state, "quadruplet_counts": none})
+    >>> rows.tolist(), weights.tolist()
+    ([[0, 2, 0, 1]], [2])
+    """
+    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    sizes = np.diff(t["start"])
+    lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
+    first, second = np.stack([anchor, lo], 1), np.stack([anchor, hi], 1)
+    first = np.concatenate([first, np.stack([q["i"], q["j"]], 1)])
+    second = np.concatenate([second, np.stack([q["k"], q["l"]], 1)])
+    net = np.concatenate([t["n_lo"].astype(np.int64) - t["n_hi"], q["n_lo"].astype(np.int64) - q["n_hi"]])
+    rows = np.where((net > 0)[:, None], np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)
+    return rows[net != 0], np.abs(net[net != 0])
+
+
+def _counters(table) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    if table is not None:
+        for name, kind, n in sorted(zip(*(table.column(c).to_pylist() for c in ("a", "b", "m")), strict=True)):
+            found.setdefault(name, {})[kind] = n
+    return found
+
+
+def _labels(table) -> list[Label]:
+    if table is None:
+        return []
+    rows = zip(*(table.column(c).to_pylist() for c in ("c", "at", "nth", "a", "b")), strict=True)
+    return [Label(name, label) for _, _, _, name, label in sorted(rows, key=lambda row: row[:3])]
+
+
+def _letters(table) -> list[DeadLetter]:
+    if table is None:
+        return []
+    rows = zip(*(table.column(c).to_pylist() for c in ("a", "at", "nth", "b", "c", "value", "key")), strict=True)
+    return [DeadLetter(*row) for row in sorted(rows, key=lambda row: row[:3])]

@@ -1,0 +1,82 @@
+"""Published state with its objects renumbered in the order of their names, code point by code point.
+
+Ids follow first appearance, so two runs that learned the same comparisons in another order number their objects
+otherwise; by name they agree, and equal statistics give equal files. O(state).
+"""
+
+import numpy as np
+
+from stream_engine.accumulators import accumulator
+from stream_engine.artifact import Artifact
+from stream_engine.exports import NothingToExport, Published
+from stream_engine.partial_order import PartialOrder
+from stream_engine.snapshot import Snapshot
+
+# Where an artifact's arrays speak of objects: axes that run over them, or ids as values. Others hold neither.
+_PICTURES = {"coordinates": (0,), "neighbours": (0, "ids"), "linkage": ("dendrogram",)}
+_KERNEL = {"K": (0, 1), "K0": (0, 1), "triplets": ("ids",), "constraints": ("ids",), "W": ("per kernel",), **_PICTURES}
+OBJECTS = {
+    "sdp_clustering": {"labels": (0,), "stability": (0,), "together": (0, 1)},
+    "spectral": {"labels": (0,)},
+    "triplet_boost": {**dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), (0,)),
+                      "j": ("ids",), "k": ("ids",)},
+    "kernel_learning": _KERNEL,
+    "partial_order_embedding": _KERNEL,
+    "reliability": {},
+    "hierarchy": {"leaves": ("ids",)},
+}
+
+
+def by_name(published: Published) -> Published:
+    """The same, objects sorted by name. Raises `NothingToExport` for an artifact whose objects are not known here."""
+    names = published.snapshot.objects
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    made = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
+    return published._replace(snapshot=_snapshot(published.snapshot, order),
+                              artifacts={kind: artifact for kind, (artifact, _) in made.items()},
+                              as_seen=published, known={kind: tuple(names[i] for i in known) for kind, (_, known) in made.items()})
+
+
+def _ranks(order: np.ndarray) -> np.ndarray:
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return rank
+
+
+def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
+    rank, arrays = _ranks(order), dict(snapshot.arrays)
+    for name in snapshot.settings["accumulators"]:
+        arrays |= {f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.room(name), rank).items()}
+    if snapshot.settings["guard"]:
+        room = PartialOrder.renamed(snapshot.room("partial_order"), rank, snapshot.settings["guard"])
+        arrays |= {f"partial_order/{key}": array for key, array in room.items()}
+    return snapshot._replace(objects=tuple(snapshot.objects[i] for i in order), arrays=arrays)
+
+
+def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifact, np.ndarray]:
+    """The artifact, and the old ids of its rows: one of an older snapshot knows the first objects only."""
+    if kind not in OBJECTS:
+        raise NothingToExport(f"{kind}: cannot be put in the order of names; leave --object-order out")
+    speaks, arrays = OBJECTS[kind], artifact.arrays
+    rows = [len(arrays[name]) for name, how in speaks.items() if how[0] == 0 and name in arrays]
+    known = order[order < min(rows, default=len(order))]
+    rank = _ranks(known)
+    return artifact._replace(arrays={name: _turned(array, speaks.get(name, ()), known, rank, arrays)
+                                     for name, array in arrays.items()}), known
+
+
+def _turned(array: np.ndarray, speaks: tuple, known: np.ndarray, rank: np.ndarray, beside) -> np.ndarray:
+    for how in speaks:
+        if how == "ids":
+            array = np.where(array >= 0, rank[array], array).astype(array.dtype)
+        elif how == "dendrogram":  # ids below n are objects, others earlier merges
+            array = array.copy()
+            leaf = array[:, :2] < len(known)
+            array[:, :2][leaf] = rank[array[:, :2][leaf].astype(np.int64)]
+        elif how == "per kernel":  # (P, n) or (P, n, n); of features, without objects, where they did not come from kernels
+            if array.ndim > 1 and len(array) == len(beside["mu"]):
+                for axis in range(1, array.ndim):
+                    array = np.take(array, known, axis)
+        else:
+            array = np.take(array, known, how)
+    return array

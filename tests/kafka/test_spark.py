@@ -1,0 +1,58 @@
+"""The counting job on Spark reads the real broker: what was committed, from every partition, and nothing of what was aborted."""
+
+import json
+
+import numpy as np
+import pytest
+from kafka import KafkaProducer
+
+from connectors.produce import produce
+from stream_engine.comparisons import EVENT_TYPES
+from tests.event_worlds import some_event
+from tests.process import jsonl, records, started, stopped, until
+from tests.spark import cluster
+from tests.spark.test_spark import check
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+
+def test_a_job_on_spark_counts_what_was_committed(broker, new_topic, send, tmp_path):
+    """Two partitions, a transaction aborted in between, tombstones, Arrow beside JSON; a second run takes up what came
+    after the first. One process reads the values that count."""
+    topic, rng = new_topic(2), np.random.default_rng(3)
+    made = [[some_event(rng, EVENT_TYPES[rng.integers(6)], True) for _ in range(100)] for _ in range(3)]
+    values = [[json.dumps(event).encode() for event in part] + [b"{", b"[]"] for part in made]
+    send(topic, values[0], partition=0)
+    aborted = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"t-{topic}")
+    aborted.init_transactions()
+    for abort in (True, False):
+        aborted.begin_transaction()
+        for value in values[1]:
+            aborted.send(topic, value=value, partition=1)
+        aborted.flush()
+        aborted.abort_transaction() if abort else aborted.commit_transaction()
+    aborted.close()
+    out, log, jars = tmp_path / "out", tmp_path / "log", cluster.kafka_jars()
+    job = [f"kafka://{broker.bootstrap}/{topic}", "--out", str(out), "--per-batch", "250"]
+    cluster.ended(cluster.job(log, *job, jars=jars), log)
+    first = len(list((out / "delta").glob("batch=*")))
+    send(topic, [(b"key", value) for value in values[2]] + [(b"gone", None)], partition=0)
+    good = jsonl(tmp_path / "good.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 30)
+    produce([str(good)], f"kafka://{broker.bootstrap}/{topic}", options={}, batch=10, encoding="arrow")
+    cluster.ended(cluster.job(log, *job, jars=jars), log)
+    assert len(list((out / "delta").glob("batch=*"))) > first > 1
+    check(out, one_process(broker, topic, tmp_path), tmp_path)
+
+
+def one_process(broker, topic, tmp_path):
+    """The engine's own Kafka source to the end of the topic."""
+    state = tmp_path / "state"
+    run = started("run", f"kafka://{broker.bootstrap}/{topic}", "--state", state, "--start", "earliest", "--no-refits",
+                  "--guard", "off", "--max-reject-ratio", "1", "--snapshot-interval", "0.2")
+    try:
+        until(lambda: records(state) >= 3 * 102 + 1 + 3, 120, "the whole topic")
+        stopped(run)
+    finally:
+        run.kill()
+        run.communicate()
+    return state

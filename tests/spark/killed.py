@@ -1,0 +1,30 @@
+"""The counting job with an accident: `killed.py before|after N JOB...` dies by SIGKILL, JVM first, around the rename of
+batch N. Run with spark-submit or as a script; nothing is cleaned up, as in a power cut."""
+
+import os
+import signal
+import sys
+
+from connectors import disk
+from stream_engine.spark import counts
+
+WHEN, NUMBER = sys.argv[1], sys.argv[2]
+
+
+class Accident(disk.Disk):
+    def rename(self, source, target) -> None:
+        here = os.path.basename(target) == f"batch={NUMBER}"
+        if here and WHEN == "before":
+            die()
+        super().rename(source, target)
+        if here and WHEN == "after":
+            die()
+
+
+def die() -> None:
+    os.kill(os.getppid(), signal.SIGKILL)  # the JVM of spark-submit
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+disk.Disk = Accident
+sys.exit(counts.main(sys.argv[3:]))

@@ -1,0 +1,287 @@
+"""Deltas: what the job's tasks hand over, and that the engine takes it in as if it had read the events itself.
+
+Spark is not needed here: `written` sums the job's own shares. The oracle is one process over the same events.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from connectors import Position, Record, SourceFailed, UnusableSource, open_source
+from stream_engine import exports
+from stream_engine.artifact import Artifact
+from stream_engine.comparisons import EVENT_TYPES, Triplet
+from stream_engine.engine import Engine
+from stream_engine.exports.by_name import by_name
+from stream_engine.exports.files import encode
+from stream_engine.exports.summary import summary_of
+from stream_engine.formats import EventOptions
+from stream_engine.intake import Intake
+from stream_engine.partial_order import PartialOrder
+from stream_engine.spark import counts
+from tests.event_worlds import some_event
+from tests.laws.test_formats import examples
+from tests.process import engine, jsonl, one_line, summary
+from tests.spark import written
+
+QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow,
+                                                                        HealthCheck.function_scoped_fixture])
+EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
+
+
+def messages(rng, n: int, faults: bool = True) -> list[Record]:
+    """Messages of two partitions in the order of one process: partition by partition would be another one."""
+    at = {"t/0": 0, "t/1": 0}
+    made = []
+    for _ in range(n):
+        event = some_event(rng, EVENT_TYPES[rng.integers(len(EVENT_TYPES))], faults)
+        value = b"{" if faults and rng.random() < 0.1 else json.dumps(event).encode()
+        name = f"t/{rng.integers(2)}"
+        made.append(Record(value, name, at[name], at[name] + 1, unit="message", key=b"k" if rng.random() < 0.5 else None))
+        at[name] += 1
+    return made
+
+
+def one_process(records: list[Record], accumulators=counts.COUNTED, guard: str | None = None) -> tuple[Engine, list]:
+    made, letters = Engine(accumulators, guard), []
+    for block in Intake(EventOptions()).blocks(records):
+        made.learn(block.decoded, block.positions(), block.counts().total())
+        letters += block.letters
+    return made, letters
+
+
+def through_deltas(folder: Path, batches, accumulators=counts.COUNTED, guard: str | None = None) -> tuple[Engine, list]:
+    made, letters = Engine(accumulators, guard), []
+    source = open_source(written.source_of(written.deltas(folder, batches)), {})
+    intake = Intake(EventOptions())
+    while not source.finished():
+        for block in intake.blocks(source.poll(0)):
+            made.learn(block.decoded, block.positions(), block.counts().total())
+            letters += block.letters
+    return made, letters
+
+
+def files(made: Engine, what=EXACT) -> dict[str, bytes]:
+    published = by_name(exports.Published(made.snapshot(), {}))
+    out = {}
+    for name in what:
+        for stem, content in exports.contents(name, published).items():
+            out |= encode(stem, content, "npz", published.snapshot.objects)
+    return out
+
+
+@QUICK
+@given(seed=st.integers(0, 2**32 - 1), sizes=st.lists(st.integers(0, 12), min_size=1, max_size=4))
+def test_deltas_add_up_to_what_one_process_counts(tmp_path_factory, seed, sizes):
+    """Whatever the batches and the tasks: equal exports by name, equal counters, equal dead letters."""
+    rng = np.random.default_rng(seed)
+    records = messages(rng, sum(sizes))
+    cuts = np.cumsum([0, *sizes])
+    batches = [[[r for r in records[a:b] if r.partition == f"t/{p}"] for p in (0, 1)] for a, b in zip(cuts, cuts[1:])]
+    theirs, buried = through_deltas(tmp_path_factory.mktemp("deltas"), batches)
+    mine, letters = one_process(records)
+    assert files(theirs) == files(mine)
+    left, right = (summary_of(each.snapshot()) for each in (theirs, mine))
+    assert {k: v for k, v in left.items() if k not in ("positions", "labelled_objects")} == \
+        {k: v for k, v in right.items() if k not in ("positions", "labelled_objects")}
+    assert sorted(buried, key=repr) == sorted(letters, key=repr)
+    quadruplets = [each.accumulators["quadruplet_counts"].state()["n_lo"].sum() for each in (theirs, mine)]
+    assert quadruplets[0] + theirs.accumulators["quadruplet_counts"].state()["n_hi"].sum() == \
+        quadruplets[1] + mine.accumulators["quadruplet_counts"].state()["n_hi"].sum() == mine.counters["quadruplets"]
+
+
+def test_the_last_label_of_a_partition_holds(tmp_path):
+    """Inside a partition in its order, whatever the tasks; a label taken back stays away over batches."""
+    say = lambda at, name, label: Record(json.dumps({"type": "label", "object": name, "label": label}).encode(), "t/0", at,
+                                         at + 1, unit="message")
+    batches = [[[say(0, "a", "x"), say(1, "b", "x"), say(2, "a", "y")]], [[say(3, "b", None), say(4, "c", "z")]]]
+    made, _ = through_deltas(tmp_path, batches)
+    assert made.labels == {"a": "y", "c": "z"} and made.counters["labels"] == 5
+
+
+@pytest.mark.parametrize("format, example", [*examples("ACCEPTS"), *examples("REJECTS")])
+def test_the_corpus_of_every_format_passes_through_a_task(format, example):
+    """The same verdict, counts and reasons as in one process, for every example of what is valid and what is not."""
+    record = Record(example.value, "t/0", 7, 8, format=format, unit="row", header=example.header)
+    mine = Engine(counts.COUNTED, None)
+    (block,) = Intake(example.options, format).blocks([record])
+    mine.learn(block.decoded, {}, block.counts().total())
+    rows = written.summed(counts.counted(written.job(Path("."), example.options, format), lambda _, given: given)([[record]]))
+    said = [row for row in rows.to_pylist() if row["part"] == "counters"]
+    assert sorted((row["a"], row["b"], row["m"]) for row in said) == sorted(counts.counter_rows(mine.counters))
+    refused = [row for row in rows.to_pylist() if row["part"] == "rejected"]
+    assert sorted((r["a"], r["at"], r["nth"], r["b"], r["c"], r["value"]) for r in refused) == \
+        sorted((x.partition, x.offset, x.index, x.reason, x.message, x.value) for x in block.letters)
+    w = {(row["a"], row["b"]): row["m"] for row in rows.to_pylist() if row["part"] == "adds4"}
+    state, names = mine.accumulators["adds4"].state(), mine.objects.names
+    assert w == {tuple(sorted((names[i], names[j]))): x for i, j, x in zip(*(state[k].tolist() for k in "ijw"))}
+
+
+@pytest.mark.parametrize("policy", ["first", "drop-both", "majority", "sift"])
+def test_the_guard_is_offered_net_votes_in_the_order_of_names(policy, tmp_path):
+    """One weighted vote a key and batch: triplets by (lo, hi, anchor), then quadruplets. The oracle counts by name."""
+    rng = np.random.default_rng(5)
+    records = messages(rng, 60, faults=False)
+    made, _ = through_deltas(tmp_path, [[records[:30]], [records[30:]]], guard=policy)
+    expected = PartialOrder(policy)
+    verdicts = np.zeros(4, int)
+    for part in (records[:30], records[30:]):
+        votes: dict[tuple, int] = {}
+        seen, _ = one_process(part)
+        for record in part:
+            block = next(Intake(EventOptions()).blocks([record]))
+            names = block.decoded.names
+            for a, near, far in block.decoded.triplets.tolist():
+                lo, hi = sorted((names[near], names[far]))
+                key = (0, lo, hi, names[a])
+                votes[key] = votes.get(key, 0) + (1 if names[near] == lo else -1)
+            for i, j, k, l in block.decoded.quadruplets.tolist():
+                near, far = tuple(sorted((names[i], names[j]))), tuple(sorted((names[k], names[l])))
+                key = (1, *min(near, far), *max(near, far))
+                votes[key] = votes.get(key, 0) + (1 if near < far else -1)
+        rows, weights = [], []
+        for key in sorted(votes):
+            pairs = ((key[3], key[1]), (key[3], key[2])) if key[0] == 0 else (key[1:3], key[3:5])
+            near, far = pairs if votes[key] > 0 else pairs[::-1]
+            if votes[key]:
+                rows.append([made.objects.id_of[name] for name in (*near, *far)])
+                weights.append(abs(votes[key]))
+        verdicts += expected.offer_votes(np.array(rows, np.int32).reshape(-1, 4), np.array(weights, np.int64))
+    assert list(made.counters["guard"].values()) == verdicts.tolist()
+    left, right = made.guard.state(), expected.state()
+    assert list(left) == list(right) and all(np.array_equal(left[key], right[key]) for key in left)
+
+
+def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_path):
+    rng = np.random.default_rng(1)
+    records = messages(rng, 40)
+    batches = [[records[a:a + 10]] for a in range(0, 40, 10)]
+    whole = written.deltas(tmp_path / "whole", batches)
+    engine("run", written.source_of(whole), "--state", tmp_path / "a", "--no-refits", "--max-reject-ratio", "1")
+    out = tmp_path / "grows"
+    for n in range(1, 5):
+        for left in (out / "delta").glob("batch=*") if out.exists() else []:
+            assert int(left.name[6:]) < n
+        whole_batch = whole / "delta" / f"batch={n - 1}"
+        written.claimed(out)
+        whole_batch.rename(out / "delta" / whole_batch.name)
+        engine("run", written.source_of(out), "--state", tmp_path / "b", "--no-refits", "--max-reject-ratio", "1")
+        assert summary(tmp_path / "b")["positions"] == {written.source_of(out): n}
+    left, right = summary(tmp_path / "a"), summary(tmp_path / "b")
+    drop = ("positions", "snapshot")
+    assert {k: v for k, v in left.items() if k not in drop} == {k: v for k, v in right.items() if k not in drop}
+    for state in "ab":
+        engine("export", "--state", tmp_path / state, "--out", tmp_path / f"x{state}", *EXACT)
+    assert all(one.read_bytes() == (tmp_path / "xb" / one.name).read_bytes() for one in (tmp_path / "xa").iterdir())
+    dead = [sorted((tmp_path / state / "dead_letters").glob("*"))[0].read_text() for state in "ab"]
+    assert dead[0] == dead[1] and dead[0].count("\n") == sum(left["rejected"].values())
+
+
+def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
+    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)])
+    with pytest.raises(UnusableSource, match="no deltas there"):
+        open_source(f"deltas://{tmp_path}", {})
+    partition = written.source_of(some)
+    source = open_source(partition, {partition: Position(1, 12345)})
+    with pytest.raises(SourceFailed, match="another job.*batch=0.*nothing was read"):
+        source.poll(0)
+    (some / "delta" / "batch=1").rename(tmp_path / "away")
+    source = open_source(partition, {})
+    assert len(source.poll(0)) == 1 and source.lag() == {partition: 1}
+    with pytest.raises(SourceFailed, match="batch=1 is missing, batch=2 is there"):
+        source.poll(0)
+    (tmp_path / "away").rename(some / "delta" / "batch=1")
+    next((some / "delta" / "batch=1").glob("*/*.parquet")).write_bytes(b"torn")
+    with pytest.raises(SourceFailed, match="batch=1: cannot be read: .*restore it"):
+        source.poll(0)
+    line = one_line(engine("run", partition, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
+    assert "batch=1: cannot be read" in line and summary(tmp_path / "s")["positions"] == {partition: 1}
+    job = json.loads((some / "delta" / "job.json").read_text())
+    (some / "delta" / "job.json").write_text(json.dumps(job | {"format": 2}))
+    assert "format 2, this engine reads 1" in one_line(engine("run", partition, "--state", tmp_path / "s2", status=1).stderr)
+
+
+def test_accumulators_that_need_each_event_are_refused(tmp_path, monkeypatch):
+    """Deltas hold counts; who said something, when and with what weight is not in them."""
+    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
+    monkeypatch.setattr("stream_engine.deltas.HOLD", ("adds3",))
+    line = one_line(engine("run", written.source_of(some), "--state", tmp_path / "s", status=2).stderr)
+    assert "deltas hold no counts for adds4, triplet_counts, expected accumulators among adds3" in line
+
+
+def test_a_folder_of_deltas_belongs_to_one_query(tmp_path):
+    """A removed checkpoint makes a query that counts from batch 0 again: its batches must not pass for the old ones."""
+    deltas = written.claimed(tmp_path, "first")
+    deltas.claim("first")
+    with pytest.raises(RuntimeError, match="batches of query first, this is second.*name another --out"):
+        deltas.claim("second")
+    (tmp_path / "delta" / "batch=0").mkdir()
+    (tmp_path / "delta" / "job.json").unlink()
+    with pytest.raises(RuntimeError, match="job.json: is gone"):
+        deltas.claim("second")
+
+
+def test_the_submit_line_is_checked_and_printed(tmp_path):
+    events = jsonl(tmp_path / "e.jsonl", [])
+    said = engine("spark-counts", events, "--out", tmp_path / "o", "--per-batch", "3", "--print-only").stdout
+    assert said.startswith("spark-submit --master 'local[2]' --driver-memory 1g ") and said.rstrip().endswith("--per-batch 3")
+    said = engine("spark-counts", "kafka://h:9092/a", "--out", "o", "--print-only", "--master", "spark://h:7077").stdout
+    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in said and "--master spark://h:7077" in said
+    assert "--packages" not in engine("spark-counts", "kafka://h:9/a", "--out", "o", "--print-only", "--jars", "a.jar").stdout
+    for wrong, expected in ((["nope.jsonl", "--out", "o"], "nope.jsonl: no such file"), ([events], "--out"),
+                            ([events, "kafka://h:9092/t", "--out", "o"], "expected files, or topics"),
+                            ([events, "--out", "o", "--columns", "anchor"], "expected NAME=VALUE"),
+                            ([events, "--out", "o", "--per-batch", "few"], "invalid int value")):
+        assert expected in one_line(engine("spark-counts", *wrong, "--print-only", status=2).stderr)
+
+
+def test_versions_of_spark_agree():
+    """The extra, the lock, the submit line and the jars of the tests speak of one Spark."""
+    from stream_engine.spark.submit import VERSION
+    from tests.conftest import ROOT
+
+    assert f'"pyspark=={VERSION}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"pyspark=={VERSION} " in (ROOT / "requirements.lock").read_text()
+    assert f"<version>{VERSION}</version>" in (ROOT / "tests" / "spark" / "pom.xml").read_text()
+
+
+@pytest.mark.parametrize("what", [name for name, made_by in exports.EXPORTS.items() if "trusted" not in made_by])
+def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
+    """Also of artifacts, and of one whose snapshot knew fewer objects."""
+    rng = np.random.default_rng(2)
+    names = ["d", "b", "a", "c", "é"]
+    comparisons = [tuple(names[i] for i in rng.permutation(4 if n < 30 else 5)[:3]) for n in range(60)]
+
+    def made(order):
+        one = Engine(guard="majority")
+        one.objects.ids([names[i] for i in order])
+        one.learn_many([Triplet(*c) for c in comparisons])
+        rank, n = {name: i for i, name in enumerate(names)}, 4
+        ids = [rank[name] for name in one.objects.names[:n]]  # value v[old] of object old
+        K = np.add.outer(np.arange(5.0), 10 * np.arange(5.0))[np.ix_(ids, ids)]
+        ring = [one.objects.id_of["a"], one.objects.id_of["b"]]
+        artifacts = {
+            "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {"labels": np.array(ids, np.int32), "k": np.array(2),
+                                                                           "stability": np.array(ids) / 4}, {}),
+            "triplet_boost": Artifact("triplet_boost", "", 1, {}, 0, {
+                "j": np.array(ring[:1], np.int32), "k": np.array(ring[1:], np.int32), "predicted": np.array(ids, np.int32) % 2,
+                "given": np.full(n, -1, np.int32), "score": np.array(ids, float), "abstained": np.array(ids) > 2},
+                {"classes": ["x", "y"]}),
+            "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": K, "mu": np.ones(1), "triplets": np.array([ring])}, {}),
+        }
+        published = by_name(exports.Published(one.snapshot(), artifacts))
+        found = {}
+        for name, content in exports.contents(what, published).items():
+            for format in ("npz", "csv"):
+                found |= encode(name, content, format, published.snapshot.objects)
+        return found, published
+
+    (left, one), (right, _) = made([0, 1, 2, 3]), made([3, 1, 0, 2])
+    assert left.keys() == right.keys() and one.snapshot.objects == ("a", "b", "c", "d", "é")
+    assert left == right
+    if what == "clusters":
+        assert left["clusters.csv"].decode().splitlines()[1:] == ['"a",2', '"b",1', '"c",3', '"d",0']

@@ -1,0 +1,136 @@
+"""The job on real Spark: local with kills around the rename, and a standalone cluster that loses a worker.
+
+Each run of Spark is seconds of start-up, so one run serves many assertions. The oracle is one process over the same
+events: equal exports by name, equal counters, equal dead letters.
+"""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from stream_engine.comparisons import EVENT_TYPES
+from stream_engine.spark import counts, submit
+from tests.conftest import ROOT
+from tests.event_worlds import arrow_of, csv_of, some_event
+from tests.process import engine, summary, until
+from tests.spark import cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # seconds of start-up, many times that on a loaded machine
+EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
+
+
+def events(folder: Path) -> str:
+    """Six files of every format, good events and bad ones, and lines that are no events."""
+    rng = np.random.default_rng(7)
+    folder.mkdir()
+    for number in range(6):
+        made = [some_event(rng, EVENT_TYPES[rng.integers(len(EVENT_TYPES))], True) for _ in range(200)]
+        text = "".join(json.dumps(event) + "\n" for event in made) + "{\n"
+        if number == 1:
+            (folder / "e1.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+        elif number == 2:
+            header, rows = csv_of(made)
+            (folder / "e2.csv").write_bytes(header + rows)
+        elif number == 3:
+            parquet.write_table(pa.Table.from_batches([arrow_of(made)]), folder / "e3.parquet")
+        else:
+            (folder / f"e{number}.jsonl").write_text(text)
+    return f"{folder}/e*"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """The events, and what one process makes of them."""
+    folder = tmp_path_factory.mktemp("spark")
+    source = events(folder / "events")
+    engine("run", source, "--state", folder / "state", "--no-refits", "--max-reject-ratio", "1", "--guard", "off")
+    return source, folder / "state"
+
+
+def check(out: Path, state: Path, folder: Path) -> None:
+    """The engine over these deltas equals the one process."""
+    mine = folder / "through-spark"
+    engine("run", f"deltas://{out}", "--state", mine, "--no-refits", "--max-reject-ratio", "1", "--guard", "off")
+    left, right = summary(mine), summary(state)
+    assert left["comparisons"] > 400 and sum(left["rejected"].values()) > 100
+    drop = ("positions", "snapshot", "progressive")  # predictions go by the snapshots that were there
+    assert {k: v for k, v in left.items() if k not in drop} == {k: v for k, v in right.items() if k not in drop}
+    for each, name in ((mine, "a"), (state, "b")):
+        engine("export", "--state", each, "--out", folder / name, "--object-order", "name", *EXACT)
+    for file in (folder / "b").iterdir():
+        assert (folder / "a" / file.name).read_bytes() == file.read_bytes(), file.name
+    assert sorted(lines(mine)) == sorted(lines(state))
+
+
+def lines(state: Path) -> list[str]:
+    return [line for file in sorted((state / "dead_letters").iterdir()) for line in file.read_text().splitlines()]
+
+
+def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_path):
+    """local[2]: batch 0 is whole, batch 1 dies before its rename, is repeated, dies after it, is passed over."""
+    source, state = world
+    out, log = tmp_path / "out", tmp_path / "log"
+    job = [source, "--out", str(out), "--per-batch", "2"]
+    submit = [cluster.home() / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g", *cluster.conf()]
+    for when, renamed in (("before", 1), ("after", 2)):
+        run = cluster.start([*submit, Path(__file__).with_name("killed.py"), when, "1", *job], log)
+        run.wait(400)
+        cluster.kill(run)
+        assert len(list((out / "delta").glob("batch=*"))) == renamed, log.read_text(errors="replace")[-3000:]
+        assert (out / "delta" / ".batch=1").exists() == (when == "before")
+    written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
+    run = cluster.job(log, *job)
+    cluster.ended(run, log)
+    assert all(path.stat().st_mtime_ns == time for path, time in written.items())
+    assert sorted(path.name for path in (out / "delta").iterdir()) == ["batch=0", "batch=1", "batch=2", "job.json"]
+    check(out, state, tmp_path)
+
+
+def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_path):
+    """A master and two workers on loopback; one worker is killed with its executor when the first batch is there."""
+    source, state = world
+    out, log = tmp_path / "out", tmp_path / "log"
+    spark = cluster.Standalone(tmp_path)
+    try:
+        run = cluster.job(log, source, "--out", str(out), "--per-batch", "1", master=spark.url)
+        until(lambda: (out / "delta" / "batch=0").exists() or run.poll() is not None, 400, "the first batch")
+        spark.kill(0)
+        cluster.ended(run, log)
+        used = [len(list((tmp_path / f"work-{n}").glob("*/*"))) for n in (0, 1)]
+    finally:
+        spark.close()
+    assert used[0] and used[1], "both workers had an executor"
+    assert len(list((out / "delta").glob("batch=*"))) == 6
+    check(out, state, tmp_path)
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "deploy" / "spark").glob("*.sh")), ids=lambda path: path.stem)
+def test_submit_scripts_name_what_is_there(script, spark_help):
+    """Run with a `spark-submit` that prints its arguments: options that Spark knows, its version, the job and its options."""
+    stand_in = f"spark-submit() {{ printf '%s\\n' \"$@\"; }}; python() {{ {sys.executable} \"$@\"; }}; "
+    text = script.read_text().replace("exec spark-submit", "spark-submit")
+    done = subprocess.run(["bash", "-c", stand_in + text], env=cluster.ENVIRONMENT, capture_output=True, text=True, check=True)
+    said = done.stdout.splitlines()
+    (at,) = [number for number, word in enumerate(said) if word.endswith("stream_engine/spark/counts.py")]
+    options = [word for word in said[:at] if word.startswith("--")]
+    assert {"--master", "--packages"} <= set(options) <= set(re.findall(r"--[a-z-]+", spark_help))
+    assert f"{submit.KAFKA_PACKAGE}:{submit.VERSION}" in said
+    assert all(re.fullmatch(r"spark\.[\w.]+=\S+", said[n + 1]) for n, word in enumerate(said) if word == "--conf")
+    assert counts.job_of(said[at + 1:]).follow and (script.stat().st_mode & 0o111)
+    if said[at].startswith("/"):
+        assert Path(said[at]).exists()
+
+
+@pytest.fixture(scope="module")
+def spark_help():
+    done = subprocess.run([cluster.home() / "bin" / "spark-submit", "--help"], env=cluster.ENVIRONMENT, capture_output=True,
+                          text=True, timeout=200)
+    return done.stdout + done.stderr
