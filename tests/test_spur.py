@@ -240,6 +240,11 @@ def test_matching_maximises_the_overlap():
         assert np.sum(both & (out == previous)) == best
 
 
+def test_a_new_cluster_never_takes_the_number_of_one_that_is_gone():
+    now, before = np.array([0, 0, 1, 1, -1]), np.array([0, 0, -1, -1, 1])
+    assert labelling.matched(now, before).tolist() == [0, 0, 2, 2, -1]
+
+
 def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects():
     triplets, _ = planted(150, 4, 2.5)
     few = triplets[(triplets < 140).all(axis=1)]

@@ -279,7 +279,7 @@ def test_codes_hold_exactly_what_the_classifiers_know(seed, n, size, multi):
 def test_a_triplet_takes_two_bytes():
     columns, y = planted(60, 2, 150_000)
     _, codes = laid_out(columns, labels.label_sets(y, 60))
-    assert codes.code.dtype == np.uint16 and codes.nbytes < 2.5 * len(codes.code)
+    assert codes.code.dtype == np.uint16 and codes.nbytes < 2.2 * len(codes.code)
 
 
 def test_more_anchors_than_two_bytes_can_number():

@@ -4,7 +4,7 @@ A column belongs to a pair of references a < b of different groups (numbers as i
 anchor that does not abstain on it: side 0 if it was more often nearer to a, side 1 if to b. Ties, #(x,j,k) = #(x,k,j),
 are left out: the classifier abstains. Invariant: within a reference's row the partners increase, so where every pair
 occurs a column is found at once and elsewhere by bisection over as many places as the row lacks. 2 bytes an entry up to
-32,768 anchors, else 4; 10 or 12 bytes a pair. Built in O(K + P log P).
+32,768 anchors, else 4; 6 or 8 bytes a pair (4 more from 2^32 entries on). Built in O(K + P log P).
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Codes(NamedTuple):
     first: np.ndarray  # (n,) int64: the first reference of a later group than a's; its partners are first[a] ... n - 1
     row: np.ndarray  # (n + 1,) int64
     partner: np.ndarray  # (P,) uint16 or uint32: b
-    start: np.ndarray  # (P + 1,) int64
+    start: np.ndarray  # (P + 1,) uint32, int64 where the entries need it
     code: np.ndarray  # (K,) uint16 or uint32: anchor << 1 | side
 
     @property
@@ -60,12 +60,13 @@ def codes_from_columns(columns: Columns, groups: Groups, anchors: np.ndarray) ->
     key, count = _survey(columns, number, place, first)
     kept = np.flatnonzero(count)
     kept = kept[np.argsort(key[kept], kind="stable")]
-    key, start = key[kept], np.append(0, np.cumsum(count[kept]))
+    key, start = key[kept], np.append(0, np.cumsum(count[kept])).astype(np.int64)
     dtype = code_dtype(max(n, len(anchors)))
     code = np.empty(start[-1], dtype)
     _fill(columns, kept, number, place, start, code)
     row = np.searchsorted(key, np.arange(n + 1) * n)
-    return Codes(first, row.astype(np.int64), (key % max(n, 1)).astype(dtype), start.astype(np.int64), code)
+    start = start.astype(np.uint32 if len(code) < 2**32 else np.int64)
+    return Codes(first, row.astype(np.int64), (key % max(n, 1)).astype(dtype), start, code)
 
 
 @njit(cache=True)

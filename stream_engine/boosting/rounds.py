@@ -253,7 +253,7 @@ def _rounds(state, codes, rounds, given, out):
         a, b = min(j, k), max(j, k)
         column = find(codes, a, b)
         if column >= 0:
-            begin, end = codes.start[column], codes.start[column + 1]
+            begin, end = np.int64(codes.start[column]), np.int64(codes.start[column + 1])
             alpha = _choose(state, codes, begin, end, d, says, n)
             if alpha > 0:
                 _reweight(state, codes, begin, end, alpha, says)

@@ -67,7 +67,7 @@ def _add(codes, key, order, classifiers, votes):
                 _tally(classifiers, c, say)
         if column < 0:
             continue
-        for e in range(codes.start[column], codes.start[column + 1]):
+        for e in range(np.int64(codes.start[column]), np.int64(codes.start[column + 1])):
             x, side = codes.code[e] >> 1, codes.code[e] & 1
             votes.applied[x] += whole
             for y in range(labels):

@@ -1,17 +1,23 @@
 """Perrot & von Luxburg 2019, sec. 4: TripletBoost on Moons and Iris beside 1-NN and AdaBoost, which see the vectors.
 
     python -m tests.benchmarks.boosting_paper [moons iris usps abstention] [--repetitions 10] [--rounds 1000000]
-                                              [--figure boosting.png] [--usps FILE.npz]
+                                              [--figure boosting.png] [--usps FILE.npz] [--results FILE.jsonl]
 
 Triplets: each (x, {j, k}) with references among the training examples is there with 1, 5 or 10 %, and turned round with
 0, 10 or 20 %; metrics Euclidean, cosine, city block. 70 % of the objects are trained on, the rest are asked about (the
 paper does not give its split, nor the noise of Moons: 0.1 here). 1-NN uses the metric of the triplets, AdaBoost is
 SAMME over 1,000 stumps. `usps` is ten digits at scale; `abstention` is Theorem 4's formula, and n sqrt n, against what
-is seen.
+is seen. Cells of Moons and Iris are kept in --results, by default the file beside this one; those that are there are
+not made again, so the command can be stopped and resumed.
 """
 
 import argparse
+import itertools
+import json
+import os
 import time
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +31,11 @@ from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from stream_engine.refits.triplet_boost import abstention_bound, fit, predict
 from tests.benchmarks.boosting_worlds import sampled_columns
+from tests.conftest import ROOT
 
 METRICS = ("euclidean", "cosine", "cityblock")
 SHARES, NOISES = (0.01, 0.05, 0.1), (0.0, 0.1, 0.2)
+KEY = ("data", "metric", "share", "noise", "repetitions", "rounds")
 CELL = ("{data:6} {metric:10} {share:4.0%} triplets, {noise:3.0%} wrong: {accuracy:.3f} +- {deviation:.3f}, "
         "abstains {abstained:.3f}   1-NN {1-NN:.3f}  AdaBoost {AdaBoost:.3f}")
 
@@ -68,21 +76,25 @@ def stumps(data: Parted, size: int = 1000) -> float:
     return float(model.score(data.points[data.n :], data.y[data.n :]))
 
 
-def grid(name: str, repetitions: int, rounds: int) -> list[dict]:
+def grid(name: str, repetitions: int, rounds: int, kept: Path) -> list[dict]:
     """Mean and standard deviation of the test accuracy in every cell, with the two baselines of its metric."""
     worlds = [dataset(name, seed) for seed in range(repetitions)]
-    adaboost = np.mean([stumps(data) for data in worlds])
-    made = []
-    for metric in METRICS:
-        nearest = np.mean([neighbour(data, metric) for data in worlds])
-        for share in SHARES:
-            for noise in NOISES:
-                seen = [boosted(data, metric, share, noise, rounds, seed) for seed, data in enumerate(worlds)]
-                accuracy, abstained = np.array(seen).T
-                made.append({"data": name, "metric": metric, "share": share, "noise": noise,
-                             "accuracy": accuracy.mean(), "deviation": accuracy.std(), "abstained": abstained.mean(),
-                             "1-NN": nearest, "AdaBoost": adaboost})
-                print(CELL.format(**made[-1]), flush=True)
+    stored = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    known = {tuple(cell[part] for part in KEY): cell for cell in stored}
+    baseline, made = cache(lambda metric: np.mean([neighbour(data, metric) for data in worlds])), []
+    adaboost = cache(lambda: np.mean([stumps(data) for data in worlds]))
+    for metric, share, noise in itertools.product(METRICS, SHARES, NOISES):
+        cell = known.get((name, metric, share, noise, repetitions, rounds))
+        if cell is None:
+            seen = [boosted(data, metric, share, noise, rounds, seed) for seed, data in enumerate(worlds)]
+            accuracy, abstained = np.array(seen).T
+            cell = {"data": name, "metric": metric, "share": share, "noise": noise, "repetitions": repetitions,
+                    "rounds": rounds, "accuracy": accuracy.mean(), "deviation": accuracy.std(),
+                    "abstained": abstained.mean(), "1-NN": baseline(metric), "AdaBoost": adaboost()}
+            with open(kept, "a") as file:
+                file.write(json.dumps(cell, default=float) + "\n")
+        made.append(cell)
+        print(CELL.format(**cell), flush=True)
     return made
 
 
@@ -166,12 +178,14 @@ def main() -> None:
     parser.add_argument("experiments", nargs="*", default=["moons", "iris", "abstention"])
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=1_000_000)
-    parser.add_argument("--usps", default="../shared/data/usps/usps.npz")
+    folder = Path(os.environ.get("STREAM_ENGINE_DATA") or ROOT.parent / "shared" / "data")
+    parser.add_argument("--usps", default=str(folder / "usps" / "usps.npz"))
     parser.add_argument("--figure")
+    parser.add_argument("--results", default=str(Path(__file__).with_suffix(".jsonl")))
     given = parser.parse_args()
-    cells = []
+    cells, kept = [], Path(given.results)
     for name in ("moons", "iris"):
-        cells += grid(name, given.repetitions, given.rounds) if name in given.experiments else []
+        cells += grid(name, given.repetitions, given.rounds, kept) if name in given.experiments else []
     for n, share in ((3000, 0.01), (2000, 0.05), (1000, 0.1)) if "usps" in given.experiments else ():
         digits(given.usps, given.rounds, n, share)
     curve = abstentions() if "abstention" in given.experiments else []
