@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from river import drift
-
 SIGNALS = ("loss", "contradictions")
 
 
@@ -19,10 +17,14 @@ class Worsening:
     """
 
     def __init__(self, delta: float = 0.05):
-        self._adwin = drift.ADWIN(delta=delta)
+        self._delta, self._adwin = delta, None
 
     def update(self, values: Iterable[float]) -> bool:
         """Take in values; is there an alarm among them?"""
+        if self._adwin is None:
+            from river import drift  # brings scikit-learn and scipy.stats along: not before the first batch is learned
+
+            self._adwin = drift.ADWIN(delta=self._delta)
         adwin, alarm = self._adwin, False
         before = adwin.estimation
         for value in values:
@@ -35,4 +37,4 @@ class Worsening:
     @property
     def level(self) -> float:
         """The mean of the window: the present share of wrong predictions."""
-        return self._adwin.estimation
+        return 0.0 if self._adwin is None else self._adwin.estimation
