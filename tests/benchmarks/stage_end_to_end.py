@@ -123,8 +123,9 @@ def rows(quick: bool) -> list[dict]:
 
 
 def _whole_jsonl(blocks, events: int) -> dict:
-    spent, _ = measured(blocks, "json")
-    ours, floor = sum(spent.values()), msgspec_floor(blocks)
+    """The shortest of three turns each: both are memory-bound, and neighbours on the machine take turns too."""
+    turns = [(sum(measured(blocks, "json")[0].values()), msgspec_floor(blocks)) for _ in range(3)]
+    ours, floor = (min(column) for column in zip(*turns))
     return {"stage": "end to end", "case": f"JSONL, {events:,}, against bare decoding", "ours": events / ours / 1e6,
             "rival": events / floor / 1e6, "rival_name": "msgspec + dict ids", "unit": "M events/s", "ratio": floor / ours,
             "target": ">= 0.7"}
