@@ -1,0 +1,74 @@
+"""TripletBoost in scikit-learn's conventions: X are objects, and the triplets about them are given beforehand.
+
+So a sample is an object, as everywhere in scikit-learn: `cross_val_score(TripletBoostClassifier(triplets), objects, y)`
+holds objects out. Triplets of held-out objects take part as anchors only when they are asked about, and never as
+references or examples (Perrot & von Luxburg 2019, sec. 2.1).
+"""
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from stream_engine.boosting.fit import fit, votes_of
+from stream_engine.boosting.votes import decide
+from stream_engine.columns import columns_from_triplets
+from stream_engine.estimators.answers import answers_of, only_triplets, rows_of, seed_of
+
+
+class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier of objects from passively obtained triplets (Perrot & von Luxburg 2019); see `refits.triplet_boost`.
+
+    `triplets`: (m, 3) whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting.
+
+    Fitted: `classes_`; `booster_`; `n_features_in_`.
+
+    >>> triplets = [[a, b, c] for a in range(6) for b in range(6) for c in range(6)
+    ...             if a != b and b // 3 == a // 3 and c // 3 != a // 3]
+    >>> model = TripletBoostClassifier(triplets, rounds=100).fit([[0], [1], [3], [4]], ["x", "x", "y", "y"])
+    >>> model.predict([[2], [5]]).tolist()
+    ['x', 'y']
+    """
+
+    def __init__(self, triplets=None, rounds=10_000, *, random_state=0):
+        self.triplets = triplets
+        self.rounds = rounds
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """X: (m, 1) distinct numbers of objects, y: their classes. Raises ValueError."""
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        if self.triplets is None:
+            raise ValueError("TripletBoostClassifier: got no triplets, expected TripletBoostClassifier(triplets)")
+        objects = X[:, 0].astype(np.int64)
+        if X.shape[1] != 1 or (objects != X[:, 0]).any() or (objects < 0).any() or len(np.unique(objects)) < len(objects):
+            raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, whole numbers from 0 on")
+        answers = answers_of(rows_of(None, self.triplets), None)
+        only_triplets(answers, "TripletBoost")
+        n = max(answers.n_objects, int(objects.max()) + 1)
+        self.columns_ = columns_from_triplets(answers.triplets, n)
+        self.classes_, at = np.unique(y, return_inverse=True)
+        given = np.full(n, -1)
+        given[objects] = at
+        self.booster_ = fit(self.columns_, given, self.rounds, seed_of(self.random_state))
+        return self
+
+    def predict(self, X):
+        """(m,): the class of each object; where no triplet tells, a coin decides (and `votes` are all 0)."""
+        objects, back = self._objects(X)
+        return self.classes_[decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]]
+
+    def votes(self, X):
+        """(m, classes): the weight of all triplet classifiers for each class, eq. (5), larger is surer."""
+        objects, back = self._objects(X)
+        return votes_of(self.booster_, self.columns_, objects).confidence[back]
+
+    def _objects(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        objects = X[:, 0].astype(np.int64)
+        known = (objects == X[:, 0]) & (objects >= 0) & (objects < self.columns_.n_objects)
+        if not known.all():
+            raise ValueError(f"X: got {X[~known][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}")
+        return np.unique(objects, return_inverse=True)
