@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine import kernels
+from stream_engine import asking, kernels
 from stream_engine.accumulators import ACCUMULATORS, made
+from stream_engine.asking.known import known_from
 from stream_engine.comparisons import Quadruplet, Triplet, empty_batch
 from stream_engine.engine import Engine
 from stream_engine.exports import Published
@@ -52,6 +53,7 @@ def warm_up() -> Iterator[tuple[str, float]]:
     parts["predictions"] = lambda: _predict(snapshot)
     parts["online kernel"] = lambda: OnlineKernel(12, 4).learn(np.array([[0, 1, 2]]))
     parts["boosting"] = lambda: triplet_boost.fit(triplet_columns(snapshot), np.arange(12) % 3, rounds=50, seed=0)
+    parts["asking"] = lambda: [asking.questions(known_from(snapshot), 20, strategy) for strategy in asking.STRATEGIES]
     for what, call in parts.items():
         began = time.perf_counter()
         call()
