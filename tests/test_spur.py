@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet, artifact
+from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.refits import CannotRefit, sdp_clustering, spectral
 from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.sdp import evidence, labelling, partition, warm
@@ -17,7 +18,7 @@ from tests.planted import adds3, adds4, planted, planted_adds3
 
 
 def snapshot_of(triplets, names=None, quadruplets=()):
-    engine = Engine()
+    engine = Engine([name for name in ACCUMULATORS if name != "quadruplet_counts"])
     names = names or [f"o{i}" for i in range(1 + int(np.max(triplets, initial=-1)))]
     engine.learn_many([Triplet(*(names[x] for x in row)) for row in triplets] +
                       [Quadruplet((names[i], names[j]), (names[k], names[l])) for i, j, k, l in quadruplets])
@@ -147,7 +148,7 @@ def test_degenerate_snapshots(rows, similarity):
     assert len(made.arrays["labels"]) == len(snapshot.objects)
     assert made.arrays["labels"].min(initial=0) >= -1
     artifact.encode(made)
-    if rows in ([], [(0, 1, 2), (0, 2, 1)]):
+    if rows in ([], [(0, 1, 2), (0, 2, 1)]) and not (rows and similarity == "adds3_decayed"):  # the later one counts more
         assert (made.arrays["labels"] == -1).all() and made.arrays["k"] == 0
         assert "nothing is clustered" in made.report["note"]
 

@@ -1,6 +1,7 @@
 """Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt; forgetting
 as a run sees it; nothing about workers where nobody asked."""
 
+import json
 import math
 
 import httpx
@@ -12,6 +13,8 @@ from stream_engine import exports, http, kernels, reading, trust, weighing
 from stream_engine.accumulators import Forgetting, made
 from stream_engine.comparisons import Decoded, Judges
 from stream_engine.engine import Engine, OverlappingStates
+from stream_engine.exports.summary import summary_of
+from stream_engine.formats import EventOptions, decoder
 from stream_engine.metrics import Metrics
 from stream_engine.opening import restored
 from stream_engine.refits import reliability, spectral
@@ -204,6 +207,19 @@ def test_a_refit_goes_on_from_the_one_before():
     assert 8 <= fresh.report["guessing"] <= 16 and fresh.report["workers"] == 40
 
 
+def test_catch_trials_reach_the_record_and_nothing_else():
+    lines = [{"anchor": "a", "near": "b", "far": "c", "worker": "u"}] * 3
+    lines += [{"anchor": "a", "near": "c", "far": "b", "worker": w, "passed": p} for w, p in
+              (("u", True), ("v", False), ("v", True), ("v", True))]
+    options = EventOptions(columns={"catch": ("passed",)}, judges=True)
+    engine = Engine(("adds3", "triplet_counts", "worker_votes"), None)
+    engine.learn(decoder("json", options)(b"\n".join(json.dumps(line).encode() for line in lines)))
+    snapshot = engine.snapshot()
+    assert (snapshot.counters["triplets"], snapshot.counters["filtered"]) == (3, 4)
+    arrays = reliability.refit(snapshot, reliability.Params(), 0).arrays
+    assert [arrays[key].tolist() for key in ("events", "passed", "failed", "comparisons")] == [[3, 0], [1, 2], [0, 1], [3, 0]]
+
+
 # ---- forgetting as a run sees it
 
 
@@ -247,8 +263,11 @@ def test_resumed_and_uninterrupted_forget_alike(by):
             plain.update(whole.batch(decoded(triplets[inside], 9)))
             np.testing.assert_array_equal(w, plain.state()["w"])
             assert effective == len(inside)
+    found = summary_of(theirs)["not_in_recent"]
+    assert found.keys() == set(FORGETTING) and found["window"]["untimed"] == 0 and "not_in_recent" not in summary_of(
+        Engine().snapshot())
     if by == "time":
-        assert theirs.room("window")["late"] == sum(t <= time[:e + 1].max() - 100 for e, t in enumerate(time)) > 0
+        assert theirs.room("window")["late"] == found["window"]["late"] == sum(t <= time[:e + 1].max() - 100 for e, t in enumerate(time)) > 0
 
 
 def test_merging_what_depends_on_arrival_is_refused():

@@ -22,7 +22,8 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     """The figures of a snapshot, by the contract's names.
 
     `unique_triplets` counts distinct (anchor, near, far); `contradicting_pairs` the (anchor, {near, far}) seen in both
-    directions, `contradicting_triplets` the sum of the smaller of their two counts. O(keys).
+    directions, `contradicting_triplets` the sum of the smaller of their two counts. `not_in_recent`, where something
+    forgets: triplets that were too late, or had no time, for it. O(keys).
     """
     counters = snapshot.counters
     columns = triplet_columns(snapshot)
@@ -43,4 +44,11 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "guard": dict(counters["guard"]),
         "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
         "progressive": counters["progressive"],
+        **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
     }
+
+
+def _left_out(snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    """What accumulators that forget by time did not count: triplets too late for the window, triplets without a time."""
+    rooms = {name: snapshot.room(name) for name in ("window", "adds3_decayed", "triplet_counts_decayed")}
+    return {name: {what: int(room[what]) for what in ("late", "untimed") if what in room} for name, room in rooms.items() if room}

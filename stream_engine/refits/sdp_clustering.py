@@ -31,8 +31,8 @@ KIND = "sdp_clustering"
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to cluster.
 
-    `similarity`: adds3, adds4, k1 (= mulk3), mulk4, or AddS-3 that forgets or weighs: adds3_window, adds3_decayed,
-    adds3_weighted, adds3_trusted; for the kernels SPUR chooses k on AddS, as in the paper.
+    `similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
+    ..._decayed, ..._weighted, ..._trusted; for the kernels SPUR chooses k on AddS, as in the paper.
     `k`: the number of clusters; `lam`: solve SDP-lambda instead; neither: SPUR. `tol`: gap to reach, relative to
     <W, X>; when `max_iterations` run out the artifact says that it is not certified. `solver`: admm, or cvxpy (slow,
     the reference). `lambda_factor`: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter).

@@ -22,8 +22,8 @@ KIND = "spectral"
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`similarity`: adds3, adds4, k1 (= mulk3), mulk4, or AddS-3 that forgets or weighs: adds3_window, adds3_decayed,
-    adds3_weighted, adds3_trusted. `k`: the number of clusters; none: by eigenvalues, at most
+    """`similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
+    ..._decayed, ..._weighted, ..._trusted. `k`: the number of clusters; none: by eigenvalues, at most
     `most`, of AddS. `lambda_factor`: of sqrt(c ln n / n), the edge they must exceed. `refine`: kernel-k-means after
     k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1."""
 

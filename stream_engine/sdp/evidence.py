@@ -15,9 +15,10 @@ from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
 
-_WEIGHED = {f"adds3_{how}": how for how in weighing.HOWS}
+_WEIGHED = {f"{what}_{how}": how for what in ("adds3", "k1") for how in weighing.HOWS}
 SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4", *_WEIGHED)
-ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4", **{source: source for source in _WEIGHED}}
+ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4",
+            **{source: f"adds3_{how}" for source, how in _WEIGHED.items()}}
 
 
 class NoCounts(ValueError):
@@ -41,6 +42,8 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
         return Evidence(from_triangle(room["i"], room["j"], room["w"], n), triplets if source == "adds3" else every)
     if source in _WEIGHED:
         try:
+            if source.startswith("k1"):
+                return Evidence(checked(kernels.k1(weighing.counts(snapshot, _WEIGHED[source]))), triplets)
             found = weighing.adds3(snapshot, _WEIGHED[source])
         except weighing.NotKept as error:
             raise NoCounts(f"similarity {source}: {error}") from None
