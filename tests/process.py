@@ -4,7 +4,9 @@ import contextlib
 import io
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -95,6 +97,26 @@ def records(state: Path) -> int:
     """How many records the newest snapshot has seen; -1 while there is none."""
     found = engine("inspect", "--state", state, "--json", status=None)
     return -1 if found.returncode else json.loads(found.stdout)["summary"]["records"]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on now, all different, and none that the system hands out by itself: so that they are still
+    free when a server takes them, and again after it was stopped."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    held: list[socket.socket] = []
+    try:
+        for port in random.SystemRandom().sample(range(10_000, first), min(500, first - 10_000)):
+            held.append(socket.socket())
+            try:
+                held[-1].bind(("127.0.0.1", port))
+            except OSError:
+                held.pop().close()
+            if len(held) == count:
+                return [each.getsockname()[1] for each in held]
+        raise AssertionError(f"no {count} free ports below {first}")
+    finally:
+        for each in held:
+            each.close()
 
 
 def jsonl(path: Path, events: Iterable[dict | str]) -> Path:

@@ -1,6 +1,7 @@
 """A real Apache Kafka broker for the tests: one KRaft node on loopback, its data in a folder of its own.
 
-`Broker(folder)` starts, stops, kills and restarts on the same ports and data. The jars come from Maven Central through
+`Broker(folder)` starts, stops, kills and restarts on the same ports and data; `cluster(folder)` gives three of them
+that share a controller quorum and keep every partition three times. The jars come from Maven Central through
 `pom.xml` and stay in a cache outside the repository. Besides PLAINTEXT the broker listens with SASL over TLS (PLAIN and
 SCRAM, certificate made for the session by `keytool`), so that secrets and certificates are tested for real.
 """
@@ -16,6 +17,7 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from tests.fetched import cache
+from tests.process import free_ports
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = "4.3.1"
@@ -53,31 +55,28 @@ def java() -> str:
     return found
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now, all different (held together while they are chosen)."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for held in sockets:
-            held.bind(("127.0.0.1", 0))
-        return [held.getsockname()[1] for held in sockets]
-    finally:
-        for held in sockets:
-            held.close()
-
-
 class Broker:
-    """One KRaft node. Invariant: ports, cluster id and data stay the same over stop, kill and start."""
+    """One KRaft node. Invariant: ports, cluster id and data stay the same over stop, kill and start.
 
-    def __init__(self, folder: Path):
+    `quorum`: the controllers' ports by node number, when there are others; the first of them is formatted, the rest
+    take over what it (`like`) was formatted with. A node among others has no TLS listener.
+    """
+
+    def __init__(self, folder: Path, number: int = 1, quorum: dict[int, int] | None = None, port: int | None = None,
+                 like: "Broker | None" = None):
         self.folder, self.lib, self.java = Path(folder), jars(), java()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.port, self.controller_port, self.secure_port = free_ports(3)
+        some = free_ports(3)
+        self.port, self.secure_port = port or some[0], some[1]
+        self.number, self.quorum = number, quorum or {number: some[2]}
         self.bootstrap = f"127.0.0.1:{self.port}"
         self.secure_bootstrap = f"127.0.0.1:{self.secure_port}"
         self.certificate = self.folder / "broker.pem"
         self.process: subprocess.Popen | None = None
-        self._make_certificate()
-        self._format()
+        if quorum is None:
+            self._make_certificate()
+        (self.folder / "server.properties").write_text(self._properties())
+        self._format() if like is None else self._join(like)
 
     def secure_options(self, mechanism: str = "PLAIN") -> dict[str, object]:
         """kafka-python's options for the TLS listener."""
@@ -86,12 +85,17 @@ class Broker:
 
     def start(self) -> None:
         """Start and wait until it answers requests."""
+        self.launch()
+        self.wait_until_it_listens()
+
+    def launch(self) -> None:
+        """Start without waiting: the first of several answers only when most of them are there."""
         assert self.process is None, "the broker is running already"
+        heap = ["-Xmx256m"] if len(self.quorum) > 1 else []
         with (self.folder / "broker.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self.java, *JVM, "-cp", f"{self.lib}/*", "kafka.Kafka", str(self.folder / "server.properties")],
+                [self.java, *JVM, *heap, "-cp", f"{self.lib}/*", "kafka.Kafka", str(self.folder / "server.properties")],
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
-        self._wait_until_it_listens()
 
     def stop(self) -> None:
         """A controlled shutdown (SIGTERM)."""
@@ -115,7 +119,7 @@ class Broker:
                 self.process.wait(30)
             self.process = None
 
-    def _wait_until_it_listens(self) -> None:
+    def wait_until_it_listens(self) -> None:
         # Kafka opens its client listeners only when the broker is unfenced, so a connection means "ready".
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
@@ -145,8 +149,7 @@ class Broker:
             subprocess.run(command, check=True, capture_output=True, timeout=60)
 
     def _format(self) -> None:
-        """Write server.properties and the first metadata records (among them the SCRAM user)."""
-        (self.folder / "server.properties").write_text(self._properties())
+        """Write the first metadata records (among them the SCRAM user)."""
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = [self.java, *JVM, "-cp", f"{self.lib}/*", "kafka.tools.StorageTool", "format", "-t", cluster,
                    "-c", str(self.folder / "server.properties"),
@@ -155,37 +158,40 @@ class Broker:
         if done.returncode:
             raise RuntimeError(f"the storage could not be formatted: {(done.stdout + done.stderr)[-500:]}")
 
+    def _join(self, first: "Broker") -> None:
+        """What formatting would write, for another node of the same cluster: spares a second Java process."""
+        (self.folder / "data").mkdir()
+        shutil.copy(first.folder / "data" / "bootstrap.checkpoint", self.folder / "data")
+        lines = (first.folder / "data" / "meta.properties").read_text().splitlines()
+        own = {"node.id": self.number, "directory.id": urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")}
+        pairs = [line.partition("=") for line in lines if "=" in line]
+        (self.folder / "data" / "meta.properties").write_text(
+            "".join(f"{key}={own.get(key, value)}\n" for key, _, value in pairs))
+
     def _properties(self) -> str:
         plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
         scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
         here = "127.0.0.1"
+        copies = min(3, len(self.quorum))
         settings = {
             "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@{here}:{self.controller_port}",
-            "listeners": f"PLAINTEXT://{here}:{self.port},SECURE://{here}:{self.secure_port},"
-                         f"CONTROLLER://{here}:{self.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{here}:{self.port},SECURE://{here}:{self.secure_port}",
+            "node.id": self.number,
+            "controller.quorum.voters": ",".join(f"{n}@{here}:{port}" for n, port in self.quorum.items()),
+            "listeners": f"PLAINTEXT://{here}:{self.port},CONTROLLER://{here}:{self.quorum[self.number]}",
+            "advertised.listeners": f"PLAINTEXT://{here}:{self.port}",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL",
-            "listener.name.secure.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
-            "listener.name.secure.plain.sasl.jaas.config": f'{plain} required user_{USER}="{PASSWORD}";',
-            "listener.name.secure.scram-sha-512.sasl.jaas.config": f"{scram} required;",
-            "listener.name.secure.ssl.keystore.location": self.folder / "broker.p12",
-            "listener.name.secure.ssl.keystore.type": "PKCS12",
-            "listener.name.secure.ssl.keystore.password": PASSWORD,
-            "listener.name.secure.ssl.key.password": PASSWORD,
             "log.dirs": self.folder / "data",
             "num.partitions": 1,
             "auto.create.topics.enable": "false",
             "delete.topic.enable": "true",
             "offsets.topic.num.partitions": 1,
-            "offsets.topic.replication.factor": 1,
+            "offsets.topic.replication.factor": copies,
             "transaction.state.log.num.partitions": 1,
-            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": 1,
-            "share.coordinator.state.topic.replication.factor": 1,
+            "share.coordinator.state.topic.replication.factor": copies,
             "share.coordinator.state.topic.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
             # A killed broker's registration has to lapse before its successor is let in.
@@ -194,5 +200,39 @@ class Broker:
             "log.cleaner.enable": "false",
             "num.network.threads": 2,
             "num.io.threads": 2,
+            # A dead controller is replaced within a second or two.
+            "controller.quorum.fetch.timeout.ms": 1500,
+            "controller.quorum.election.timeout.ms": 500,
         }
+        if copies == 1:
+            settings |= {
+                "listeners": f"{settings['listeners']},SECURE://{here}:{self.secure_port}",
+                "advertised.listeners": f"{settings['advertised.listeners']},SECURE://{here}:{self.secure_port}",
+                "listener.name.secure.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+                "listener.name.secure.plain.sasl.jaas.config": f'{plain} required user_{USER}="{PASSWORD}";',
+                "listener.name.secure.scram-sha-512.sasl.jaas.config": f"{scram} required;",
+                "listener.name.secure.ssl.keystore.location": self.folder / "broker.p12",
+                "listener.name.secure.ssl.keystore.type": "PKCS12",
+                "listener.name.secure.ssl.keystore.password": PASSWORD,
+                "listener.name.secure.ssl.key.password": PASSWORD,
+            }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def cluster(folder: Path, nodes: int = 3) -> list[Broker]:
+    """Brokers that share a controller quorum, all running; the caller kills them."""
+    ports = free_ports(2 * nodes)
+    quorum = dict(enumerate(ports[:nodes], 1))
+    brokers: list[Broker] = []
+    for number, port in zip(quorum, ports[nodes:], strict=True):
+        brokers.append(Broker(Path(folder) / f"node-{number}", number, quorum, port, brokers[0] if brokers else None))
+    try:
+        for each in brokers:
+            each.launch()
+        for each in brokers:
+            each.wait_until_it_listens()
+    except BaseException:
+        for each in brokers:
+            each.kill()
+        raise
+    return brokers

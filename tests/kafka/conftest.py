@@ -13,7 +13,10 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import RetriableError
 
 from tests.conftest import leave_out
-from tests.kafka.broker import Broker, BrokerMissing, jars, java
+from tests.kafka.broker import Broker, BrokerMissing, cluster, jars, java
+
+OURS = {"own_broker", "three_brokers"}  # fixtures that need the jars, whatever else is there
+
 
 def external() -> str | None:
     """The bootstrap servers of a broker that is there already."""
@@ -23,15 +26,15 @@ def external() -> str | None:
 @pytest.hookimpl(trylast=True)  # after -m and -k have chosen
 def pytest_collection_modifyitems(config, items):
     chosen = [item for item in items if item.get_closest_marker("kafka")]
-    if not chosen or (external() and not any("own_broker" in item.fixturenames for item in chosen)):
+    ours = [item for item in chosen if not external() or OURS.intersection(item.fixturenames)]
+    if not ours:
         return
     try:
         java(), jars()
     except BrokerMissing as missing:
         if os.environ.get("CI"):
             raise pytest.UsageError(f"the Kafka broker is missing, and CI leaves nothing out: {missing}") from missing
-        left = [item for item in chosen if not external() or "own_broker" in item.fixturenames]
-        leave_out(config, items, left, f"tests on a real Kafka broker ({missing})")
+        leave_out(config, items, ours, f"tests on a real Kafka broker ({missing})")
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +44,16 @@ def own_broker(tmp_path_factory) -> Iterator[Broker]:
     broker.start()
     yield broker
     broker.kill()
+    collect_sockets()
+
+
+@pytest.fixture
+def three_brokers(tmp_path_factory) -> Iterator[list[Broker]]:
+    """Three brokers that keep every partition three times; the test may kill one."""
+    brokers = cluster(tmp_path_factory.mktemp("cluster"))
+    yield brokers
+    for each in brokers:
+        each.kill()
     collect_sockets()
 
 

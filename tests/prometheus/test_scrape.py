@@ -1,7 +1,6 @@
 """The real Prometheus scrapes a running engine; promtool finds nothing to complain about; every alert fires when it should."""
 
 import json
-import socket
 import subprocess
 import urllib.request
 
@@ -9,7 +8,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.process import jsonl, started, stopped, until
+from tests.process import free_ports, jsonl, started, stopped, until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(120)]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
@@ -35,8 +34,7 @@ def scraped(tmp_path_factory, prometheus):
         config["scrape_configs"][0]["static_configs"][0]["targets"] = [address]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         (folder / "alerts.yml").write_text(ALERTS.read_text())
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            web = f"127.0.0.1:{free.getsockname()[1]}"
+        web = f"127.0.0.1:{free_ports(1)[0]}"
         server = subprocess.Popen([prometheus, f"--config.file={folder}/prometheus.yml", f"--web.listen-address={web}",
                                    f"--storage.tsdb.path={folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         yield address, web
