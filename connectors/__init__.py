@@ -62,7 +62,8 @@ class Source(Protocol):
     # A source may also have `opened() -> dict[str, Position]`: starting points it chose since the last call for partitions
     # that had no stored position (Kafka: first start, added partitions, lost offsets). They go into the snapshot before
     # any record does, so that a partition in which nothing was read yet does not start elsewhere after a restart; and
-    # `lag_seconds() -> Mapping[str, float]`, the age of the last delivered record where there are unread ones.
+    # `lag_seconds() -> Mapping[str, float]`, the age of the last delivered record where there are unread ones; and
+    # `one_by_one = True` where a partition is read to its end before the next: those that wait are not stuck.
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""

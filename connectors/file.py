@@ -63,6 +63,8 @@ def FileSource(rest: str, positions: Mapping[str, Position], *, format: str | No
 class Files:
     """Files read one after the other to their ends; at most one is open."""
 
+    one_by_one = True
+
     def __init__(self, files: list[tuple[str, Kind]], positions: Mapping[str, Position], sizes: Sizes):
         self._waiting = [(path, kind, positions.get(partition_of(path), Position(0))) for path, kind in files]
         self._sizes = sizes

@@ -58,7 +58,7 @@ class Metrics:
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
         self.learn_seconds = counter("learn_seconds", "Time spent counting and guarding.")
         self.ready = gauge("ready", "1 while the state is restored and the source reachable.")
-        self.stalled = gauge("stalled", "1 while there is lag and no progress.")
+        self.stalled = gauge("stalled", "1 while there is lag, or something to keep, and no progress.")
         self.stalls = counter("stalls", "Times the stall watchdog spoke.")
         self.snapshot_sequence = gauge("snapshot_sequence", "Number of the newest published snapshot.")
         self.snapshot_time = gauge("snapshot_published_timestamp_seconds", "When it was published.")

@@ -10,12 +10,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 import structlog
 
-from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
+from connectors import Position, Sink, SinkUnavailable, Source, SourceFailed, split_uri
 from stream_engine import exports, http, intake, opening
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
@@ -51,7 +51,9 @@ class Run:
         self._publishing: Future | None = None
         self._pool = ThreadPoolExecutor(1, "publish")
         self._retry_at = 0.0
-        self._last_progress = time.monotonic()
+        self._moved: dict[str, tuple[Position | None, float]] = {}  # partition -> where it stood when last seen to move
+        self._reading: list[Source] = []  # those that were polled
+        self._stalled: dict[str, float] = {}  # partition, or what holds it up -> when the watchdog last spoke of it
         self._spoken_of: set[str] = set()  # partitions whose first refusal was logged
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
         self._publish_error: Exception | None = None
@@ -151,6 +153,8 @@ class Run:
             raise failure
 
     def _poll(self, source: Source, timeout: float) -> None:
+        if source not in self._reading:
+            self._reading.append(source)
         started = time.monotonic()
         records = source.poll(timeout)
         self.metrics.poll_seconds.inc(time.monotonic() - started)
@@ -165,7 +169,7 @@ class Run:
             if self.stopping:
                 return
         self._between()
-        self._watch(source, bool(records))
+        self._watch(source)
 
     def _decoded(self, blocks: Iterator[intake.Block]) -> intake.Block | None:
         started = time.monotonic()
@@ -219,10 +223,11 @@ class Run:
     def _append(self, name: str, sink: Sink, buried: list) -> None:
         """Hand letters over. A sink that cannot take more holds the stream up (the letters stay with it) until it can,
         or until someone asks to stop."""
-        waited = 0.0
+        waited, began = 0.0, time.monotonic()
         while True:
             try:
-                return sink.append(buried)
+                sink.append(buried)
+                break
             except SinkUnavailable as error:
                 buried = []  # the sink has them; without it being flushed nothing is published
                 if self.stopping:
@@ -230,7 +235,11 @@ class Run:
                 if not waited:
                     self.log.error("dead letters cannot be kept, waiting", sink=name, problem=str(error))
                 waited = min(5.0, waited + 0.5)
-                time.sleep(waited)
+                ends = time.monotonic() + waited
+                while not self.stopping and time.monotonic() < ends:
+                    time.sleep(POLL_SECONDS)
+                    self._held_up(f"dead letters ({name})", began)
+        self._goes_on(f"dead letters ({name})")
 
     def _between(self) -> None:
         """What can happen between two records: collect what was published and refitted, snapshot when due."""
@@ -244,24 +253,54 @@ class Run:
         elif why and why == asked:
             self.asked = asked
 
-    def _watch(self, source: Source, progressed: bool) -> None:
-        """Lag per partition, and the stall watchdog: lag and no progress for too long is said aloud, once."""
-        lag = source.lag()
-        for partition, n in lag.items():
-            self.metrics.lag.labels(partition).set(n)
+    def _watch(self, source: Source) -> None:
+        """Lag per partition, and the stall watchdog: a partition with lag that does not move for too long is said aloud,
+        whatever the others do (a hanging transaction, a partition without a leader)."""
+        now, lags = time.monotonic(), source.lag()
+        moving = {partition for partition, lag in lags.items() if not lag or partition not in self._moved
+                  or self._moved[partition][0] != self.engine.positions.get(partition)}
+        if getattr(source, "one_by_one", False) and any(lags[partition] for partition in moving):
+            moving = set(lags)  # the others wait for their turn
+        for partition, lag in lags.items():
+            self.metrics.lag.labels(partition).set(lag)
+            if partition in moving:
+                self._moved[partition] = self.engine.positions.get(partition), now
+                self._goes_on(partition)
+            else:
+                at, since = self._moved[partition]
+                self._no_progress(partition, since, lag=lag, at=at.offset if at else None)
+        self.metrics.stalled.set(bool(self._stalled))
         if hasattr(source, "lag_seconds"):
             for partition, seconds in source.lag_seconds().items():
                 self.metrics.lag_seconds.labels(partition).set(seconds)
-        now = time.monotonic()
-        if progressed or not any(lag.values()):
-            self._last_progress = now
-            self.metrics.stalled.set(0)
-        elif now - self._last_progress > self.settings.input.stall_after:
-            self.metrics.stalled.set(1)
-            self.metrics.stalls.inc()
-            self.log.error("stalled: unread input and no progress", seconds=round(now - self._last_progress), lag=dict(lag))
-            self._last_progress = now
         self.metrics.ready.set(not self._not_ready())
+
+    def _no_progress(self, what: str, since: float, **known: object) -> None:
+        """Say that something stands still, when it did so for `stall_after` seconds and every so often from then on."""
+        now = time.monotonic()
+        if now - max(since, self._stalled.get(what, 0.0)) > self.settings.input.stall_after:
+            self._stalled[what] = now
+            self.metrics.stalls.inc()
+            self.metrics.stalled.set(1)
+            self.log.error("stalled: no progress", where=what, seconds=round(now - since), **known)
+
+    def _goes_on(self, what: str) -> None:
+        if self._stalled.pop(what, None):
+            self.metrics.stalled.set(bool(self._stalled))
+            self.log.info("no longer stalled", where=what)
+
+    def _held_up(self, what: str, since: float) -> None:
+        """What is done every now and then while the stream waits for a disk or a broker to take what it must keep."""
+        for source in self._reading:
+            self._watch(source)
+        self._no_progress(what, since)
+
+    def _awaited(self, what: str, future: Future) -> None:
+        """Wait for work beside the loop, however slow the disk is, without losing sight of lag and readiness."""
+        began = time.monotonic()
+        while not wait([future], POLL_SECONDS).done:
+            self._held_up(what, began)
+        self._goes_on(what)
 
     # ---- snapshots
 
@@ -280,7 +319,9 @@ class Run:
         started = time.monotonic()
         try:
             for name, sink in self.sinks.items():
-                self.engine.sinks[name] = sink.flush()
+                flushed = self._pool.submit(sink.flush)
+                self._awaited(f"dead letters ({name})", flushed)
+                self.engine.sinks[name] = flushed.result()
         except (SinkUnavailable, OSError) as error:
             return self._not_published(error)
         now, whole = self.engine.capture()
@@ -297,7 +338,7 @@ class Run:
 
     def _finish_publishing(self) -> None:
         if self._publishing:
-            self._publishing.exception()  # waits
+            self._awaited("snapshot", self._publishing)
             self._collect()
 
     def _collect(self) -> None:
