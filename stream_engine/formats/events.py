@@ -131,6 +131,7 @@ class Block:
         refused = self.refused + [
             (int(said.row[e]), _explained(said, found, members, start, texts, e)) for e in np.flatnonzero(~fine)]
         rejected = [Rejected(row, *_at(locate(row), fault)) for row, fault in sorted(refused, key=lambda one: one[0])]
+        self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
         order = first_appearance(found.triplets, found.quadruplets, found.quadruplet_at, len(texts))
         accepted = np.bincount(said.kind[fine], minlength=len(EVENT_TYPES))
         return Decoded([texts[old] for old in order], found.triplets, found.quadruplets, found.quadruplet_at,

@@ -141,7 +141,7 @@ def test_stopped_in_the_middle_of_a_refit(tmp_path, number):
     for line in process.stderr:
         if "snapshot published" in line:
             break
-    time.sleep(2.0)  # the worker has started by now; the solve takes longer
+    until(lambda: children(process.pid), what="the refit's process")
     began = time.monotonic()
     said = stopped(process, number)
     assert process.returncode == 0, said

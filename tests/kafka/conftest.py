@@ -14,6 +14,7 @@ from kafka.errors import RetriableError
 
 from tests.conftest import leave_out
 from tests.kafka.broker import Broker, BrokerMissing, cluster, jars, java
+from tests.process import until
 
 OURS = {"own_broker", "three_brokers"}  # fixtures that need the jars, whatever else is there
 
@@ -79,7 +80,7 @@ def admin(broker) -> Iterator[KafkaAdminClient]:
 
 def patiently(question, *args):
     """Ask again while the broker comes back from a restart."""
-    for _ in range(100):
+    for _ in range(600):
         try:
             return question(*args)
         except RetriableError:
@@ -95,12 +96,12 @@ def new_topic(admin):
         wanted = {name: {"num_partitions": partitions, "replication_factor": 1,
                          "configs": {key.replace("_", "."): value for key, value in configs.items()}}}
         patiently(admin.create_topics, wanted)
-        for _ in range(200):
+
+        def there() -> bool:
             known = patiently(admin.describe_topics, [name])[0]["partitions"]
-            if len(known) == partitions and all(each["leader_id"] >= 0 for each in known):
-                return name
-            time.sleep(0.02)
-        raise AssertionError(f"topic {name} is not there after 4 s")
+            return len(known) == partitions and all(each["leader_id"] >= 0 for each in known)
+        until(there, 60, f"the topic {name}")
+        return name
     return make
 
 

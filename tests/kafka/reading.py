@@ -3,9 +3,12 @@
 import time
 from collections.abc import Callable
 
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
+
 from connectors import Position, Record, Source
 
-SECONDS = 30.0
+SECONDS = 120.0  # only a failure takes so long
 
 
 def read(source: Source, count: int, seconds: float = SECONDS) -> list[Record]:
@@ -38,3 +41,21 @@ def until(true: Callable[[], object], source: Source, seconds: float = SECONDS) 
 def positions(records: list[Record]) -> dict[str, Position]:
     """What a snapshot after these records holds."""
     return {record.partition: Position(record.next_offset, record.mark) for record in records}
+
+
+def on_topic(bootstrap: str, topic: str) -> list[ConsumerRecord]:
+    """Everything that is on a topic up to its end as it is now, in order of partition and offset."""
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False, isolation_level="read_committed")
+    try:
+        places = [TopicPartition(topic, partition) for partition in consumer.partitions_for_topic(topic)]
+        consumer.assign(places)
+        consumer.seek_to_beginning()
+        ends = consumer.end_offsets(places)
+        found: list[ConsumerRecord] = []
+        deadline = time.monotonic() + SECONDS
+        while any(consumer.position(place) < end for place, end in ends.items()):
+            assert time.monotonic() < deadline, f"{topic}: not at {ends} after {SECONDS:g} s"
+            found += [record for some in consumer.poll(timeout_ms=500).values() for record in some]
+        return sorted(found, key=lambda record: (record.partition, record.offset))
+    finally:
+        consumer.close()

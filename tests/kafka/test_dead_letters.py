@@ -1,12 +1,13 @@
 """Dead letters on a real topic: what is in them, that they are durable, and that a replay adds none."""
 
 import time
+from functools import partial
 
 import pytest
-from kafka import KafkaConsumer
 
 from connectors import SINKS, DeadLetter, SinkUnavailable, UnusableSource, resolve
 from connectors.kafka_dead_letters import PENDING, PREFIX, VALUE_BYTES, KafkaDeadLetters
+from tests.kafka import reading
 from tests.kafka.conftest import collect_sockets
 
 pytestmark = pytest.mark.kafka
@@ -19,13 +20,7 @@ def letter(i: int, value: bytes | None = None, partition: str = "votes/3", key: 
 @pytest.fixture
 def on_topic(broker):
     """`on_topic(topic)`: everything that is there, in order of partition and offset."""
-    def read(topic):
-        consumer = KafkaConsumer(topic, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", group_id=None,
-                                 consumer_timeout_ms=400)
-        found = sorted(consumer, key=lambda record: (record.partition, record.offset))
-        consumer.close()
-        return found
-    return read
+    return partial(reading.on_topic, broker.bootstrap)
 
 
 @pytest.fixture
@@ -142,7 +137,7 @@ def test_an_absent_broker_is_waited_for_and_nothing_is_lost_or_repeated(own_brok
             began = time.monotonic()
             with pytest.raises(SinkUnavailable, match="5 dead letters are not acknowledged"):
                 each.flush()
-            assert time.monotonic() - began < 8
+            assert time.monotonic() - began < 20
     finally:
         own_broker.start()
     sink._patience = late._patience = given_up._patience = 30
@@ -154,4 +149,4 @@ def test_an_absent_broker_is_waited_for_and_nothing_is_lost_or_repeated(own_brok
     began = time.monotonic()
     sink.close(), late.close(), given_up.close()
     collect_sockets()
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 10

@@ -9,6 +9,7 @@ import urllib.request
 import pytest
 
 from tests.kafka.exactly_once import trial
+from tests.kafka.reading import on_topic
 from tests.process import engine, jsonl, one_line, records, started, stopped, summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -72,18 +73,12 @@ def test_shards_and_merge_are_one_process(broker, new_topic, tmp_path):
 
 
 def test_dead_letter_topic_beside_the_file(broker, new_topic, send, tmp_path):
-    from kafka import KafkaConsumer, TopicPartition
-
     topic, dead = new_topic(), new_topic()
     send(topic, [GOOD[0], (b"key", b"{bad"), b'{"anchor": "a"}'])
     uri = f"kafka://{broker.bootstrap}"
     consumed(tmp_path / "s", 3, f"{uri}/{topic}", "--start", "earliest", "--dead-letters", f"{uri}/{dead}",
              "--max-reject-ratio", "1")
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, enable_auto_commit=False, consumer_timeout_ms=4000)
-    consumer.assign([TopicPartition(dead, 0)])
-    consumer.seek_to_beginning()
-    letters = list(consumer)
-    consumer.close()
+    letters = on_topic(broker.bootstrap, dead)
     assert [letter.value for letter in letters] == [b"{bad", b'{"anchor": "a"}'] and letters[0].key is not None
     headers = {key.rpartition(".")[2]: value.decode() for key, value in letters[1].headers}
     assert headers["topic"] == topic and headers["offset"] == "2"

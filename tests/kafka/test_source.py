@@ -12,6 +12,7 @@ from connectors.kafka import KafkaSource
 from tests.kafka.broker import PASSWORD
 from tests.kafka.conftest import collect_sockets
 from tests.kafka.reading import idle, positions, read, until
+from tests.process import until as eventually
 
 pytestmark = pytest.mark.kafka
 FAST = {"metadata_max_age_ms": 300, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,
@@ -203,9 +204,7 @@ def test_a_topic_made_anew_is_recognised(admin, new_topic, send, open_source):
     send(topic, [b"first life"] * 3)
     stored = positions(read(open_source(topic), 3))
     admin.delete_topics([topic])
-    for _ in range(100):
-        if topic not in admin.list_topics():
-            break
+    eventually(lambda: topic not in admin.list_topics(), 60, "the end of the topic")
     new_topic(name=topic)
     send(topic, [b"second life"] * 5)  # longer than the first: only the topic's id tells
     with pytest.raises(SourceFailed, match="belongs to an earlier topic of this name"):
@@ -225,7 +224,7 @@ def test_a_topic_deleted_while_it_is_read_is_an_error(admin, new_topic, send, op
     read(source, 1)
     admin.delete_topics([topic])
     with pytest.raises(SourceFailed, match="partitions 0 are gone since 0.5 s; was the topic deleted"):
-        idle(source, 20)
+        idle(source, 60)
 
 
 def test_added_partitions_are_read_from_their_beginning(admin, new_topic, send, open_source):

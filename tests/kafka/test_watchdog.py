@@ -1,68 +1,25 @@
 """A run that does not get on says so and waits quietly: a broker that hangs, a transaction that hangs, a disk that hangs."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
 
-from tests.process import ENVIRONMENT, stopped, summary, until
+from tests.kafka.running import Engine
+from tests.process import stopped, summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
-
-
-class Engine:
-    """A running engine with `stall_after = 1`, seen through its own HTTP server and /proc."""
-
-    def __init__(self, folder: Path, uri: str, *more: str, kafka: str = "", program: tuple[str, str] = ("-m", "stream_engine"),
-                 **environment: str):
-        (folder / "engine.toml").write_text(f"[input]\nstall_after = 1.0\n[kafka]\n{kafka}")
-        self.state, self.said = folder / "s", folder / "said"
-        with self.said.open("w") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", "--no-refits",
-                 "--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml", *more],
-                stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
-        [self.address] = until(lambda: [line["address"] for line in self.lines() if "address" in line], 60, "its address")
-
-    def lines(self) -> list[dict]:
-        return [json.loads(line) for line in self.said.read_text().splitlines(keepends=True) if line.endswith("\n")]
-
-    def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
-            return answer.read().decode()
-
-    def figure(self, name: str, partition: str = "") -> float:
-        """The value of a metric; all its partitions together unless one is named."""
-        lines = [line for line in self.get("/metrics").splitlines() if line.startswith(f"stream_engine_{name}")]
-        return sum(float(line.split()[-1]) for line in lines if not partition or f'partition="{partition}"' in line)
-
-    def said_of(self, where: str) -> list[str]:
-        return [line["event"] for line in self.lines() if line.get("where") == where]
-
-    def cpu(self) -> float:
-        """CPU seconds of all threads."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def resident(self) -> int:
-        """Bytes of memory."""
-        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, new_topic, send, tmp_path):
     topic = new_topic(2)
     slow, stuck = f"{topic}/0", f"{topic}/1"
     send(topic, [EVENT % (b"x" * 2000)] * 4000, batch_size=0)  # one a request: it takes a while to read them
-    engine = Engine(tmp_path, f"kafka://{own_broker.bootstrap}/{topic}",
-                    kafka="max_partition_fetch_bytes = 1000\nmax_poll_records = 20\n")
+    engine = Engine(tmp_path, f"kafka://{own_broker.bootstrap}/{topic}", config="[input]\nstall_after = 1.0\n"
+                    "[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n")
     try:
         until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 60, "lag")
         own_broker.process.send_signal(signal.SIGSTOP)
@@ -111,7 +68,7 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
     topic, hangs = new_topic(), tmp_path / "hangs"
     send(topic, [EVENT % b"", b"{bad"])
     engine = Engine(tmp_path, f"kafka://{broker.bootstrap}/{topic}", "--snapshot-every", "500", "--snapshot-interval", "0",
-                    program=("-c", HANGING_DISK), DISK_HANGS=str(hangs))
+                    config="[input]\nstall_after = 1.0\n", program=("-c", HANGING_DISK), DISK_HANGS=str(hangs))
     try:
         until(lambda: engine.figure("records_total") == 2, 60, "the first records")
         hangs.touch()

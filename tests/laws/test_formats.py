@@ -4,6 +4,7 @@ The oracle is tests/event_reference.py, one event at a time from the contract. W
 that all formats and the oracle share; the examples at the foot of each format are there for that.
 """
 
+import gc
 import json
 
 import numpy as np
@@ -357,6 +358,26 @@ def test_junk_is_refused_and_raises_nothing(format):
         for value in (junk, b"\xff\xff\xff\xff" + junk, b"{" + junk, b"[" + junk):
             done = decoder(format, PLAIN)(value, b"anchor,near,far\n")
             assert done.events == {} and all(r.reason in ("not_parseable",) for r in done.rejected)
+
+
+def test_refusals_leave_nothing_for_the_collector():
+    """A run collects rarely: a fault that stays in a cycle keeps the messages of a whole poll in memory."""
+    cases = [(decoder(name, example.options), example.value, example.header, name != "csv")
+             for name, module in MODULES.items() for example in module.REJECTS]
+    for decode, value, header, _ in cases:
+        decode(value, header)  # what is made once
+    gc.collect()
+    gc.disable()
+    gc.freeze()  # only what is made from here on is looked at
+    try:
+        for decode, value, header, alone in cases:
+            assert len(decode(value, header).rejected) == 1
+            if alone:  # without a header, as messages are
+                assert decode_many(decode, [value] * 2)[1] == [0, 1]
+        assert gc.collect() == 0
+    finally:
+        gc.unfreeze()
+        gc.enable()
 
 
 @pytest.mark.parametrize("format", FORMATS)
