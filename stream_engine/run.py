@@ -15,12 +15,13 @@ from pathlib import Path
 
 import structlog
 
-from connectors import Position, Sink, SinkUnavailable, Source, SourceFailed, split_uri
+from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
 from stream_engine import exports, http, intake, opening
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
 from stream_engine.settings import BadSettings, Settings, params_of
 from stream_engine.snapshot import Snapshot
+from stream_engine.stalls import Stalls
 from stream_engine.store import Lock, Store
 from stream_engine.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
 from stream_engine.watching import Watch
@@ -51,9 +52,8 @@ class Run:
         self._publishing: Future | None = None
         self._pool = ThreadPoolExecutor(1, "publish")
         self._retry_at = 0.0
-        self._moved: dict[str, tuple[Position | None, float]] = {}  # partition -> where it stood when last seen to move
         self._reading: list[Source] = []  # those that were polled
-        self._stalled: dict[str, float] = {}  # partition, or what holds it up -> when the watchdog last spoke of it
+        self.stalls = Stalls(settings.input.stall_after, self.metrics, self.log)
         self._spoken_of: set[str] = set()  # partitions whose first refusal was logged
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
         self._publish_error: Exception | None = None
@@ -239,7 +239,7 @@ class Run:
                 while not self.stopping and time.monotonic() < ends:
                     time.sleep(POLL_SECONDS)
                     self._held_up(f"dead letters ({name})", began)
-        self._goes_on(f"dead letters ({name})")
+        self.stalls.goes_on(f"dead letters ({name})")
 
     def _between(self) -> None:
         """What can happen between two records: collect what was published and refitted, snapshot when due."""
@@ -254,53 +254,21 @@ class Run:
             self.asked = asked
 
     def _watch(self, source: Source) -> None:
-        """Lag per partition, and the stall watchdog: a partition with lag that does not move for too long is said aloud,
-        whatever the others do (a hanging transaction, a partition without a leader)."""
-        now, lags = time.monotonic(), source.lag()
-        moving = {partition for partition, lag in lags.items() if not lag or partition not in self._moved
-                  or self._moved[partition][0] != self.engine.positions.get(partition)}
-        if getattr(source, "one_by_one", False) and any(lags[partition] for partition in moving):
-            moving = set(lags)  # the others wait for their turn
-        for partition, lag in lags.items():
-            self.metrics.lag.labels(partition).set(lag)
-            if partition in moving:
-                self._moved[partition] = self.engine.positions.get(partition), now
-                self._goes_on(partition)
-            else:
-                at, since = self._moved[partition]
-                self._no_progress(partition, since, lag=lag, at=at.offset if at else None)
-        self.metrics.stalled.set(bool(self._stalled))
-        if hasattr(source, "lag_seconds"):
-            for partition, seconds in source.lag_seconds().items():
-                self.metrics.lag_seconds.labels(partition).set(seconds)
+        self.stalls.look(source, self.engine.positions)
         self.metrics.ready.set(not self._not_ready())
-
-    def _no_progress(self, what: str, since: float, **known: object) -> None:
-        """Say that something stands still, when it did so for `stall_after` seconds and every so often from then on."""
-        now = time.monotonic()
-        if now - max(since, self._stalled.get(what, 0.0)) > self.settings.input.stall_after:
-            self._stalled[what] = now
-            self.metrics.stalls.inc()
-            self.metrics.stalled.set(1)
-            self.log.error("stalled: no progress", where=what, seconds=round(now - since), **known)
-
-    def _goes_on(self, what: str) -> None:
-        if self._stalled.pop(what, None):
-            self.metrics.stalled.set(bool(self._stalled))
-            self.log.info("no longer stalled", where=what)
 
     def _held_up(self, what: str, since: float) -> None:
         """What is done every now and then while the stream waits for a disk or a broker to take what it must keep."""
         for source in self._reading:
             self._watch(source)
-        self._no_progress(what, since)
+        self.stalls.stands(what, since)
 
     def _awaited(self, what: str, future: Future) -> None:
         """Wait for work beside the loop, however slow the disk is, without losing sight of lag and readiness."""
         began = time.monotonic()
         while not wait([future], POLL_SECONDS).done:
             self._held_up(what, began)
-        self._goes_on(what)
+        self.stalls.goes_on(what)
 
     # ---- snapshots
 

@@ -18,7 +18,7 @@ ROOMS = [
     ["engine", "store", "refits"],
     ["exports", "metrics", "progressive", "merging", "online"],
     ["settings", "http", "intake"],
-    ["reading", "workers", "opening", "watching", "spark"],
+    ["reading", "workers", "opening", "watching", "stalls", "spark"],
     ["refitting", "run", "asking"],
     ["demo", "warm", "estimators"],
     ["__main__"],
