@@ -18,7 +18,7 @@ from stream_engine.__main__ import main
 from tests.conftest import ROOT
 
 ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")}, "PYTHONPATH": str(ROOT),
-               "OPENBLAS_NUM_THREADS": "1"}
+               "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
 
 
 class Done(NamedTuple):
@@ -74,7 +74,12 @@ def signalled(process: subprocess.Popen, number: int = signal.SIGTERM) -> None:
 def stopped(process: subprocess.Popen, number: int = signal.SIGTERM, within: float = 60) -> str:
     """Signal a process and wait for it; returns what it said on standard error."""
     signalled(process, number)
-    _, said = process.communicate(timeout=within)
+    try:
+        _, said = process.communicate(timeout=within)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # says where every thread is
+        _, said = process.communicate()
+        raise AssertionError(f"signal {number} did not end it within {within} s\n{said}") from None
     return said
 
 

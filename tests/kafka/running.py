@@ -7,7 +7,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from tests.process import ENVIRONMENT, until
+from tests.process import ENVIRONMENT, stopped, until
 
 
 class Engine:
@@ -47,3 +47,11 @@ class Engine:
     def resident(self) -> int:
         """Bytes of memory."""
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def stop(self) -> None:
+        """SIGTERM; fails with all that was said when it does not end well."""
+        try:
+            stopped(self.process)
+            assert self.process.returncode == 0
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.said.read_text()[-6000:]}") from None

@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaProducer
 
 from tests.kafka.running import Engine
-from tests.process import stopped, summary, until
+from tests.process import summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
@@ -46,8 +46,7 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         until(lambda: not engine.figure("stalled"), 60, "the end of the stall")
         assert engine.figure("records_total", stuck) == 1
     finally:
-        stopped(engine.process)
-    assert engine.process.returncode == 0
+        engine.stop()
 
 
 HANGING_DISK = """
@@ -87,8 +86,7 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         until(lambda: engine.figure("records_total") == 4002 and not engine.figure("stalled"), 60, "the rest")
     finally:
         hangs.unlink(missing_ok=True)
-        stopped(engine.process)
-    assert engine.process.returncode == 0
+        engine.stop()
     found = summary(engine.state)
     assert found["records"] == 4002 and found["rejected"] == {"not_parseable": 41}
     letters = [json.loads(line)["offset"] for path in sorted((engine.state / "dead_letters").glob("*.jsonl"))
