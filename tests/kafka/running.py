@@ -22,7 +22,7 @@ class Engine:
                 [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", "--no-refits",
                  "--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml", *more],
                 stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
-        [self.address] = until(lambda: [line["address"] for line in self.lines() if "address" in line], 60, "its address")
+        [self.address] = until(lambda: [line["address"] for line in self.lines() if "address" in line], 120, "its address")
 
     def lines(self) -> list[dict]:
         return [json.loads(line) for line in self.said.read_text().splitlines(keepends=True) if line.endswith("\n")]

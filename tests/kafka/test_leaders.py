@@ -73,7 +73,7 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         three_brokers[2].kill()
         admin.close()
         admin = KafkaAdminClient(bootstrap_servers=bootstrap[:2])
-        until(lambda: leader() in (1, 2), 60, "a leader in place of the dead one")
+        until(lambda: leader() in (1, 2), 120, "a leader in place of the dead one")
         read_on(100)
         writer.enough.set()
         writer.join(120)
@@ -81,7 +81,7 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         for client, source in sources.items():
             found[client] += read(source, writer.written - len(found[client]))
             assert source.poll(0.3) == [] and source.ready()
-        until(lambda: records(tmp_path / "s") == writer.written, 60, "all records in the engine")
+        until(lambda: records(tmp_path / "s") == writer.written, 120, "all records in the engine")
     finally:
         writer.enough.set()
         writer.join(120)

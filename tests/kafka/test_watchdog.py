@@ -17,19 +17,19 @@ EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
 def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, new_topic, send, tmp_path):
     topic = new_topic(2)
     slow, stuck = f"{topic}/0", f"{topic}/1"
-    send(topic, [EVENT % (b"x" * 2000)] * 4000, batch_size=0)  # one a request: it takes a while to read them
+    send(topic, [EVENT % (b"x" * 2000)] * 2000, batch_size=0)  # one a request: it takes a while to read them
     engine = Engine(tmp_path, f"kafka://{own_broker.bootstrap}/{topic}", config="[input]\nstall_after = 1.0\n"
                     "[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n")
     try:
-        until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 60, "lag")
+        until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 120, "lag")
         own_broker.process.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: engine.figure("stalled"), 60, "the watchdog")
+            until(lambda: engine.figure("stalled"), 120, "the watchdog")
             assert engine.figure("stalls_total") >= 1 and engine.figure("lag_records", slow) > 0
             assert "stalled: no progress" in engine.said_of(slow)
         finally:
             own_broker.process.send_signal(signal.SIGCONT)
-        until(lambda: not engine.figure("stalled"), 60, "the end of the stall")
+        until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
         assert engine.said_of(slow)[-1] == "no longer stalled" and engine.said_of(stuck) == []
         producer = KafkaProducer(bootstrap_servers=own_broker.bootstrap, transactional_id=f"tx-{topic}")
         producer.init_transactions()
@@ -38,12 +38,12 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         producer.flush()
         before = engine.figure("records_total", slow)
         until(lambda: send(topic, [EVENT % b""]) and "stalled: no progress" in engine.said_of(stuck),
-              60, "the watchdog, although the other partition moves on")
+              120, "the watchdog, although the other partition moves on")
         assert engine.figure("stalled") == 1 and engine.figure("lag_records", stuck) >= 1
         assert engine.figure("records_total", slow) > before and engine.get("/readyz")
         producer.commit_transaction()
         producer.close()
-        until(lambda: not engine.figure("stalled"), 60, "the end of the stall")
+        until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
         assert engine.figure("records_total", stuck) == 1
     finally:
         engine.stop()
@@ -69,11 +69,11 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
     engine = Engine(tmp_path, f"kafka://{broker.bootstrap}/{topic}", "--snapshot-every", "500", "--snapshot-interval", "0",
                     config="[input]\nstall_after = 1.0\n", program=("-c", HANGING_DISK), DISK_HANGS=str(hangs))
     try:
-        until(lambda: engine.figure("records_total") == 2, 60, "the first records")
+        until(lambda: engine.figure("records_total") == 2, 120, "the first records")
         hangs.touch()
         resident = engine.resident()
         send(topic, [EVENT % (b"x" * 20_000) if i % 100 else b"{bad" for i in range(4000)], linger_ms=5)  # 80 MB
-        until(lambda: engine.figure("stalled"), 60, "the watchdog")
+        until(lambda: engine.figure("stalled"), 120, "the watchdog")
         read, cpu, began = engine.figure("records_total"), engine.cpu(), time.monotonic()
         time.sleep(1.5)
         assert engine.cpu() - cpu < 0.5 * (time.monotonic() - began), "a busy loop while the disk hangs"
@@ -83,7 +83,7 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         assert engine.figure("snapshot_failures_total") == 0
         assert set(engine.said_of("snapshot") + engine.said_of("dead letters (file)")) == {"stalled: no progress"}
         hangs.unlink()
-        until(lambda: engine.figure("records_total") == 4002 and not engine.figure("stalled"), 60, "the rest")
+        until(lambda: engine.figure("records_total") == 4002 and not engine.figure("stalled"), 120, "the rest")
     finally:
         hangs.unlink(missing_ok=True)
         engine.stop()
