@@ -16,7 +16,7 @@ from starlette.routing import Route
 from stream_engine import exports
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 
-_FILE_OF = {"predictions": "booster"}  # CSV tables that are named otherwise than their export
+_FILE_OF = {"predictions": "booster", "kernel_weights": "kernel"}  # CSV tables that are named otherwise than their export
 
 
 def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callable[[], exports.Published | None],

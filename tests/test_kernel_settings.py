@@ -67,6 +67,11 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
         assert report["mu"].keys() == {each["name"] for each in report["kernels"]} and sum(report["mu"].values()) > 0
         assert {round(each["gamma"], 12) for each in report["kernels"]} == {round(report["kernels"][0]["gamma"], 12)}
         assert all(each["missing"] == 0 for each in report["kernels"])
+    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out", "kernel")
+    table = csv.read_csv(tmp_path / "out" / "kernel_weights.csv")
+    made = Store(tmp_path / "s").latest_artifact("partial_order_embedding")
+    assert table.column_names == ["object", *(each["name"] for each in made.report["kernels"])] and len(table) == N
+    assert np.array_equal(table["from_npz"].to_numpy(), made.arrays["W"][2])
 
 
 def test_one_refit_takes_them_from_the_file_and_set_is_over_it(world, tmp_path):

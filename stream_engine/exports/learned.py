@@ -45,6 +45,16 @@ def kernel(published: Published) -> dict[str, Content]:
     made = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not made:
         raise NothingToExport("no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one")
-    if len(made) == 1:
-        return {"kernel": Content(dict(next(iter(made.values())).arrays))}
-    return {f"kernel.{kind}": Content({k: np.asarray(v) for k, v in a.arrays.items()}) for kind, a in made.items()}
+    alone = len(made) == 1
+    return {"kernel" if alone else f"kernel.{kind}":
+            Content({name: np.asarray(array) for name, array in a.arrays.items()}, _weights(published, a))
+            for kind, a in made.items()}
+
+
+def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
+    """CSV of the diagonal form of partial order embedding: a row an object, a column a kernel (McFee & Lanckriet's Fig. 8)."""
+    if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
+        return {}
+    weights = artifact.arrays["W"]
+    names = [each["name"] for each in artifact.report["kernels"]] or ["identity"]
+    return {"kernel_weights": {"object": _names(published, weights.shape[1]), **dict(zip(names, weights, strict=True))}}

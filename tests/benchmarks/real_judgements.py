@@ -12,6 +12,7 @@ dimensions (`--dimensions`). Splits found in the `--results` file are not made a
 """
 
 import argparse
+import contextlib
 import csv
 import gzip
 import json
@@ -49,6 +50,7 @@ def accuracy(x, t):
 for name, make in (("STE", STE), ("t-STE", TSTE), ("CKL", CKL), ("GNMDS", GNMDS), ("SOE", SOE)):
     best, began = None, time.process_time()
     whole = np.concatenate([z["train"], z["check"]])
+    if name not in z["rivals"].tolist(): continue
     if len(np.unique(z["train"])) < n:
         out["cblearn " + name] = [None, 0.0, 0.0]; continue
     for d in z["dimensions"].tolist():
@@ -170,7 +172,7 @@ def by_poe(train, check, test, n, kernel) -> list:
     return [accuracy(found.gram, test), now - began, now - last]
 
 
-def ours(train, check, test, data: Data) -> dict[str, list]:
+def ours(train, check, test, data: Data, losses: list[str]) -> dict[str, list]:
     n, whole, out = len(data.names), np.concatenate([train, check]), {}
     columns = columns_from_triplets(whole, n)
     w = np.zeros((n, n))
@@ -187,7 +189,7 @@ def ours(train, check, test, data: Data) -> dict[str, list]:
         out[name] = [method(), *[time.process_time() - began] * 2]
     out["GNMDS (POE, K = I)"] = by_poe(train, check, test, n, np.eye(n))
     out["KPOE, auxiliary kernel"] = by_poe(train, check, test, n, data.kernel)
-    for loss in ("ste", "hinge"):
+    for loss in losses:
         for helpers in ([], [data.kernel]):
             out |= by_rckl(train, check, test, n, helpers, loss)
     return out
@@ -203,10 +205,10 @@ def environment(folder: str) -> str:
     return str(python)
 
 
-def theirs(python: str, train, check, test, n: int, dimensions: list[int]) -> dict[str, list]:
+def theirs(python: str, train, check, test, n: int, dimensions: list[int], rivals: list[str]) -> dict[str, list]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "split.npz"
-        np.savez(path, train=train, check=check, test=test, n=n, dimensions=dimensions)
+        np.savez(path, train=train, check=check, test=test, n=n, dimensions=dimensions, rivals=np.array(rivals))
         done = subprocess.run(
             [python, "-c", CBLEARN, str(path)],
             capture_output=True,
@@ -241,6 +243,8 @@ def main() -> None:
     parser.add_argument("--events", type=int, help="screens to train on; default: all but the held-out fifth")
     parser.add_argument("--cblearn", metavar="FOLDER")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 5, 10], help="of cblearn's embeddings")
+    parser.add_argument("--rivals", nargs="+", default=["STE", "t-STE", "CKL", "GNMDS", "SOE"], help="of cblearn's methods")
+    parser.add_argument("--losses", nargs="+", default=["ste", "hinge"], help="of RCKL")
     parser.add_argument("--results", metavar="FILE", help="JSON lines, one a split")
     args = parser.parse_args()
     rival = environment(args.cblearn) if args.cblearn else None
@@ -254,12 +258,13 @@ def main() -> None:
             if seed in done:
                 continue
             check, train, test = split(data, seed, args.events)
-            made = ours(train, check, test, data)
-            made |= theirs(rival, train, check, test, len(data.names), args.dimensions) if rival else {}
+            made = ours(train, check, test, data, args.losses)
+            made |= theirs(rival, train, check, test, len(data.names), args.dimensions, args.rivals) if rival else {}
             done[seed] = made
             line = {"dataset": args.dataset, "events": args.events, "split": seed, "train": len(train) + len(check),
                     "test": len(test), "methods": made}
-            print(json.dumps(line), file=args.results and open(args.results, "a") or sys.stderr, flush=True)
+            with open(args.results, "a") if args.results else contextlib.nullcontext(sys.stderr) as file:
+                print(json.dumps(line), file=file)
     results: dict[str, list] = {}
     for made in (done[seed] for seed in sorted(done) if seed < args.splits):
         for name, pair in made.items():
@@ -274,7 +279,8 @@ def main() -> None:
             continue
         error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else float("nan")
         seconds = np.mean([p[1:] for p in pairs], axis=0)
-        print(f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error) {seconds[0]:8.2f} s CPU, one fit {seconds[1]:.2f}")
+        print(f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error, {len(scores)} splits) {seconds[0]:8.2f} s CPU, "
+              f"one fit {seconds[1]:.2f}")
 
 
 if __name__ == "__main__":
