@@ -33,7 +33,9 @@ from stream_engine import auxiliary, kernels
 from stream_engine.columns import columns_from_triplets
 from stream_engine.kernel_learning import mkpoe, rckl
 from stream_engine.kernel_learning.constraints import constraints
+from stream_engine.kernel_learning.online import OnlineKernel
 from stream_engine.kernel_learning.operator import excess, triplet_rows
+from stream_engine.online import steps
 from tests.conftest import human_judgements
 from tests.kernel_reference import snapshot_of
 
@@ -178,11 +180,18 @@ def ours(train, check, test, data: Data, losses: list[str]) -> dict[str, list]:
     w = np.zeros((n, n))
     for i, j, sign in ((0, 1, 1), (0, 2, -1)):
         np.add.at(w, (whole[:, i], whole[:, j]), sign)
+    def online() -> float:
+        fast = OnlineKernel(n, 20, [data.kernel])
+        for at in range(0, len(whole), 500):
+            fast.learn(whole[at : at + 500], steps(at, len(whole[at : at + 500])))
+        return accuracy(fast.gram([data.kernel]), test)
+
     counted = {
         "k1": lambda: accuracy(kernels.k1(columns), test),
         "k2": lambda: accuracy(kernels.k2(columns), test),
         "AddS-3": lambda: similarity_accuracy(w + w.T, test),
         "auxiliary kernel alone": lambda: accuracy(data.kernel, test),
+        "online kernel, one pass": online,
     }
     for name, method in counted.items():
         began = time.process_time()
