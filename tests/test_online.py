@@ -158,6 +158,10 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
         number = {name: i for i, name in enumerate(Store(tmp_path / "on").latest().snapshot.objects)}
         ids = np.array([number[name] for name in NAMES], np.int32)[TRIPLETS]
         assert satisfied(held["K"], triplet_rows(ids)) > 0.85
+    engine("export", "--state", tmp_path / "on", "--out", tmp_path / "by", "--object-order", "name", "kernel")
+    with np.load(tmp_path / "by" / "kernel.npz") as turned, np.load(tmp_path / "out" / "kernel.npz") as held:
+        at = [number[name] for name in sorted(NAMES)]
+        assert np.array_equal(turned["K"], held["K"][np.ix_(at, at)]) and np.array_equal(turned["L"], held["L"][at])
     (tmp_path / "known.npz").write_bytes(b"PK\x03\x04")
     said = one_line(engine("run", events, "--state", tmp_path / "no", "--config", tmp_path / "on.toml", status=1).stderr)
     assert "kernel 'known' (known.npz): cannot be read as a numpy file" in said

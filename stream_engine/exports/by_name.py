@@ -22,6 +22,7 @@ OBJECTS = {
                       "j": ("ids",), "k": ("ids",)},
     "kernel_learning": _KERNEL,
     "partial_order_embedding": _KERNEL,
+    "online_kernel": {"L": (0,), "K": (0, 1), "row_sums": (0,)},
     "reliability": {},
     "hierarchy": {"leaves": ("ids",)},
 }

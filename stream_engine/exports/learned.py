@@ -57,4 +57,4 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
         return {}
     weights = artifact.arrays["W"]
     names = [each["name"] for each in artifact.report["kernels"]] or ["identity"]
-    return {"kernel_weights": {"object": _names(published, weights.shape[1]), **dict(zip(names, weights, strict=True))}}
+    return {"kernel_weights": {"object": _names(published, artifact.kind, weights.shape[1]), **dict(zip(names, weights, strict=True))}}
