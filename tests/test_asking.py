@@ -11,10 +11,12 @@ from scipy.stats import chisquare, norm
 
 from stream_engine import asking, kernels
 from stream_engine.__main__ import main
-from stream_engine.asking import information_gain, landmark, model
+from stream_engine.artifact import Artifact
+from stream_engine.asking import command, information_gain, landmark, model
 from stream_engine.asking.known import (CannotAsk, Known, answered, codes, how_many, known_from, nothing_known, unanswered,
                                         with_objects)
 from stream_engine.columns import columns_from_triplets
+from stream_engine.comparisons import Triplet
 from stream_engine.engine import Engine
 from stream_engine.store import Store
 from tests.generators import planted_triplets
@@ -126,6 +128,17 @@ def test_a_learned_kernel_is_where_it_starts():
     triplets, weight = model.weighted_triplets(known.columns)
     at = model.start(known._replace(coordinates=points[:8]), triplets, weight, 2, np.random.default_rng(0))
     assert np.corrcoef(at[:8, 0], points[:8, 0])[0, 1] > 0.95 and np.abs(at[8:]).max() < 1
+
+
+def test_the_newest_learned_kernel_is_taken_from_the_state(tmp_path):
+    engine, points = Engine(), world(9, 0)[0]
+    engine.learn_many([Triplet(*(f"o{i}" for i in row)) for row in planted_triplets(np.random.default_rng(0), points, 200).tolist()])
+    store = Store(tmp_path)
+    snapshot, _ = store.publish(engine.snapshot())
+    without = command.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest")
+    store.publish_artifact(Artifact("kernel_learning", snapshot.digest, 1, {}, 0, {"coordinates": 5 * points}, {}))
+    assert command.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest") != without
+    assert command.ask(str(tmp_path), 20, "coverage", "pick", 0, None, "latest").about.startswith("20 questions by coverage over 9")
 
 
 # ---- the score
