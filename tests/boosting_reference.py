@@ -47,10 +47,10 @@ def paper_rounds(columns: Columns, label_sets: dict[int, frozenset], labels: ran
             right = sum(w[x, y] for x in h if h[x] for y in labels if (y in label_sets[x]) == (y in o[h[x]]))
             wrong = sum(w[x, y] for x in h if h[x] for y in labels if (y in label_sets[x]) != (y in o[h[x]]))
             alpha = ((right + 1 / n) / (wrong + 1 / n)).ln() / 2
+            factor = {u: (-alpha * u).exp() for u in (1, -1)}
             for x in h:
                 for y in labels if h[x] else ():
-                    u = (1 if y in label_sets[x] else -1) * (1 if y in o[h[x]] else -1)
-                    w[x, y] *= (-alpha * u).exp()
+                    w[x, y] *= factor[(1 if y in label_sets[x] else -1) * (1 if y in o[h[x]] else -1)]
             z = sum(w.values())
             w = {key: value / z for key, value in w.items()}
             rounds.append(Round(j, k, o[1], o[-1], float(alpha) if abs(alpha) > Decimal(10) ** -40 else 0.0, float(z)))
