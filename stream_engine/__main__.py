@@ -116,16 +116,20 @@ def inspect(state, as_json) -> None:
 @click.argument("kind", type=click.Choice(list(REFITS)))
 @click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A parameter of the refit.")
+@click.option("--objects", metavar="FILE", help="Only the objects named in it, one a line (so many with the most evidence: "
+                                                "--set objects=N).")
 @click.option("--config", metavar="FILE", help="TOML file: [kernels] and [refits] count. --set is over it.")
 @click.option("--params", default="{}", hidden=True)
 @click.option("--seed", type=int, help="Seed. Default: the configuration's, else 0.")
 @click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
-def refit(state, kind, snapshot, assignments, config, params, seed, shown) -> None:
+def refit(state, kind, snapshot, assignments, objects, config, params, seed, shown) -> None:
     """One refit of a published snapshot, in the foreground."""
     from stream_engine import refitting
 
     settings = configuration.load(config, {"refits.seed": seed})
     given = refitting.assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
+    if objects is not None:
+        given["objects"] = refitting.names_in(objects)
     made = refitting.refit(state, kind, snapshot, given, settings.refits.seed, shown)
     if shown != "json":
         click.echo(refitting.as_text(made))

@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,6 +32,17 @@ def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) ->
             raise BadSettings(f"--set: got {text!r}, expected KEY=VALUE")
         put(given, tuple(key.strip().split(".")), toml_value(value.strip()))
     return given
+
+
+def names_in(path: str) -> list[str]:
+    """The names of objects in a file, one a line; for `--objects FILE`. Raises `BadSettings`."""
+    try:
+        names = [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"--objects: {path}: {getattr(error, 'strerror', None) or error}") from None
+    if not names:
+        raise BadSettings(f"--objects: {path}: got no names, expected one a line")
+    return names
 
 
 def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, shown: str = "none") -> Artifact:

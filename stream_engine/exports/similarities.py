@@ -8,6 +8,7 @@ from stream_engine.exports import Content, NothingToExport, Published
 from stream_engine.snapshot import triplet_columns
 
 DENSE_LIMIT = 4096  # objects; above it similarities come as their nonzero entries i < j
+KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 
 
 def _adds(published: Published, room: str) -> dict[str, Content]:
@@ -42,10 +43,20 @@ def triplet_counts(published: Published) -> dict[str, Content]:
 
 
 def k1(published: Published) -> dict[str, Content]:
-    """K of k1 (Kleindessner & von Luxburg 2017, sec. 2): (n, n) float64."""
-    return {"k1": Content({"K": kernels.k1(triplet_columns(published.snapshot))})}
+    """K of k1 (Kleindessner & von Luxburg 2017, sec. 2): (n, n) float64, or its factor above the kernel limit."""
+    return {"k1": _kernel(published, kernels.k1, kernels.features1)}
 
 
 def k2(published: Published) -> dict[str, Content]:
-    """K of k2: (n, n) float64."""
-    return {"k2": Content({"K": kernels.k2(triplet_columns(published.snapshot))})}
+    """K of k2: (n, n) float64, or its factor above the kernel limit."""
+    return {"k2": _kernel(published, kernels.k2, kernels.features2)}
+
+
+def _kernel(published: Published, whole, factor) -> Content:
+    """K, or where there are too many objects Phi with K = Phi Phi^T as `data`, `indices`, `indptr`, `shape` of a CSC matrix:
+    12 bytes a key, never n^2."""
+    columns = triplet_columns(published.snapshot)
+    if columns.n_objects <= KERNEL_LIMIT:
+        return Content({"K": whole(columns)})
+    phi = factor(columns)
+    return Content({"data": phi.data, "indices": phi.indices, "indptr": phi.indptr, "shape": np.array(phi.shape)})

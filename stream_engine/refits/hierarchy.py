@@ -28,12 +28,14 @@ METHODS = ("average", "complete")
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`similarity`: adds3 or adds4. `method`: average, complete, or best: the one with the larger revenue.
-    `min_links`: an object with a nonzero similarity to fewer others is left out. `memory_gb`: none: what is free."""
+    `min_links`: an object with a nonzero similarity to fewer others is left out. `memory_gb`: none: what is free.
+    `objects`: these names only, or so many with the most evidence."""
 
     similarity: Literal["adds3", "adds4"] = "adds3"
     method: Literal["average", "complete", "best"] = "best"
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
 
 
 class Tree(NamedTuple):
@@ -48,7 +50,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     with threadpool_limits(1):
         try:
             found = evidence.similarity(snapshot, params.similarity)
-            ids = evidence.linked(found.W, params.min_links)
+            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
             limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
             memory.require(KIND, len(ids), 3, limit)
         except (memory.TooLarge, evidence.NoCounts) as error:

@@ -40,7 +40,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     similarity to fewer others gets label -1. `bootstrap`: replicates that say how firm SPUR's k is, for up to
     `bootstrap_up_to` objects. `stability`: replicates that say how firmly each object is in its cluster, k fixed, for up
     to `stability_up_to` objects. `warm_up_to`: the solver's state is kept for a warm start of the next refit for up to
-    this many objects (4 n^2 bytes). `memory_gb`: what the solver may use; none: what is free.
+    this many objects (4 n^2 bytes). `memory_gb`: what the solver may use; none: what is free. `objects`: cluster these names
+    only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity.
     """
 
     similarity: Literal[evidence.SOURCES] = "adds3"
@@ -58,6 +59,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stability_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
     warm_up_to: Annotated[int, msgspec.Meta(ge=0)] = 1000
     memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "nearest"] = "none"
 
     def __post_init__(self):
         if self.k is not None and self.lam is not None:
@@ -85,7 +88,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     with threadpool_limits(1):
         try:
             found = evidence.similarity(snapshot, params.similarity)
-            ids = evidence.linked(found.W, params.min_links)
+            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
             ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
             if not len(ids):
                 return _nothing(snapshot, params, seed, found)
@@ -97,6 +100,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             labels = _labels(answer, ids, len(snapshot.objects), seed)
             firm = _bootstrap(snapshot, params, seed, ids, labels, answer, progress)
             sure = _stability(snapshot, params, seed, ids, labels)
+            labels = labelling.joined(labels, found.W) if params.rest == "nearest" else labels
         except (TooLarge, evidence.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm, sure)

@@ -25,7 +25,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
     ..._decayed, ..._weighted, ..._trusted. `k`: the number of clusters; none: by eigenvalues, at most
     `most`, of AddS. `lambda_factor`: of sqrt(c ln n / n), the edge they must exceed. `refine`: kernel-k-means after
-    k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1."""
+    k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1. `objects`: cluster these names
+    only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity."""
 
     similarity: Literal[evidence.SOURCES] = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -33,6 +34,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     refine: bool = True
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "nearest"] = "none"
 
 
 def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
@@ -43,9 +46,9 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     with threadpool_limits(1):
         try:
             found = evidence.similarity(snapshot, params.similarity)
+            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
         except evidence.NoCounts as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        ids = evidence.linked(found.W, params.min_links)
         ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
         W, k, objective = evidence.part(found.W, ids), 0, 0.0
         if len(ids):
@@ -58,6 +61,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             labels[ids] = inside
             at = np.sort(ids)
             labels[at] = partition.compact(labels[at])
+        labels = labelling.joined(labels, found.W) if params.rest == "nearest" else labels
         progress(3, 3)
     labels, ari = labelling.continued(labels, previous)
     arrays = {"labels": labels, "k": np.array(k), "objective": np.array(objective), "eigenvalues": values,

@@ -75,6 +75,26 @@ def linked(W, minimum: int) -> np.ndarray:
     return np.flatnonzero(degree >= max(minimum, 1))
 
 
+def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] | None) -> np.ndarray:
+    """Ids of the objects to be clustered, increasing: those `linked`; with a number the so many of them with the most evidence
+    (sum of |W_ij| over j, ties by id), with names these only; and of a choice those that it links. O(nnz).
+
+    Raises `NoCounts` for a name that no comparison has named.
+    """
+    ids = linked(W, minimum)
+    if objects is None:
+        return ids
+    if isinstance(objects, int):
+        size = sparse.csr_array((np.abs(W.data), W.indices, W.indptr), W.shape) if sparse.issparse(W) else np.abs(W)
+        ids = np.sort(ids[np.argsort(-size.sum(axis=1)[ids], kind="stable")[:objects]])
+    else:
+        id_of = {name: i for i, name in enumerate(snapshot.objects)}
+        if unknown := [name for name in objects if name not in id_of]:
+            raise NoCounts(f"objects: {len(unknown)} of {len(objects)} names are in no comparison, the first is {unknown[0]!r}")
+        ids = np.intersect1d(ids, [id_of[name] for name in objects])
+    return ids[linked(part(W, ids), minimum)]
+
+
 def part(W, ids: np.ndarray):
     """W restricted to these objects, in this order."""
     return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]

@@ -1,0 +1,106 @@
+"""Many objects: counts, sparse similarity and what is made from them, far beyond what n^2 would allow.
+
+    python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50]
+
+Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
+objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process.
+"""
+
+import argparse
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+
+from stream_engine import kernels
+from stream_engine.accumulators.adds import AddS3
+from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.comparisons import empty_batch
+from stream_engine.engine import empty_counters
+from stream_engine.exports import Published, contents
+from stream_engine.objects import ObjectIndex
+from stream_engine.refits import refit_module
+from stream_engine.snapshot import Snapshot, triplet_columns
+
+BLOCK = 1_000_000
+
+
+def resident() -> float:
+    """GB now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e9
+
+
+class Said:
+    """One line a step: CPU seconds, memory after it, the highest so far."""
+
+    def __init__(self):
+        self._at = time.process_time()
+
+    def __call__(self, what: str, figure: str = "") -> float:
+        now = time.process_time()
+        took, self._at = now - self._at, now
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(f"{what:44}{took:>9.1f} s{resident():>8.2f} GB{peak:>8.2f} GB at most   {figure}", flush=True)
+        return took
+
+
+def block(rng, n: int, landmarks: np.ndarray, groups: int) -> np.ndarray:
+    """(m, 3) triplets: objects of a group are nearer to the landmarks of their own group, four times of five."""
+    anchor = rng.integers(len(landmarks), n, BLOCK, dtype=np.int32)
+    pair = rng.integers(0, len(landmarks), (BLOCK, 2), dtype=np.int32)
+    pair = pair[(apart := pair[:, 0] != pair[:, 1])]
+    anchor = anchor[apart]
+    swap = (pair[:, 1] % groups == anchor % groups) & (pair[:, 0] % groups != anchor % groups)
+    swap ^= rng.random(len(pair)) < 0.2
+    pair[swap] = pair[swap][:, ::-1]
+    return np.column_stack([anchor, pair])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=10**6)
+    parser.add_argument("--comparisons", type=int, default=10**8)
+    parser.add_argument("--landmarks", type=int, default=50)
+    given = parser.parse_args()
+    n, rng, said = given.objects, np.random.default_rng(0), Said()
+    index = ObjectIndex()
+    index.ids([f"object-{i:07d}" for i in range(n)])
+    said(f"{n:,} names")
+    counts, similarity = TripletCounts(), AddS3()
+    counted = spent = 0
+    while counted < given.comparisons:
+        batch = empty_batch(n)._replace(triplets=block(rng, n, np.arange(given.landmarks), 5))
+        begin = time.process_time()
+        counts.update(batch)
+        similarity.update(batch)
+        spent += time.process_time() - begin
+        counted += len(batch.triplets)
+    said(f"{counted:,} comparisons", f"{counted / spent:,.0f} per CPU second (made in the rest of the time)")
+    arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
+    arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
+    keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
+    said("settled, as columns", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
+    counters = empty_counters() | {"triplets": counted, "comparisons": counted}
+    snapshot = Snapshot(1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays)
+    published = Published(snapshot, {})
+    del counts, similarity
+    for what in ("adds3", "k1"):
+        made = contents(what, published)[what].arrays
+        said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))
+        del made
+    values, _ = kernels.eigenpairs(kernels.features1(triplet_columns(snapshot)), 4)
+    said("4 eigenpairs of k1 from its factor", " ".join(f"{value:.3g}" for value in values))
+    spectral = refit_module("spectral")
+    for params in (spectral.Params(k=5, objects=5000), spectral.Params(k=5)):
+        made = spectral.refit(snapshot, params, 0)
+        labels = made.arrays["labels"][given.landmarks:]
+        known = np.flatnonzero(labels >= 0)
+        table = np.zeros((5, 5), int)
+        np.add.at(table, (labels[known], (known + given.landmarks) % 5), 1)
+        said(f"spectral, objects = {params.objects or 'all'}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
+
+
+if __name__ == "__main__":
+    main()

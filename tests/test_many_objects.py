@@ -1,0 +1,123 @@
+"""Beyond dense limits: refits on chosen objects, the nearest cluster for the rest, kernels as factors, nothing of size n^2."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from stream_engine import exports, kernels
+from stream_engine.comparisons import Triplet
+from stream_engine.engine import Engine
+from stream_engine.exports import Published, similarities
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.sdp import evidence, labelling
+from stream_engine.snapshot import triplet_columns
+from tests.process import engine, jsonl, one_line
+
+
+def world(seed: int = 0, n: int = 18, size: int = 1500) -> Engine:
+    """Three planted groups; objects of high number are asked about less, the last one never."""
+    rng, made = np.random.default_rng(seed), Engine(guard=None)
+    made.objects.ids([f"o{i}" for i in range(n)])
+    weights = np.linspace(3, 0.3, n - 1)
+    said = []
+    for _ in range(size):
+        a, b, c = rng.choice(n - 1, 3, replace=False, p=weights / weights.sum()).tolist()
+        if (c - a) % 3 == 0 != (b - a) % 3:
+            b, c = c, b
+        said.append(Triplet(f"o{a}", f"o{b}", f"o{c}"))
+    made.learn_many(said)
+    return made
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_most_evidence_comes_first(sparse):
+    """Against the sums in plain Python; ties by id; a choice without links among itself is left out."""
+    from scipy import sparse as sp
+
+    snapshot = world().snapshot()
+    W = evidence.similarity(snapshot, "adds3").W
+    W = sp.csr_array(W) if sparse else W
+    full = W.toarray() if sparse else W
+    sums = [sum(abs(x) for x in row) for row in full.tolist()]
+    for wanted in (2, 5, 17, 40):
+        expected = sorted(sorted((i for i, s in enumerate(sums) if s), key=lambda i: (-sums[i], i))[:wanted])
+        expected = [i for i in expected if any(full[i, j] for j in expected)]
+        assert evidence.chosen(snapshot, W, 1, wanted).tolist() == expected
+    named = evidence.chosen(snapshot, W, 1, ("o3", "o1", "o17"))
+    assert named.tolist() == [1, 3]
+    with pytest.raises(evidence.NoCounts, match="2 of 3 names are in no comparison, the first is 'x'"):
+        evidence.chosen(snapshot, W, 1, ("x", "o1", "y"))
+
+
+@pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3, "stability": 0})])
+def test_the_rest_joins_the_nearest_cluster(kind, params):
+    module, snapshot = refit_module(kind), world().snapshot()
+    W = evidence.similarity(snapshot, "adds3").W
+    ids = evidence.chosen(snapshot, W, 1, 9)
+    alone = module.refit(snapshot, module.Params(**params, objects=9), 0).arrays["labels"]
+    assert (alone >= 0).nonzero()[0].tolist() == ids.tolist() and len(set((alone[ids] * 3 + ids % 3).tolist())) == 3
+    labels = module.refit(snapshot, module.Params(**params, objects=9, rest="nearest"), 0).arrays["labels"]
+    assert labels[ids].tolist() == alone[ids].tolist() and labels[17] == -1
+    for i in set(range(17)) - set(ids.tolist()):
+        means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
+        assert labels[i] == int(np.argmax(means))
+    assert labelling.joined(np.full(18, -1, np.int32), W).tolist() == [-1] * 18
+
+
+def test_hierarchy_of_chosen_objects():
+    module, snapshot = refit_module("hierarchy"), world().snapshot()
+    made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
+    assert sorted(made.arrays["leaves"].tolist()) == [0, 1, 2, 3]
+    with pytest.raises(CannotRefit, match="names are in no comparison"):
+        module.refit(snapshot, module.Params(objects=("nobody", "o1")), 0)
+
+
+def test_a_file_of_objects_on_the_command_line(tmp_path):
+    rows = [{"anchor": f"o{a}", "near": f"o{(a + 3) % 9}", "far": f"o{(a + 1 + a % 2) % 9}"} for a in range(9)]
+    engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
+    chosen = tmp_path / "names"
+    chosen.write_text("o0\no3\no6\no1\n")
+    said = engine("refit", "--state", tmp_path / "s", "spectral", "--objects", chosen, "--set", "k=1").stdout
+    assert "clustered" in said
+    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "x", "--format", "npz")
+    for wrong, expected in (("absent", "--objects: absent: No such file"), (tmp_path / "empty", "got no names")):
+        (tmp_path / "empty").write_text("\n")
+        assert expected in one_line(engine("refit", "--state", tmp_path / "s", "spectral", "--objects", wrong, status=2).stderr)
+    line = one_line(engine("refit", "--state", tmp_path / "s", "triplet_boost", "--objects", chosen, status=2).stderr)
+    assert "objects" in line and "triplet_boost" in line
+
+
+@pytest.mark.parametrize("name", ["k1", "k2"])
+def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch):
+    """K = Phi Phi^T off the diagonal, which is that of K where there is anything to say."""
+    from scipy import sparse as sp
+
+    published = Published(world().snapshot(), {})
+    K = exports.contents(name, published)[name].arrays["K"]
+    monkeypatch.setattr(similarities, "KERNEL_LIMIT", 17)
+    made = exports.contents(name, published)[name].arrays
+    phi = sp.csc_array((made["data"], made["indices"], made["indptr"]), shape=tuple(made["shape"]))
+    np.testing.assert_allclose((phi @ phi.T).toarray(), K, atol=1e-12)
+    assert phi.nnz == kernels.features1(triplet_columns(published.snapshot)).nnz or name == "k2"
+
+
+def test_nothing_of_size_n_squared_is_made(tmp_path):
+    """60,000 objects: one n^2 array of bytes would be 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
+    n, rng = 60_000, np.random.default_rng(0)
+    made = Engine(guard=None)
+    names = [f"o{i}" for i in range(n)]
+    anchor, pair = rng.integers(10, n, 20_000), rng.permuted(np.tile(np.arange(10), (20_000, 1)), axis=1)[:, :2]
+    tracemalloc.start()
+    try:
+        made.objects.ids(names)
+        made.learn_many([Triplet(names[a], names[b], names[c]) for a, (b, c) in zip(anchor.tolist(), pair.tolist())])
+        published = Published(made.snapshot(), {})
+        for what in ("summary", "adds3", "adds4", "triplet_counts", "k1", "k2"):
+            assert exports.contents(what, published)
+        spectral = refit_module("spectral")
+        labels = spectral.refit(published.snapshot, spectral.Params(k=2, objects=200, rest="nearest"), 0).arrays["labels"]
+        assert (labels >= 0).sum() > 5_000
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
