@@ -219,9 +219,24 @@ def stream(spark, job: Job):
             "path string, modificationTime timestamp, length long, content binary")  # what is not selected is not read
         if job.per_batch:
             reader = reader.option("maxFilesPerTrigger", job.per_batch)
-        more = reader.load(os.path.abspath(split_uri(source)[1])).select("path")
+        more = reader.load(as_glob(os.path.abspath(split_uri(source)[1]))).select("path")
         frame = more if frame is None else frame.unionAll(more)
     return frame, files
+
+
+def as_glob(path: str) -> str:
+    """What Spark's file source is to be given for a path: it takes folders and globs, but no single file.
+
+    >>> as_glob("/events/*.jsonl"), as_glob(__file__).replace(os.path.dirname(__file__), "")
+    ('/events/*.jsonl', '/[c]ounts.py')
+    """
+    if not os.path.isfile(path):
+        return path
+    folder, name = os.path.split(path)
+    plain = next((at for at, letter in enumerate(name) if letter.isalnum()), 0)
+    letters = ["\\" + letter if letter in "*?[]{}^,\\" else letter for letter in name]
+    letters[plain] = f"[{name[plain]}]"
+    return os.path.join(folder, "".join(letters))
 
 
 class Deltas:
