@@ -82,7 +82,7 @@ class DriftSettings(_Section):
     """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
 
     enabled: bool = True
-    delta: Annotated[float, Meta(gt=0, lt=1)] = 0.05  # the smaller, the fewer false alarms and the later a true one
+    delta: Annotated[float, Meta(gt=0, lt=1)] = 0.2  # the smaller, the fewer false alarms and the later a true one
     quiet: _Count = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
 
 

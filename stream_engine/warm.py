@@ -14,10 +14,8 @@ from stream_engine.accumulators import ACCUMULATORS, made
 from stream_engine.asking.known import known_from
 from stream_engine.comparisons import Quadruplet, Triplet, empty_batch
 from stream_engine.engine import Engine
-from stream_engine.exports import Published
 from stream_engine.kernel_learning.online import OnlineKernel
 from stream_engine.partial_order import POLICIES, canonical_order, transitive_reduction
-from stream_engine.progressive import predictor
 from stream_engine.progressive.observer import Progressive
 from stream_engine.refits import triplet_boost
 from stream_engine.snapshot import triplet_columns
@@ -63,7 +61,6 @@ def warm_up() -> Iterator[tuple[str, float]]:
 def _predict(snapshot) -> None:
     observer = Progressive()
     observer.serve(snapshot)
-    observer.use({"repeats": predictor("repeats", Published(snapshot, {}))})
     observer.observe(empty_batch(12)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()
 

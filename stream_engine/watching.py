@@ -1,6 +1,6 @@
 """What a run does beside counting: renew the predictors, say how well they predict, speak up when the world changes.
 
-Predictors other than AddS are made in a thread of their own, from what was published last; k1 and k2 only as often as
+Predictors other than AddS and repeats are made in a thread of their own, from what was published last; k1 and k2 only as often as
 their share of the time stays below BUDGET. Until new ones are there the old ones go on predicting.
 """
 
@@ -23,7 +23,7 @@ from stream_engine.snapshot import Snapshot
 
 BUDGET = 0.01  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
-_AT_ONCE = ("adds3", "adds4")  # made with the snapshot itself: the totals of AddS-3 depend on nothing but snapshots
+_AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot itself, so that alarms do not depend on a thread's speed
 
 
 class Watch:
@@ -44,7 +44,7 @@ class Watch:
         self.figures: dict[str, Any] = {}
 
     def serve(self, snapshot: Snapshot) -> None:
-        """Predict with AddS of this snapshot from now on."""
+        """Predict with AddS and the repeats of this snapshot from now on."""
         self._observer.serve(snapshot)
         if self._online is not None:
             self._learn(snapshot.objects)

@@ -25,6 +25,7 @@ class Bug(NamedTuple):
     tests: str
 
 
+PROGRESSIVE = "tests/test_progressive.py"
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/test_engine.py", "tests/test_golden.py"
 CERTIFICATE, SPUR, BOOST = "tests/test_sdp_certificate.py", "tests/test_spur.py", "tests/test_triplet_boost.py"
 LAWS = "tests/laws/test_accumulators.py"
@@ -169,6 +170,21 @@ BUGS = [
         "    out = np.eye(len(objects))\n", "    out = np.zeros((len(objects), len(objects)))\n", "tests/test_auxiliary.py"),
     Bug("pictures flip between snapshots", "stream_engine/embedding.py",
         "return points @ turn + 0.0", "return points + 0.0", "tests/test_embedding.py"),
+    Bug("waiting comparisons are tested by the next model", "stream_engine/progressive/observer.py",
+        "        self._test()  # what waits was sampled under the old ones\n", "", PROGRESSIVE),
+    Bug("calibration learns before it predicts", "stream_engine/progressive/observer.py",
+        "                self.scores.setdefault(name, Scores())",
+        "                calibration.learn(x)\n                self.scores.setdefault(name, Scores())", PROGRESSIVE),
+    Bug("an improvement is an alarm", "stream_engine/progressive/drift.py", "alarm |= adwin.estimation > before", "alarm = True",
+        PROGRESSIVE),
+    Bug("a newer artifact predicts what it has seen", "stream_engine/progressive/learned.py",
+        "made.sequence > published.snapshot.sequence", "False", PROGRESSIVE),
+    Bug("the window never forgets", "stream_engine/progressive/scores.py",
+        "held -= _tested(self._parts.popleft())", "break", PROGRESSIVE),
+    Bug("a question's own answers predict it", "stream_engine/certainty.py", "- 2 * net", "- net",
+        "tests/test_certainty.py -k 'left or plain'"),
+    Bug("stability compares a partition with itself", "stream_engine/sdp/stability.py",
+        "overlap += jaccard(labels, found)", "overlap += jaccard(labels, labels)", "tests/test_certainty.py -k stable"),
 ]
 
 

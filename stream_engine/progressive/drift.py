@@ -16,7 +16,7 @@ class Worsening:
     [False, False, True]
     """
 
-    def __init__(self, delta: float = 0.05):
+    def __init__(self, delta: float = 0.2):
         self._delta, self._adwin = delta, None
 
     def update(self, values: Iterable[float]) -> bool:

@@ -16,6 +16,7 @@ from stream_engine.progressive import Predictor
 from stream_engine.progressive.calibration import Calibration
 from stream_engine.progressive.drift import SIGNALS, Worsening
 from stream_engine.progressive.margins import tally
+from stream_engine.progressive.repeats import repeats
 from stream_engine.progressive.scores import KINDS, Scores, table
 from stream_engine.progressive.similarities import adds4, by_similarity, matrix, only
 from stream_engine.snapshot import Snapshot
@@ -33,7 +34,7 @@ class Progressive:
     is noticed meanwhile is told when they are over.
     """
 
-    def __init__(self, delta: float | None = 0.05, quiet: int = 0, seed: int = 0) -> None:
+    def __init__(self, delta: float | None = 0.2, quiet: int = 0, seed: int = 0) -> None:
         self._w: np.ndarray | None = None
         self.predictors: dict[str, Predictor] = {}
         self.scores: dict[str, Scores] = {}
@@ -48,10 +49,12 @@ class Progressive:
         self._alarms: list[str] = []
 
     def serve(self, snapshot: Snapshot) -> None:
-        """Predict with this snapshot's AddS from now on. O(n²) memory up to the dense limit."""
+        """Predict with this snapshot's AddS and repeats from now on: what totals and alarms are made of depends on nothing but
+        snapshots. O(n²) memory up to the dense limit."""
         self._w = matrix(snapshot, "adds3")
         three = None if self._w is None else only(by_similarity(self._w), triplets=True)
-        self.use({"adds3": three, "adds4": adds4(Published(snapshot, {}))})
+        held = Published(snapshot, {})
+        self.use({"adds3": three, "adds4": adds4(held), "repeats": repeats(held)})
 
     def use(self, predictors: Mapping[str, Predictor | None]) -> None:
         """Put these predictors in place of those of the same names (None: there is none any more)."""

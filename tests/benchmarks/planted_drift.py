@@ -19,8 +19,6 @@ import numpy as np
 
 from stream_engine.comparisons import Decoded
 from stream_engine.engine import Engine
-from stream_engine.exports import Published
-from stream_engine.progressive import predictor
 from stream_engine.progressive.drift import SIGNALS, Worsening
 from stream_engine.progressive.observer import Progressive, signals
 from tests.generators import as_batch, planted_triplets
@@ -59,9 +57,7 @@ def stream(seed: int, kind: str, blocks: int = 100) -> Stream:
             found[signal][1].append(at[decided])
         engine.learn(Decoded(names, triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []))
         if (block + 1) * BLOCK % EVERY == 0 or block == 1:
-            snapshot = engine.snapshot()
-            observer.serve(snapshot)
-            observer.use({"repeats": predictor("repeats", Published(snapshot, {}))})
+            observer.serve(engine.snapshot())
     joined = {signal: tuple(np.concatenate(part) for part in parts) for signal, parts in found.items()}
     return Stream(joined, blocks * BLOCK, None if change is None else change * BLOCK)
 
