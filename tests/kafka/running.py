@@ -22,10 +22,15 @@ class Engine:
                 [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", "--no-refits",
                  "--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml", *more],
                 stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
-        [self.address] = until(lambda: [line["address"] for line in self.lines() if "address" in line], 120, "its address")
+        until(lambda: self.process.poll() is not None or any("address" in line for line in self.lines()), 120, "its address")
+        addresses = [line["address"] for line in self.lines() if "address" in line]
+        assert addresses, self.said.read_text()
+        self.address = addresses[0]
 
     def lines(self) -> list[dict]:
-        return [json.loads(line) for line in self.said.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        """What it logged; a line that is not finished yet, or of a crash, is left out."""
+        lines = self.said.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def get(self, path: str) -> str:
         with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
