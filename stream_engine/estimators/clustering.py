@@ -37,7 +37,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         auto = "adds4" if len(answers.quadruplets) else "adds3"
         similarity = auto if self.similarity == "auto" else self.similarity
         params = sdp_clustering.Params(similarity=similarity, k=self.n_clusters, tol=self.tol,
-                                       max_iterations=self.max_iterations, bootstrap=0, warm_up_to=0)
+                                       max_iterations=self.max_iterations, bootstrap=0, stability=0, warm_up_to=0)
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         made = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
         self.labels_ = made.arrays["labels"].copy()
