@@ -163,6 +163,7 @@ def main() -> None:
         parser.error(f"no usps/usps.npz in {folder}: set STREAM_ENGINE_DATA")
     kept = Path(given.results)
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    results = [result for result in results if result["objects"] in (0, given.objects)]
     done = {(r["which"], r["objects"], r["power"], r["seed"]) for r in results}
     for seed in range(given.repetitions):
         for which in DIGITS:
@@ -175,7 +176,8 @@ def main() -> None:
                     with open(kept, "a") as file:
                         file.write(json.dumps(results[-1]) + "\n")
     seen = cars(folder)
-    print(table(results) + f"\ncars: {seen['triplets']} triplets, SPUR finds k = {seen['k']} (margin {seen['margin']:.3f}); ARI")
+    print(table(results))
+    print(f"cars: {seen['triplets']} triplets, SPUR finds k = {seen['k']} (margin {seen['margin']:.3f}); ARI:")
     for name, row in zip(seen["methods"], seen["ari"]):
         print(f"  {name:12}" + "".join(f"{value:7.2f}" for value in row))
     draw(results, seen, given.figure)

@@ -1,6 +1,6 @@
 """The planted model of Perrot, Esser & Ghoshdastidar 2020: recovered where the paper says so, at a fifth of its size.
 
-The whole figure at n = 1000 is made by `python -m tests.benchmarks.planted_clusters`.
+The whole figure at n = 1000 is made by `python -m tests.benchmarks.planted_clusters`, Fig. 2 by `usps_clusters` there.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.refits.sdp_clustering import spur
 from stream_engine.sdp import partition
-from tests.benchmarks import planted_clusters
+from tests.benchmarks import planted_clusters, usps_clusters
 from tests.planted import adds3, planted, planted_adds3, planted_adds4
 
 
@@ -74,3 +74,40 @@ def test_expectation_of_adds3_under_the_planted_model():
     m = n // k
     assert np.mean(within) == pytest.approx(2 * rate * epsilon * delta * (n - m), rel=0.1)
     assert np.mean(between) == pytest.approx(-2 * rate * epsilon * delta * (m - 1), rel=0.1)
+
+
+def test_the_embedding_beside_them_satisfies_most_triplets():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(30, 2))
+    w = -((points[:, None] - points[None]) ** 2).sum(axis=2)
+    triplets = planted_clusters.triplets_of(rng, w, 3_000, 1.0)
+    found = usps_clusters.t_ste(triplets, 30, 0)
+    near, far = (((found[triplets[:, 0]] - found[triplets[:, c]]) ** 2).sum(axis=1) for c in (1, 2))
+    assert np.mean(near < far) > 0.9
+
+
+@pytest.mark.data
+def test_figure_2c_cars_are_two_clusters_and_mulk_finds_the_three_classes_best(judgements):
+    seen = usps_clusters.cars(judgements)
+    ari = {name: dict(zip(seen["methods"], row)) for name, row in zip(seen["methods"], seen["ari"])}
+    assert seen["k"] == 2 and ari["AddS-3, k=2"]["MulK-3, k=2"] > 0.7 and ari["AddS-3, k=2"]["t-STE, k=2"] > 0.7
+    truth = ari["classes"]
+    assert max((name for name in truth if name != "classes"), key=truth.get) == "MulK-3, k=3"
+
+
+@pytest.mark.data
+def test_figure_2a_adds_needs_fewer_triplets_than_mulk(judgements, monkeypatch, tmp_path):
+    """120 objects of 1 and 7 in the plane of two principal components: t-SNE takes too long here."""
+    with np.load(judgements / "usps" / "usps.npz") as file:
+        at = np.flatnonzero(np.isin(file["y_test"], (1, 7)))[:120]
+        x, y = file["X_test"][at], file["y_test"][at].astype(int)
+    plane = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[0][:, :2]
+    monkeypatch.setattr(usps_clusters, "plane", lambda folder: (plane, y))
+    results = [{"which": which, "objects": 0, "power": power, "found": usps_clusters.digits(judgements, which, power, 0, 0)}
+               for which, power in (("1 vs 7", 1.8), ("1 vs 7", 3.0))]
+    few, many = (result["found"] for result in results)
+    assert few["AddS-3"] > 0.85 and few["MulK-3"] < 0.4 and many["AddS-3"] > 0.85 and many["MulK-3"] > 0.85
+    assert few["t-STE"] > 0.8 and few["k-means"] == 1 and few["AddS-3 SPUR"] < few["AddS-3"]  # SPUR finds 3 clusters here
+    assert len(usps_clusters.table(results).splitlines()) == 3
+    usps_clusters.draw(results, {"ari": [[1.0]], "methods": ["AddS-3"], "k": 2}, str(tmp_path / "usps.png"))
+    assert (tmp_path / "usps.png").stat().st_size > 10_000
