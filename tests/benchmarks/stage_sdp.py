@@ -136,7 +136,8 @@ def rows(quick: bool) -> list[dict]:
 def full() -> list[dict]:
     """The large sizes."""
     out = [against_scs(400, "k", 3.0, 4.0), against_scs(400, "k", 4.0, 4.0),
-           against_stopped_scs(1000, "lam", 3.0, 40.0, 200), against_stopped_scs(1000, "k", 3.0, 4.0, 200), warm(400, "k"), warm(1000, "lam"), warm(1000, "k")]
+           against_stopped_scs(1000, "lam", 3.0, 40.0, 200), against_stopped_scs(1000, "k", 3.0, 4.0, 200),
+           warm(400, "k"), warm(1000, "lam"), warm(1000, "k")]
     triplets, labels = planted(1000, 4, 3.0)
     out.append(floor("SPUR n=1000 (ln n)^3, solves", lambda: spur(adds3(triplets, 1000), len(triplets), tol=1e-3), 60.0,
                      lambda choice: f"k={choice.k}, {choice.iterations} its, gap {choice.solution.gap:.1e}"))
