@@ -54,15 +54,18 @@ def test_the_most_evidence_comes_first(sparse):
 def test_the_rest_joins_the_nearest_cluster(kind, params):
     module, snapshot = refit_module(kind), world().snapshot()
     W = evidence.similarity(snapshot, "adds3").W
-    ids = evidence.chosen(snapshot, W, 1, 9)
-    alone = module.refit(snapshot, module.Params(**params, objects=9), 0).arrays["labels"]
-    assert (alone >= 0).nonzero()[0].tolist() == ids.tolist() and len(set((alone[ids] * 3 + ids % 3).tolist())) == 3
-    labels = module.refit(snapshot, module.Params(**params, objects=9, rest="nearest"), 0).arrays["labels"]
+    some = tuple(f"o{i}" for i in (0, 3, 6, 9, 12, 15, 1, 4, 2))  # clusters of unequal size: the mean is not the sum
+    ids = evidence.chosen(snapshot, W, 1, some)
+    alone = module.refit(snapshot, module.Params(**params, objects=some), 0).arrays["labels"]
+    assert (alone >= 0).nonzero()[0].tolist() == ids.tolist() and set(alone[ids].tolist()) == {0, 1, 2}
+    labels = module.refit(snapshot, module.Params(**params, objects=some, rest="nearest"), 0).arrays["labels"]
     assert labels[ids].tolist() == alone[ids].tolist() and labels[17] == -1
     for i in set(range(17)) - set(ids.tolist()):
         means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
         assert labels[i] == int(np.argmax(means))
-    assert labelling.joined(np.full(18, -1, np.int32), W).tolist() == [-1] * 18
+    W = np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [1, 1, 1, 2, 0]])
+    assert labelling.joined(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [0, 0, 0, 1, 1]  # 3 votes in sum, 1 in the mean
+    assert labelling.joined(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
 
 
 def test_hierarchy_of_chosen_objects():

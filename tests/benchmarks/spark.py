@@ -25,6 +25,7 @@ from tests.process import ENVIRONMENT, process
 from tests.spark import cluster
 
 FILES, PART = 8, 2
+CONF = [f"--conf={key}={value}" for key, value in cluster.CONF.items() if not key.endswith("JavaOptions")]  # the JVM as it comes
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -70,7 +71,7 @@ def ways(folder: Path, files: list[Path], tag: str):
     yield "one process", [engine("run", *files, "--state", folder / f"{tag}-one", *few)]
     yield "2 shards + merge", [engine("run", shard, "--state", folder / f"{tag}-{i}", *few) for i, shard in enumerate(shards)] + [
         engine("merge", folder / f"{tag}-0", folder / f"{tag}-1", "--out", folder / f"{tag}-sum")]
-    yield "Spark: the job", [engine("spark-counts", *files, "--out", folder / f"{tag}-out", *cluster.conf())]
+    yield "Spark: the job", [engine("spark-counts", *files, "--out", folder / f"{tag}-out", *CONF)]
     yield "Spark: deltas taken in", [engine("run", f"deltas://{folder}/{tag}-out", "--state", folder / f"{tag}-d", *few)]
 
 
@@ -83,7 +84,7 @@ def latency(folder: Path, log: Path) -> float:
     """Seconds from one delta to the next where there is next to nothing to count: what a batch costs at least."""
     for number in range(5):
         (folder / f"tiny{number}.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
-    measured(engine("spark-counts", f"{folder}/tiny*.jsonl", "--out", folder / "tiny", "--per-batch", "1", *cluster.conf()), log)
+    measured(engine("spark-counts", f"{folder}/tiny*.jsonl", "--out", folder / "tiny", "--per-batch", "1", *CONF), log)
     times = sorted(path.stat().st_mtime for path in (folder / "tiny" / "delta").glob("batch=*"))
     return float(np.median(np.diff(times)[1:]))
 
