@@ -8,7 +8,7 @@ of one screen are not independent; `--events` bounds how many train. A tie count
 parameters on a validation fifth of the training screens and is then fitted to both; "one fit" is the CPU time of that
 last fit. `--cblearn` is a folder for an environment that has cblearn (it pins an old numpy), made with pip from
 cblearn-requirements.txt when it is not there: STE, t-STE, CKL, GNMDS and SOE run in it, with 2, 5 or 10
-dimensions (`--dimensions`). Splits found in the `--results` file are not made again.
+dimensions (`--dimensions`). Splits in the `--results` file (real_judgements.jsonl keeps some) are not made again.
 """
 
 import argparse
