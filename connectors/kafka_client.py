@@ -4,7 +4,8 @@ A client is opened by a thread (`connect`, `partitions`, `ranges`, `assign` may 
 the thread that polls; only `interrupt` may be called from another thread meanwhile.
 """
 
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
 from connectors import Record
@@ -85,6 +86,17 @@ class Client(Protocol):
 
     def close(self) -> None:
         """Within seconds, whatever state the broker is in."""
+
+
+CLOSE_SECONDS = 2.0
+
+
+def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
+    """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
+    answers of a broker that is gone, and nothing that is promised depends on their last words."""
+    closing = threading.Thread(target=close, name="kafka-closing", daemon=True)
+    closing.start()
+    closing.join(seconds)
 
 
 ARROW_STREAM = b"\xff\xff\xff\xff"  # the continuation marker that every message of an Arrow IPC stream begins with

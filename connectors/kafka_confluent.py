@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from connectors import Record
 from connectors.kafka_address import Address, confluent_options, partition_name
-from connectors.kafka_client import OffsetsLost, Progress, Range, Refused, Trouble, Unavailable, sniff
+from connectors.kafka_client import OffsetsLost, Progress, Range, Refused, Trouble, Unavailable, close_within, sniff
 
 DEFAULTS: dict[str, Any] = {
     "enable.auto.commit": False,  # positions live in the snapshot
@@ -36,7 +36,6 @@ DEFAULTS: dict[str, Any] = {
 }
 ANSWER_SECONDS = 5.0
 STALE_SECONDS = 3.0
-CLOSE_SECONDS = 2.0
 SLICE_SECONDS = 0.5  # a question is asked in slices, so that an interruption is noticed
 _FATAL = {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
           KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError._INVALID_ARG,
@@ -234,10 +233,7 @@ class Confluent:
 
     def close(self) -> None:
         if self.consumer is not None:
-            # It waits for commits that an absent broker does not answer; these are a courtesy, not worth the wait.
-            closing = threading.Thread(target=self.consumer.close, name="kafka-closing", daemon=True)
-            closing.start()
-            closing.join(CLOSE_SECONDS)
+            close_within(self.consumer.close)  # waits for commits that an absent broker does not answer
 
 
 # options that are not the consumer's alone

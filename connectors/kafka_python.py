@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 
 from connectors import Record
 from connectors.kafka_address import Address, partition_name
-from connectors.kafka_client import OffsetsLost, Progress, Range, Refused, Trouble, Unavailable, sniff
+from connectors.kafka_client import OffsetsLost, Progress, Range, Refused, Trouble, Unavailable, close_within, sniff
 
 DEFAULTS: dict[str, Any] = {
     "enable_auto_commit": False,  # positions live in the snapshot
@@ -176,6 +176,6 @@ class KafkaPython:
 
     def close(self) -> None:
         if self.consumer is not None:
-            self.consumer.close(autocommit=False, timeout_ms=1000)
+            close_within(partial(self.consumer.close, autocommit=False, timeout_ms=1000))
         elif self.net is not None:
-            self.net.close()
+            close_within(self.net.close)
