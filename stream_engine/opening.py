@@ -76,5 +76,10 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         if missing := [name for name in settings.accumulators if name not in deltas.HOLD]:
             raise BadSettings(f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
                               f"{', '.join(deltas.HOLD)}; read the events themselves, or leave it out")
+        said = [f"input.{key}" for key, value in (("type", given.type_), ("columns", given.columns), ("where", given.where),
+                                                  ("format", given.format)) if value]
+        if said:
+            raise BadSettings(f"{uri}: {', '.join(said)} without effect on deltas, whose events the job has decoded; say it "
+                              "to spark-counts")
         return open_source(uri, positions, follow=settings.follow)
     return open_source(uri, positions, format=given.format)

@@ -27,6 +27,8 @@ _LEFT_OUT = pytest.StashKey[set[str]]()
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest.Item], what: str) -> None:
     """Take tests out of a run; the last lines of the run say how many and why."""
+    if not left:
+        return
     config.stash.setdefault(_LEFT_OUT, set()).add(f"left out: {len(left)} {what}")
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]

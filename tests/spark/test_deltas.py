@@ -285,3 +285,10 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
     assert left == right
     if what == "clusters":
         assert left["clusters.csv"].decode().splitlines()[1:] == ['"a",2', '"b",1', '"c",3', '"d",0']
+
+
+def test_options_that_were_the_job_s_are_refused(tmp_path):
+    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
+    given = "--type", "triplet", "--columns", "anchor=probe"
+    line = one_line(engine("run", written.source_of(some), "--state", tmp_path / "s", *given, status=2).stderr)
+    assert "input.type, input.columns without effect on deltas" in line and "spark-counts" in line
