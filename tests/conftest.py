@@ -34,13 +34,14 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest
     items[:] = [item for item in items if item not in left]
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
 def pytest_collection_modifyitems(config, items):
     if human_judgements() is None:
         left = [item for item in items if item.get_closest_marker("data")]
         leave_out(config, items, left, "tests on human judgements (no folder at STREAM_ENGINE_DATA)")
     for item in items:  # which tests stay together when several processes share the work (pytest -n): see Makefile
         room = item.path.relative_to(ROOT).parts[1]
-        item.add_marker(pytest.mark.xdist_group(room if room in ("kafka", "prometheus") else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group(room if room in ("kafka", "prometheus", "spark") else str(item.path)))
 
 
 def pytest_sessionfinish(session):

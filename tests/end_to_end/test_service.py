@@ -127,7 +127,7 @@ def test_followed_file_scraped_asked_and_stopped(tmp_path):
     finally:
         began = time.monotonic()
         stopped(process)
-    assert process.returncode == 0 and time.monotonic() - began < 10
+    assert process.returncode == 0 and time.monotonic() - began < 30
     assert summary(state)["comparisons"] == 12
 
 
@@ -146,7 +146,7 @@ def test_stopped_in_the_middle_of_a_refit(tmp_path, number):
     began = time.monotonic()
     said = stopped(process, number)
     assert process.returncode == 0, said
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert "refit cancelled" in said and not list((state / "artifacts").rglob("*.artifact"))
     assert summary(state)["comparisons"] == 20_000
 

@@ -6,8 +6,10 @@ import time
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
 
 from connectors.kafka import KafkaSource
+from tests.kafka.conftest import patiently
 from tests.kafka.reading import SECONDS, read
 from tests.process import records, started, stopped, summary, until
 
@@ -42,11 +44,20 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
     admin.create_topics({TOPIC: {"assignments": {0: [1, 2, 3], 1: [2, 3, 1]}, "configs": {"min.insync.replicas": "2"}}})
 
     def leader() -> int:
-        """Of partition 0; -1 while there is none."""
-        [topic] = admin.describe_topics([TOPIC])
+        """Of partition 0; -1 while there is none, or no answer."""
+        try:
+            [topic] = admin.describe_topics([TOPIC])
+        except KafkaError:
+            return -1
         return {each["partition_index"]: each["leader_id"] for each in topic["partitions"]}.get(0, -1)
 
-    until(lambda: leader() == 1, 30, "the first leader")
+    def elected() -> bool:
+        try:
+            return not admin.list_partition_reassignments() and bool(admin.elect_leaders(0, {TOPIC: [0]})) and leader() == 3
+        except KafkaError:
+            return False
+
+    until(lambda: leader() == 1, what="the first leader")
     uri = f"{','.join(bootstrap)}/{TOPIC}"
     engine = started("run", f"kafka://{uri}", "--state", tmp_path / "s", "--start", "earliest", "--no-refits",
                      "--log-format", "json", "--snapshot-interval", "0.2")
@@ -67,13 +78,12 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
 
         read_on(100)
         admin.alter_partition_reassignments({TopicPartition(TOPIC, 0): [3, 1, 2]})  # the same three, another first
-        until(lambda: not admin.list_partition_reassignments() and admin.elect_leaders(0, {TOPIC: [0]}) and leader() == 3,
-              30, "the elected leader")
+        until(elected, what="the elected leader")
         read_on(100)
         three_brokers[2].kill()
         admin.close()
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap[:2])
-        until(lambda: leader() in (1, 2), 120, "a leader in place of the dead one")
+        admin = patiently(KafkaAdminClient, bootstrap_servers=bootstrap[:2])
+        until(lambda: leader() in (1, 2), what="a leader in place of the dead one")
         read_on(100)
         writer.enough.set()
         writer.join(120)

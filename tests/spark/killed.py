@@ -8,16 +8,14 @@ import sys
 from connectors import disk
 from stream_engine.spark import counts
 
-WHEN, NUMBER = sys.argv[1], sys.argv[2]
-
 
 class Accident(disk.Disk):
     def rename(self, source, target) -> None:
-        here = os.path.basename(target) == f"batch={NUMBER}"
-        if here and WHEN == "before":
+        here = os.path.basename(target) == f"batch={sys.argv[2]}"
+        if here and sys.argv[1] == "before":
             die()
         super().rename(source, target)
-        if here and WHEN == "after":
+        if here and sys.argv[1] == "after":
             die()
 
 
@@ -26,5 +24,6 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-disk.Disk = Accident
-sys.exit(counts.main(sys.argv[3:]))
+if __name__ == "__main__":
+    disk.Disk = Accident
+    sys.exit(counts.main(sys.argv[3:]))
