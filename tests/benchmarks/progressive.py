@@ -5,13 +5,10 @@
 `food`: all answers of food100 in their order (STREAM_ENGINE_DATA). `digits`: a made stream of a million comparisons of 250
 handwritten digits, one in ten wrong. Blocks of 2,000 are predicted and then learned; a snapshot comes every 20,000 (food) or
 100,000, AddS, k1, k2 and the repeats of it predict at once, refits are made of it then and there. Everything is predicted, not
-a sample. Writes progressive.md and progressive.png.
+a sample, so that the detectors, too, see many times what they see in a run. Writes progressive.md and progressive.png.
 """
 
 import argparse
-import csv
-import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -22,19 +19,13 @@ from stream_engine.engine import Engine
 from stream_engine.exports import Published
 from stream_engine.progressive import PREDICTORS, observer as observing, predictor
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
+from stream_engine.settings import DriftSettings
+from tests.benchmarks.forgetting import food
+from tests.conftest import human_judgements
 from tests.generators import as_batch
 
 BLOCK = 2000
 QUICK = {"sdp_clustering": {"bootstrap": 0, "stability": 0}, "kernel_learning": {"lambda1": 10.0, "tolerance": 1e-2}}
-
-
-def food() -> np.ndarray:
-    """(m, 3) triplets of food100 in their order."""
-    path = Path(os.environ["STREAM_ENGINE_DATA"]) / "food100" / "triplets.csv.gz"
-    ids: dict[str, int] = {}
-    with gzip.open(path, "rt", newline="") as lines:
-        return np.array([[ids.setdefault(row[key], len(ids)) for key in ("anchor", "near", "far")]
-                         for row in csv.DictReader(lines)], np.int32)
 
 
 def digits() -> np.ndarray:
@@ -47,7 +38,7 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
     """predictor -> (comparisons, recent accuracy) after each block, and the figures at the end."""
     observing.SAMPLE = observing.WAIT = BLOCK  # all of each block
     n = int(triplets.max()) + 1
-    engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Progressive()
+    engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Progressive(quiet=DriftSettings().quiet)
     names, artifacts, found = [f"{i}" for i in range(n)], {}, {}
     for start in range(0, len(triplets), BLOCK):
         block = triplets[start:start + BLOCK]
@@ -96,7 +87,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(len(given.streams), 2, figsize=(14, 5 * len(given.streams)), layout="constrained", squeeze=False)
     for row, name in zip(axes, given.streams):
-        triplets = {"food": food, "digits": digits}[name]()
+        triplets = {"food": lambda: food(human_judgements())[0], "digits": digits}[name]()
         found, figures = curves(triplets, 20_000 if name == "food" else 100_000, given.refits)
         for predicting, points in found.items():
             row[0].plot(*zip(*points), "--" if predicting == "repeats" else "-", label=predicting)
