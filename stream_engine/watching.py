@@ -21,7 +21,7 @@ from stream_engine.progressive.observer import Progressive
 from stream_engine.settings import DriftSettings
 from stream_engine.snapshot import Snapshot
 
-BUDGET = 0.01  # of the time, for each costly predictor
+BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
 _AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot itself, so that alarms do not depend on a thread's speed
 
