@@ -13,7 +13,7 @@ run: $(VENV)/installed
 	$(BIN)/stream-engine demo --state demo
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks

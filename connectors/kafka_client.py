@@ -4,6 +4,7 @@ A client is opened by a thread (`connect`, `partitions`, `ranges`, `assign` may 
 the thread that polls; only `interrupt` may be called from another thread meanwhile.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
@@ -94,7 +95,11 @@ CLOSE_SECONDS = 2.0
 def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
     """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
     answers of a broker that is gone, and nothing that is promised depends on their last words."""
-    closing = threading.Thread(target=close, name="kafka-closing", daemon=True)
+    def closed() -> None:
+        with contextlib.suppress(Exception):  # of a client that nobody uses any more
+            close()
+
+    closing = threading.Thread(target=closed, name="kafka-closing", daemon=True)
     closing.start()
     closing.join(seconds)
 

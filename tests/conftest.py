@@ -34,14 +34,25 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest
     items[:] = [item for item in items if item not in left]
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
 def pytest_collection_modifyitems(config, items):
     if human_judgements() is None:
         left = [item for item in items if item.get_closest_marker("data")]
         leave_out(config, items, left, "tests on human judgements (no folder at STREAM_ENGINE_DATA)")
-    for item in items:  # which tests stay together when several processes share the work (pytest -n): see Makefile
-        room = item.path.relative_to(ROOT).parts[1]
-        item.add_marker(pytest.mark.xdist_group(room if room in ("kafka", "prometheus", "spark") else str(item.path)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """When several processes share the work (pytest -n), the tests of a file stay together, and those of a room that
+    starts servers."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            room = path.rpartition("/")[0]
+            return room if room in ("tests/kafka", "tests/prometheus", "tests/spark") else path
+
+    return Together(config, log)
 
 
 def pytest_sessionfinish(session):

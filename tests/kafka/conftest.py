@@ -65,6 +65,13 @@ def collect_sockets() -> None:
         gc.collect()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def sockets_collected():
+    """No socket is left for the collector to complain of in the middle of somebody else's test."""
+    yield
+    collect_sockets()
+
+
 @pytest.fixture(scope="session")
 def broker(request):
     """Something with `bootstrap`: the broker named by KAFKA_BOOTSTRAP_SERVERS, else our own."""
@@ -78,14 +85,14 @@ def admin(broker) -> Iterator[KafkaAdminClient]:
     client.close()
 
 
-def patiently(question, *args):
+def patiently(question, *args, **more):
     """Ask again while the broker comes back from a restart."""
     for _ in range(600):
         try:
-            return question(*args)
+            return question(*args, **more)
         except RetriableError:
             time.sleep(0.1)
-    return question(*args)
+    return question(*args, **more)
 
 
 @pytest.fixture
