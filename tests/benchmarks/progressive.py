@@ -97,8 +97,9 @@ def main() -> None:
         row[1].plot([0.5, 1], [0.5, 1], ":", color="grey")
         row[1].set(title="reliability, last 10,000", xlabel="predicted probability", ylabel="came as expected")
         row[0].legend(fontsize=8, loc="lower right", ncol=2)
-        text += lines(f"{name}: {len(triplets):,} comparisons", figures)
-        print("\n".join(text), flush=True)
+        table = lines(f"{name}: {len(triplets):,} comparisons", figures)
+        text += table
+        print("\n".join(table), flush=True)
     figure.savefig(out / "progressive.png", dpi=110)
     (out / "progressive.md").write_text("\n".join(text))
 
