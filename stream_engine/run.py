@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
-from stream_engine import exports, http, intake, opening
+from stream_engine import exports, http, intake, opening, space
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
 from stream_engine.settings import BadSettings, Settings, params_of
@@ -65,6 +65,8 @@ class Run:
         settings = self.settings
         self.lock = Lock(self.directory)
         self.store = Store(self.directory)
+        if settings.counts.on_disk_above:
+            space.keep_on_disk(self.directory / "scratch", settings.counts.on_disk_above)
         latest = self.store.latest()
         for line in latest.damaged:
             self.log.error("snapshot damaged, using the one before it", problem=line)
@@ -125,6 +127,7 @@ class Run:
                 thing.cancel()
             elif name == "lock":
                 self._pool.shutdown()
+                space.keep_in_memory()
                 thing.release()
             else:
                 for each in thing if name == "sources" else thing.values() if name == "sinks" else [thing]:

@@ -72,6 +72,12 @@ class RefitSettings(_Section):
     params: dict[str, dict[str, Any]] = {}
 
 
+class CountSettings(_Section):
+    """Where a run keeps its counts; what they are does not depend on it."""
+
+    on_disk_above: _Count = 0  # bytes; larger arrays go to unnamed files in DIR/scratch, paged by the kernel; 0: none
+
+
 class GuardSettings(_Section):
     """The partial-order guard; `policy = "off"` keeps no order."""
 
@@ -127,6 +133,7 @@ class Settings(_Section):
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
+    counts: CountSettings = CountSettings()
     guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
     online: OnlineSettings = OnlineSettings()

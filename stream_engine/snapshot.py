@@ -13,6 +13,7 @@ import numpy as np
 from connectors import Position
 from stream_engine import container
 from stream_engine.columns import Columns
+from stream_engine.space import copied, is_whole
 
 KIND = "snapshot"
 
@@ -36,16 +37,17 @@ class Snapshot(NamedTuple):
 
 
 def frozen(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same arrays, such that nothing can change them any more. One that owns its memory and is read-only was made for
-    us (`columns.handed_over`) and is taken as it is; all others are copied: a read-only view still changes with its base."""
-    found = {name: array if _is_final(array) else np.array(array, order="C") for name, array in arrays.items()}
+    """The same arrays, such that nothing can change them any more. One that is all of its memory and read-only was made
+    for us (`columns.handed_over`) and is taken as it is; all others are copied, to where `space.room` puts them: a
+    read-only view still changes with its base."""
+    found = {name: array if _is_final(array) else copied(array) for name, array in arrays.items()}
     for array in found.values():
         array.setflags(write=False)
     return found
 
 
 def _is_final(array: np.ndarray) -> bool:
-    return type(array) is np.ndarray and array.base is None and not array.flags.writeable and array.flags.c_contiguous
+    return type(array) is np.ndarray and is_whole(array) and not array.flags.writeable and array.flags.c_contiguous
 
 
 def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:

@@ -28,7 +28,7 @@ class Bug(NamedTuple):
 PROGRESSIVE = "tests/test_progressive.py"
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/test_engine.py", "tests/test_golden.py"
 CERTIFICATE, SPUR, BOOST = "tests/test_sdp_certificate.py", "tests/test_spur.py", "tests/test_triplet_boost.py"
-LAWS = "tests/laws/test_accumulators.py"
+LAWS, SPACE = "tests/laws/test_accumulators.py", "tests/test_space.py"
 BUGS = [
     Bug("a snapshot's content is not synced", "stream_engine/store.py", "            disk.fsync(temporary)\n", "", CRASH),
     Bug("a snapshot's name is not synced", "stream_engine/store.py", "        disk.fsync_dir(path.parent)\n", "", CRASH),
@@ -43,7 +43,19 @@ BUGS = [
     Bug("the dead letters' position is forgotten", "stream_engine/engine.py",
         'engine.sinks = engine.counters.pop("sinks", {})', 'engine.counters.pop("sinks", {})', CRASH),
     Bug("a snapshot changes with the engine", "stream_engine/snapshot.py",
-        'else np.array(array, order="C") for', "else array.view() for", ENGINE),
+        "else copied(array) for", "else array.view() for", ENGINE),
+    Bug("a view of an array on disk is handed over", "stream_engine/space.py",
+        "isinstance(array.base, _Pages)", "isinstance(array.base, (_Pages, np.ndarray))", SPACE),
+    Bug("arrays on disk have names that stay", "stream_engine/space.py",
+        "with tempfile.TemporaryFile(dir=_folder) as file:", "with tempfile.NamedTemporaryFile(dir=_folder, delete=False) as file:",
+        SPACE),
+    Bug("a full disk is not noticed before it is written to", "stream_engine/space.py",
+        "os.posix_fallocate(file.fileno(), 0, nbytes)", "file.write(b'0'), os.truncate(file.fileno(), nbytes)",
+        f"{SPACE} -k reserved"),
+    Bug("leftovers of a killed run stay", "stream_engine/space.py", "            left.unlink()\n", "            pass\n", SPACE),
+    Bug("a column that crosses a block is cut", "stream_engine/space.py", '"right") - 1, np', '"left"), np', SPACE),
+    Bug("counts stay in memory whatever is set", "stream_engine/run.py", "        if settings.counts.on_disk_above:\n",
+        "        if False:\n", SPACE),
     Bug("an array that is still counted into is handed over", "stream_engine/accumulators/triplet_counts.py",
         '"anchor": anchor}) | counts.counts()', '"anchor": anchor, "n_lo": counts.n_lo, "n_hi": counts.n_hi})',
         "tests/laws/test_accumulators.py -k shares_nothing"),

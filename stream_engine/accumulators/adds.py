@@ -22,6 +22,7 @@ from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
 from stream_engine.columns import handed_over
 from stream_engine.comparisons import Batch
+from stream_engine.space import blocks, room
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -133,10 +134,17 @@ class _AddS:
                 _nonzero(self._w, i, j, w)
             return handed_over({"i": i, "j": j, "w": w})
         self._pairs.settle()
-        w = self._pairs.n_lo.astype(np.int64) - self._pairs.n_hi
-        i, j = self._pairs.ids()
-        keep = w != 0
-        return handed_over({"i": i[keep], "j": j[keep], "w": w[keep]})
+        plus, minus = self._pairs.n_lo, self._pairs.n_hi
+        size = sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus)))
+        i, j, w = room(size, np.int32), room(size, np.int32), room(size, np.int64)
+        found = 0
+        for part in blocks(len(plus)):
+            keep = np.flatnonzero(plus[part] != minus[part])
+            to = slice(found, found + len(keep))
+            i[to], j[to] = (self._pairs.field(field, part)[keep] for field in (0, 1))
+            w[to] = plus[part][keep].astype(np.int64) - minus[part][keep]
+            found = to.stop
+        return handed_over({"i": i, "j": j, "w": w})
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
@@ -161,7 +169,11 @@ class _AddS:
 
 def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
     """w as the difference of two counts, one of them zero."""
-    pairs.load([state["i"], state["j"]], np.maximum(state["w"], 0), np.maximum(-state["w"], 0))
+    w = state["w"]
+    plus, minus = room(len(w), w.dtype), room(len(w), w.dtype)
+    np.maximum(w, 0, out=plus)
+    np.subtract(plus, w, out=minus)
+    pairs.load([state["i"], state["j"]], plus, minus)
 
 
 def _entries(w: Mapping[tuple[int, int], int]) -> dict[str, np.ndarray]:

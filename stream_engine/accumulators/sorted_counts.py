@@ -16,6 +16,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.columns import COUNT_LIMIT, canonical_counts
+from stream_engine.space import blocks, copied, room
 
 LOG_FLOOR = 1 << 16  # events; below this a compaction costs less than a millisecond
 LOG_CEILING = 1 << 28  # events: bounds the log at 2 GB, and the counts of one log below COUNT_LIMIT
@@ -215,8 +216,8 @@ class SortedCounts:
         self.settle()
         high, low, wide, old = self.high, self.low, self.wide, self.bits
         self._lay_out(bits)
-        self.low = np.empty_like(low) if self.wide else low
-        self._high = np.empty_like(low) if self.wide else None
+        self.low = room(len(low), np.uint64) if self.wide else low
+        self._high = room(len(low), np.uint64) if self.wide else None
         _repack(high, low, wide, old, self.fields, self.high, self.low, self.wide, self.bits)
 
     def _lay_out(self, bits: int) -> None:
@@ -238,8 +239,8 @@ class SortedCounts:
                 self._compact()
 
     def _buffer(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        low = np.empty(size, np.uint64)
-        return (np.empty(size, np.uint64), low) if self.wide else (low, low)
+        low = room(size, np.uint64)
+        return (room(size, np.uint64), low) if self.wide else (low, low)
 
     def _compact(self) -> None:
         used, self._used = self._used, 0
@@ -269,7 +270,7 @@ class SortedCounts:
         largest = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
         self._bound = largest + more
         if self._bound >= COUNT_LIMIT:
-            self.n_lo, self.n_hi = self.n_lo.astype(np.int64), self.n_hi.astype(np.int64)
+            self.n_lo, self.n_hi = copied(self.n_lo, np.int64), copied(self.n_hi, np.int64)
 
     def _absorb(self, lists: list, size: int) -> None:
         """Add strictly increasing keys, given as [(high, low), n_lo, n_hi]; uses up arrays and list."""
@@ -280,13 +281,13 @@ class SortedCounts:
         total = len(self) + fresh
         if fresh < ENOUGH_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
             (high, low), *counts = lists
-            low = low[:fresh].copy()
-            lists[:] = [(high[:fresh].copy() if self.wide else low, low), *(part[:fresh].copy() for part in counts)]
+            low = copied(low[:fresh])
+            lists[:] = [(copied(high[:fresh]) if self.wide else low, low), *(copied(part[:fresh]) for part in counts)]
             del high, low, counts
             self._log = self._spare = None
-        low = np.empty(total, np.uint64)
-        high = np.empty(total, np.uint64) if self.wide else low
-        to_lo, to_hi = np.empty(total, self.n_lo.dtype), np.empty(total, self.n_hi.dtype)
+        low = room(total, np.uint64)
+        high = room(total, np.uint64) if self.wide else low
+        to_lo, to_hi = room(total, self.n_lo.dtype), room(total, self.n_hi.dtype)
         _interleave(*base, *lists[0], *lists[1:], fresh, high, low, to_lo, to_hi)
         self.low, self._high, self.n_lo, self.n_hi = low, high if self.wide else None, to_lo, to_hi
 
@@ -300,13 +301,13 @@ class SortedCounts:
         other.settle()
         self.fit(1 << max(other.bits, 1))
         self.settle()
-        low = np.empty_like(other.low)  # a copy, because absorbing uses it up
-        keys = (np.empty_like(low) if self.wide else low), low
+        low = room(len(other), np.uint64)  # a copy, because absorbing uses it up
+        keys = (room(len(other), np.uint64) if self.wide else low), low
         _repack(other.high, other.low, other.wide, other.bits, self.fields, *keys, self.wide, self.bits)
         self._expect(max(int(other.n_lo.max(initial=0)), int(other.n_hi.max(initial=0))))
         if other.n_lo.dtype == np.int64 and self.n_lo.dtype != np.int64:
-            self.n_lo, self.n_hi = self.n_lo.astype(np.int64), self.n_hi.astype(np.int64)
-        self._absorb([keys, other.n_lo.copy(), other.n_hi.copy()], len(other))
+            self.n_lo, self.n_hi = copied(self.n_lo, np.int64), copied(self.n_hi, np.int64)
+        self._absorb([keys, copied(other.n_lo), copied(other.n_hi)], len(other))
 
     def load(self, ids, n_lo: np.ndarray, n_hi: np.ndarray) -> None:
         """Become these counts of strictly increasing keys, given as `fields` id columns. Copies."""
@@ -314,29 +315,35 @@ class SortedCounts:
         self._lay_out(max(int(column.max(initial=1)) for column in ids).bit_length())
         high, self.low = self._keys_of(ids)
         self._high = high if self.wide else None
-        self.n_lo, self.n_hi = (np.array(a) for a in canonical_counts(n_lo, n_hi))
+        self.n_lo, self.n_hi = (copied(a) for a in canonical_counts(n_lo, n_hi))
         self._bound = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
 
     def _keys_of(self, ids) -> tuple[np.ndarray, np.ndarray]:
         """`(high, low)` of id columns in this layout, without direction."""
-        in_high = 2 if self.wide else 0
         words = []
-        for part in (ids[:in_high], ids[in_high:]):
-            word = np.zeros(len(ids[0]), np.uint64)
-            for column in part:
+        for columns in (ids[:2], ids[2:]) if self.wide else (ids,):
+            word = room(len(ids[0]), np.uint64)
+            word[:] = 0
+            for column in columns:
                 word <<= np.uint64(self.bits)
-                word |= column.astype(np.uint64)
+                for part in blocks(len(word)):
+                    word[part] |= column[part].astype(np.uint64)
             words.append(word)
-        return (words[0], words[1]) if self.wide else (words[1], words[1])
+        return words[0], words[-1]
 
     def ids(self) -> list[np.ndarray]:
         """The `fields` id columns (int32) of the base, in key order."""
-        mask, columns = np.uint64((1 << self.bits) - 1), []
-        for field in range(self.fields):
-            word = self.high if self.wide and field < 2 else self.low
-            left = (2 if self.wide and field < 2 else self.fields) - 1 - field
-            columns.append((word >> np.uint64(left * self.bits) & mask).astype(np.int32))
+        columns = [room(len(self), np.int32) for _ in range(self.fields)]
+        for field, column in enumerate(columns):
+            for part in blocks(len(self)):
+                column[part] = self.field(field, part)
         return columns
+
+    def field(self, field: int, part: slice) -> np.ndarray:
+        """One id (uint64) of some keys of the base."""
+        word = self.high if self.wide and field < 2 else self.low
+        left = (2 if self.wide and field < 2 else self.fields) - 1 - field
+        return word[part] >> np.uint64(left * self.bits) & np.uint64((1 << self.bits) - 1)
 
     def counts(self) -> dict[str, np.ndarray]:
         """`n_lo`, `n_hi` of the base in their canonical dtype, read-only; views of live memory where that is it."""

@@ -17,6 +17,7 @@ from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
 from stream_engine.columns import canonical_counts, handed_over, summary  # noqa: F401  (summary takes this state)
 from stream_engine.comparisons import Batch
+from stream_engine.space import repeated, room
 
 
 @njit(cache=True, nogil=True)
@@ -97,16 +98,17 @@ class TripletCounts:
         shift = 0 if counts.wide else counts.bits
         none = np.empty(0, np.int32)
         columns = _columns(counts.high, counts.low, shift, counts.bits, none, none, np.empty(0, np.int64), none)
-        lo, hi, anchor = (np.empty(size, np.int32) for size in (columns, columns, len(counts)))
-        start = np.zeros(columns + 1, np.int64)
+        lo, hi, anchor = (room(size, np.int32) for size in (columns, columns, len(counts)))
+        start = room(columns + 1, np.int64)
+        start[0] = 0  # it stays so without a key
         _columns(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
         return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
         """The accumulator that has this state."""
-        made, sizes = cls(), np.diff(state["start"])
-        ids = [np.repeat(state["lo"], sizes), np.repeat(state["hi"], sizes), state["anchor"]]
+        made = cls()
+        ids = [repeated(state["lo"], state["start"]), repeated(state["hi"], state["start"]), state["anchor"]]
         made._counts.load(ids, state["n_lo"], state["n_hi"])
         return made
 

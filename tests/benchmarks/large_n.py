@@ -1,18 +1,23 @@
 """Many objects: counts, sparse similarity and what is made from them, far beyond what n^2 would allow.
 
     python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50]
+    python -m tests.benchmarks.large_n --comparisons 30000000 --counts [--on-disk FOLDER [--above 16777216]]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
-objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process.
+objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process:
+all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends with a snapshot
+written and restored, without exports and refits.
 """
 
 import argparse
 import resource
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
+from stream_engine import space
 from stream_engine.accumulators.adds import AddS3
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.comparisons import empty_batch
@@ -20,7 +25,8 @@ from stream_engine.engine import empty_counters
 from stream_engine.exports import Published, contents
 from stream_engine.objects import ObjectIndex
 from stream_engine.refits import refit_module
-from stream_engine.snapshot import Snapshot
+from stream_engine.snapshot import Snapshot, frozen
+from stream_engine.store import Store
 
 BLOCK = 1_000_000
 
@@ -31,17 +37,29 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e9
 
 
+def anonymous() -> float:
+    """GB of anonymous memory now (RssAnon)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024e-9
+
+
 class Said:
-    """One line a step: CPU seconds, memory after it, the highest so far."""
+    """One line a step: CPU seconds, memory after it, the highest so far (of anonymous memory: the highest seen)."""
 
     def __init__(self):
-        self._at = time.process_time()
+        self._at, self._most = time.process_time(), 0.0
+
+    def look(self) -> None:
+        """Notice how much anonymous memory there is."""
+        self._most = max(self._most, anonymous())
 
     def __call__(self, what: str, figure: str = "") -> float:
         now = time.process_time()
         took, self._at = now - self._at, now
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        print(f"{what:44}{took:>9.1f} s{resident():>8.2f} GB{peak:>8.2f} GB at most   {figure}", flush=True)
+        self.look()
+        print(f"{what:36}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
+              f"{self._most:>6.2f}   {figure}", flush=True)
         return took
 
 
@@ -57,32 +75,53 @@ def block(rng, n: int, landmarks: np.ndarray, groups: int) -> np.ndarray:
     return np.column_stack([anchor, pair])
 
 
+def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as state:
+        store = Store(state)
+        named, size = store.publish(snapshot)
+        said("snapshot written", f"{size / 1e9:.2f} GB, {named.digest[:16]}")
+        again = TripletCounts.from_state(store.read(1).room("triplet_counts"))
+        said("restored", f"{again.nbytes / 1e9:.2f} GB of triplet counts")
+    space.keep_in_memory()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10**6)
     parser.add_argument("--comparisons", type=int, default=10**8)
     parser.add_argument("--landmarks", type=int, default=50)
+    parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--on-disk", metavar="FOLDER")
+    parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
+    if given.on_disk:
+        space.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
     n, rng, said = given.objects, np.random.default_rng(0), Said()
     index = ObjectIndex()
     index.ids([f"object-{i:07d}" for i in range(n)])
     said(f"{n:,} names")
     counts, similarity = TripletCounts(), AddS3()
-    counted = spent = 0
+    counted, spent, wall = 0, 0.0, time.monotonic()
     while counted < given.comparisons:
         batch = empty_batch(n)._replace(triplets=block(rng, n, np.arange(given.landmarks), 5))
         begin = time.process_time()
         counts.update(batch)
+        said.look()
         similarity.update(batch)
         spent += time.process_time() - begin
+        said.look()
         counted += len(batch.triplets)
-    said(f"{counted:,} comparisons", f"{counted / spent:,.0f} per CPU second (made in the rest of the time)")
+    said(f"{counted:,} comparisons", f"{counted / spent:,.0f} per CPU second (made in the rest of the time), "
+         f"{counted / (time.monotonic() - wall):,.0f} a second of the clock")
     arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
     arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
+    arrays = frozen(arrays)
     keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
-    said("settled, as columns", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
+    said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
     counters = empty_counters() | {"triplets": counted, "comparisons": counted}
     snapshot = Snapshot(1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays)
+    if given.counts:
+        return _written(snapshot, given.on_disk, said)
     published = Published(snapshot, {})
     del counts, similarity
     for what in ("adds3", "k1"):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine import container
+from stream_engine import container, space
 from stream_engine.accumulators import ACCUMULATORS, accumulator
 from stream_engine.accumulators.adds import AddS3, AddS4, matrix
 from stream_engine.accumulators.decayed import DecayedAddS3, DecayedTripletCounts
