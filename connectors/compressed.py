@@ -25,6 +25,7 @@ class Plain:
         self.trusted = 0
 
     def read(self) -> bytes:
+        """The next bytes, empty at the end."""
         piece = os.read(self.descriptor, PIECE)
         self.trusted += len(piece)
         return piece
@@ -81,6 +82,7 @@ class Compressed:
         self._ended = False
 
     def read(self) -> bytes:
+        """The next decompressed bytes, empty at the end; `trusted` and `damage` say how far they can be relied on."""
         piece = b""
         while not (piece or self._ended):
             piece = self._step()

@@ -13,6 +13,8 @@ from connectors.kafka_client import Range
 
 
 class Loss(NamedTuple):
+    """A stored position that retention or a new topic has taken away."""
+
     why: str
     go_on_at: int  # the first offset that was not read and is there
 

@@ -67,6 +67,7 @@ class Confluent:
         self.interrupted = threading.Event()
 
     def connect(self) -> None:
+        """Reach a broker and learn about the topic; see `Client`."""
         callbacks = {"stats_cb": self._statistics, "error_cb": self._error, "logger": logging.getLogger("librdkafka")}
         try:
             self.consumer = Consumer({**self.options, **callbacks})
@@ -108,6 +109,7 @@ class Confluent:
         return self.mark
 
     def partitions(self) -> frozenset[int]:
+        """Those that the topic has now."""
         # -1 is where librdkafka keeps what has no partition yet; "unknown" ones were asked for, but do not exist.
         known = frozenset(each["partition"] for each in self.topic.values()
                           if each["partition"] >= 0 and not each["unknown"])
@@ -127,6 +129,7 @@ class Confluent:
         return frozenset() if topic.error is not None else frozenset(topic.partitions)
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
+        """The first and the next offset of each partition."""
         return {partition: self._ask(lambda seconds: self._range(partition, seconds)) for partition in partitions}
 
     def _range(self, partition: int, seconds: float) -> Range:
@@ -149,6 +152,7 @@ class Confluent:
                     raise Unavailable(_text(error)) from error
 
     def assign(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets on."""
         fresh = []
         for partition, offset in offsets.items():
             place = TopicPartition(self.address.topic, partition, offset)
@@ -162,6 +166,7 @@ class Confluent:
         self.up = True
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
+        """Records by partition that came within `timeout` seconds, at most `limit`."""
         if self.errors:
             self._raise()
         try:
@@ -210,6 +215,7 @@ class Confluent:
         raise Trouble(text)
 
     def progress(self) -> dict[int, Progress]:
+        """How far each partition is, and how far it reaches."""
         found = {}
         for partition, at in self.at.items():
             known = self.topic.get(str(partition))
@@ -221,17 +227,21 @@ class Confluent:
         return found
 
     def connected(self) -> bool:
+        """Whether any broker is."""
         return self.up
 
     def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tell the group, for lag tools alone; nothing is read back."""
         if self.has_group:
             self.consumer.commit(offsets=[TopicPartition(self.address.topic, partition, offset)
                                           for partition, offset in offsets.items()], asynchronous=True)
 
     def interrupt(self) -> None:
+        """From another thread: what waits for an answer fails."""
         self.interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
 
     def close(self) -> None:
+        """Within seconds, whatever state the broker is in."""
         if self.consumer is not None:
             close_within(self.consumer.close)  # waits for commits that an absent broker does not answer
 

@@ -89,6 +89,7 @@ class KafkaPython:
         return self.net
 
     def connect(self) -> None:
+        """Reach a broker and learn about the topic; see `Client`."""
         try:
             self.consumer = KafkaConsumer(**self.options)
         except (errors.KafkaTimeoutError, errors.KafkaConnectionError) as error:
@@ -105,12 +106,14 @@ class KafkaPython:
         return zlib.crc32(topic_id.bytes) if topic_id is not None and topic_id.int else 0
 
     def partitions(self) -> frozenset[int]:
+        """Those that the topic has now."""
         return frozenset(self.net.cluster.partitions_for_topic(self.address.topic) or ())
 
     def look_for_topic(self) -> frozenset[int]:
         return frozenset(self._ask(self.consumer.partitions_for_topic, self.address.topic))
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
+        """The first and the next offset of each partition."""
         topic_partitions = [TopicPartition(self.address.topic, partition) for partition in partitions]
         first = self._ask(self.consumer.beginning_offsets, topic_partitions, ANSWER_MS)
         end = self._ask(self.consumer.end_offsets, topic_partitions, ANSWER_MS)
@@ -125,6 +128,7 @@ class KafkaPython:
             raise Unavailable(error) from error
 
     def assign(self, offsets: Mapping[int, int]) -> None:
+        """Read these partitions from these offsets on."""
         self.mark = self.topic_mark()
         for partition in offsets:
             self.assigned[partition] = TopicPartition(self.address.topic, partition)
@@ -135,6 +139,7 @@ class KafkaPython:
             self.consumer.seek(self.assigned[partition], offset)
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
+        """Records by partition that came within `timeout` seconds, at most `limit`."""
         try:
             polled = self.consumer.poll(timeout_ms=int(timeout * 1000), max_records=limit)
         except errors.OffsetOutOfRangeError as error:
@@ -155,6 +160,7 @@ class KafkaPython:
                 for each in found]
 
     def progress(self) -> dict[int, Progress]:
+        """How far each partition is, and how far it reaches."""
         found = {}
         for partition, topic_partition in self.assigned.items():
             at, end = self.consumer.position(topic_partition, timeout_ms=0), self.consumer.highwater(topic_partition)
@@ -163,18 +169,22 @@ class KafkaPython:
         return found
 
     def connected(self) -> bool:
+        """Whether any broker is."""
         return any(self.net.connected(broker.node_id) for broker in self.net.cluster.brokers())
 
     def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tell the group, for lag tools alone; nothing is read back."""
         if self.options.get("group_id") is not None:
             self.consumer.commit_async({self.assigned[partition]: OffsetAndMetadata(offset, "", -1)
                                         for partition, offset in offsets.items()})
 
     def interrupt(self) -> None:
+        """From another thread: what waits for an answer fails."""
         if self.net is not None:
             self.net.close()  # fails what waits for an answer
 
     def close(self) -> None:
+        """Within seconds, whatever state the broker is in."""
         if self.consumer is not None:
             close_within(partial(self.consumer.close, autocommit=False, timeout_ms=1000))
         elif self.net is not None:

@@ -153,7 +153,8 @@ def test_first_refuses_only_what_closes_a_cycle_in_the_final_order():
 
 
 def test_agrees_with_rustworkx_on_a_food_like_stream():
-    rustworkx = pytest.importorskip("rustworkx", reason="the bench extra is not installed")
+    import rustworkx
+
     rng = np.random.default_rng(1)
     batch = as_batch(planted_triplets(rng, rng.random((60, 3)), 12_000, flip=0.15), 60)
     rival, node_of, expected = rustworkx.PyDiGraph(check_cycle=True, multigraph=False), {}, []
