@@ -45,7 +45,7 @@ def plane(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def digits(folder: Path, which: str, power: float, objects: int, seed: int) -> dict:
-    """ARI of every method for one draw, and the k of SPUR."""
+    """ARI of every method for one draw, and the k of SPUR with its criterion at each k that was tried."""
     points, truth = plane(folder)
     at = np.flatnonzero(np.isin(truth, DIGITS[which]))
     rng = np.random.default_rng([seed, int(100 * power), objects])
@@ -61,8 +61,10 @@ def digits(folder: Path, which: str, power: float, objects: int, seed: int) -> d
     labels = {"AddS-3 SPUR": labels_of(choice.solution, choice.k), "AddS-3": labels_of(known, k),
               "MulK-3": labels_of(kernel, k), "t-STE": partition.k_means(t_ste(triplets, n, seed), k, seed),
               "k-means": partition.k_means(points, k, seed)}
-    return {"n": n, "triplets": count, "k": choice.k} | {m: round(agreement(truth, labels[m]), 4) for m in METHODS} | \
-        {"gap MulK-3": round(kernel.gap, 4), "cpu": round(time.process_time() - began, 1)}
+    criterion = {str(tried): round(float(value), 4) for tried, value in zip(choice.tried, choice.criterion)}
+    found = {"n": n, "triplets": count, "k": choice.k, "criterion": criterion}
+    found |= {m: round(agreement(truth, labels[m]), 4) for m in METHODS}
+    return found | {"gap MulK-3": round(kernel.gap, 4), "cpu": round(time.process_time() - began, 1)}
 
 
 def t_ste(triplets: np.ndarray, n: int, seed: int, dimensions: int = 2) -> np.ndarray:
