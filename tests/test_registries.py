@@ -22,7 +22,7 @@ REGISTRIES = {
 # Files of a growth folder that hold no entry of their own, with the reason.
 SHARED = {
     "formats": {"arrays", "csv_rows", "events", "expand", "faults", "json_lines", "json_structs", "plan", "tables", "validate"},
-    "accumulators": {"radix", "sorted_counts", "sums"},
+    "accumulators": {"key_counts", "radix", "sorted_counts", "sums"},
     "refits": set(),
     "exports": {"by_name", "files"},
     "progressive": {"calibration", "drift", "margins", "observer", "scores"},

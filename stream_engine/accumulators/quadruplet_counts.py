@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from stream_engine.accumulators import radix
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.columns import canonical_counts, handed_over
 from stream_engine.comparisons import Batch
 
@@ -35,7 +35,7 @@ def _encode(rows, high, low, wide, at, bits):
             low[at + e] = first << (bits + bits + one) | tail
 
 
-class QuadrupletCounts:
+class QuadrupletCounts(KeyCounts):
     """`state()`: `i`, `j`, `k`, `l` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32, or int64 from 2**30 on.
 
     >>> from stream_engine.comparisons import empty_batch
@@ -45,27 +45,7 @@ class QuadrupletCounts:
     [0, 1, 2, 3, 1, 1]
     """
 
-    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
-        self._counts = SortedCounts(4, key_bits, log_floor)
-
-    def update(self, batch: Batch) -> None:
-        """Count the quadruplets of a batch."""
-        self._counts.fit(batch.n_objects)
-        counts, quadruplets = self._counts, rows_of(batch.quadruplets)
-
-        def encode(log, at, begin, end):
-            _encode(quadruplets[begin:end], *log, counts.wide, at, counts.bits)
-
-        counts.append(len(quadruplets), encode)
-
-    def merge(self, other: Self) -> None:
-        """Add another one's counts. O(keys of both)."""
-        self._counts.merge(other._counts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, buffers included."""
-        return self._counts.nbytes
+    FIELDS, ROWS, ENCODE = 4, "quadruplets", staticmethod(_encode)
 
     def state(self) -> dict[str, np.ndarray]:
         """One entry a key, in order. O(keys); `n_lo`, `n_hi` are read-only views of live memory."""

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from stream_engine.accumulators import radix
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.columns import canonical_counts, handed_over, summary  # noqa: F401  (summary takes this state)
 from stream_engine.comparisons import Batch
 from stream_engine.space import repeated, room
@@ -57,7 +57,7 @@ def _columns(high, low, shift, bits, lo, hi, start, anchor):
     return columns
 
 
-class TripletCounts:
+class TripletCounts(KeyCounts):
     """`state()`: `lo`, `hi` (P,) int32, `start` (P + 1,) int64, `anchor` (K,) int32, `n_lo`, `n_hi` (K,) int32, or
     int64 once a count reaches 2**30: the fields of `columns.Columns`.
 
@@ -69,27 +69,7 @@ class TripletCounts:
     [[1], [2], [0, 1], [0], [2], [1]]
     """
 
-    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
-        self._counts = SortedCounts(3, key_bits, log_floor)
-
-    def update(self, batch: Batch) -> None:
-        """Count the triplets of a batch (quadruplets are not counted here)."""
-        self._counts.fit(batch.n_objects)
-        counts, triplets = self._counts, rows_of(batch.triplets)
-
-        def encode(log, at, begin, end):
-            _encode(triplets[begin:end], *log, counts.wide, at, counts.bits)
-
-        counts.append(len(triplets), encode)
-
-    def merge(self, other: Self) -> None:
-        """Add another one's counts. O(keys of both)."""
-        self._counts.merge(other._counts)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, buffers included."""
-        return self._counts.nbytes
+    FIELDS, ROWS, ENCODE = 3, "triplets", staticmethod(_encode)
 
     def state(self) -> dict[str, np.ndarray]:
         """The columns. O(keys); `n_lo`, `n_hi` are read-only views of live memory, the rest is fresh."""
