@@ -87,21 +87,3 @@ def load(path: str | Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray], 
         except ValueError:
             raise Corrupt("the file is empty") from None
     return decode(mapped)
-
-
-def pack_names(names: list[str] | tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Names as two arrays: all UTF-8 bytes, and the n + 1 offsets into them."""
-    encoded = [name.encode() for name in names]
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(e) for e in encoded], out=offsets[1:])
-    return {"utf8": np.frombuffer(b"".join(encoded), np.uint8), "offsets": offsets}
-
-
-def unpack_names(utf8: np.ndarray, offsets: np.ndarray) -> tuple[str, ...]:
-    """The inverse of `pack_names`.
-
-    >>> unpack_names(**pack_names(["car-1", "", "Vélo"]))
-    ('car-1', '', 'Vélo')
-    """
-    data, at = utf8.tobytes(), offsets.tolist()
-    return tuple(data[a:b].decode() for a, b in zip(at, at[1:]))

@@ -149,7 +149,7 @@ class Engine:
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
         order = self.guard.capture() if self.guard else dict
         arrays = frozen(_arrays_of(self.accumulators))
-        now = Snapshot(self.sequence, dict(self.positions), tuple(self.objects.names), dict(self.labels), counters,
+        now = Snapshot(self.sequence, dict(self.positions), self.objects.names, dict(self.labels), counters,
                        self.settings(), arrays)
 
         def whole() -> Snapshot:

@@ -304,7 +304,7 @@ class Run:
 
     def _publish(self, whole: Callable[[], Snapshot], started: float) -> tuple[Snapshot, int, float]:
         published, size = self.store.publish(whole())
-        self.store.prune(self.settings.snapshot.keep)
+        self.store.prune(self.settings.snapshot.keep, published.sequence)
         return published, size, time.monotonic() - started
 
     def _finish_publishing(self) -> None:
@@ -376,7 +376,7 @@ class Run:
         if self._publish_error:
             raise RunFailed(f"{self.directory}: the final snapshot could not be written: {self._publish_error}; what was "
                             "read since the one before will be read again by the next run")
-        unknown = waiting(self.engine.labels, self.engine.objects.names)
+        unknown = waiting(self.engine.labels, self.engine.objects.id_of)
         if unknown:
             self.log.warning("labels for objects that no comparison names; they wait", n=len(unknown), first=unknown[:3])
 

@@ -4,7 +4,7 @@ What is in it is what `Engine.restore` needs to go on, what refits and exports r
 give equal bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from connectors import Position
 from stream_engine import container
 from stream_engine.columns import Columns
+from stream_engine.names import Names, pack_names, unpack_names
 from stream_engine.space import copied, is_whole
 
 KIND = "snapshot"
@@ -23,7 +24,7 @@ class Snapshot(NamedTuple):
 
     sequence: int
     positions: Mapping[str, Position]  # partition -> after the last read item
-    objects: tuple[str, ...]  # position = id
+    objects: Sequence[str]  # position = id; `names.Names`, decoded when asked for
     labels: Mapping[str, str]  # object name -> class; may name objects that no comparison has named yet
     counters: Mapping[str, Any]  # events, records, comparisons, rejected, ...: see Engine
     settings: Mapping[str, Any]  # what shapes the state: accumulators in use, guard policy
@@ -58,9 +59,9 @@ def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:
         "counters": snapshot.counters,
         "settings": snapshot.settings,
     }
-    names = {f"objects/{k}": v for k, v in container.pack_names(snapshot.objects).items()}
+    names = {f"objects/{k}": v for k, v in pack_names(snapshot.objects).items()}
     labelled = sorted(snapshot.labels)
-    labels = container.pack_names(labelled), container.pack_names([snapshot.labels[name] for name in labelled])
+    labels = pack_names(labelled), pack_names([snapshot.labels[name] for name in labelled])
     for prefix, packed in zip(("labels/object", "labels/label"), labels):
         names |= {f"{prefix}_{k}": v for k, v in packed.items()}
     chunks, digest = container.encode(KIND, meta, {**snapshot.arrays, **names})
@@ -70,9 +71,9 @@ def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Snapshot:
     if kind != KIND:
         raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
-    objects = container.unpack_names(arrays.pop("objects/utf8"), arrays.pop("objects/offsets"))
-    keys = container.unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
-    values = container.unpack_names(arrays.pop("labels/label_utf8"), arrays.pop("labels/label_offsets"))
+    objects = Names(arrays.pop("objects/utf8"), arrays.pop("objects/offsets"))
+    keys = unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
+    values = unpack_names(arrays.pop("labels/label_utf8"), arrays.pop("labels/label_offsets"))
     positions = {name: Position(*position) for name, position in meta["positions"].items()}
     return Snapshot(meta["sequence"], positions, objects, dict(zip(keys, values)), meta["counters"], meta["settings"],
                     arrays, digest)

@@ -171,16 +171,17 @@ class Store:
         folder = self.directory / "artifacts"
         return sorted(self.disk.listdir(folder)) if self.disk.exists(folder) else []
 
-    def prune(self, keep: int) -> list[int]:
+    def prune(self, keep: int, whole_is: int | None = None) -> list[int]:
         """Remove all but the newest `keep` snapshots and artifacts of each kind, and half-written leftovers; returns
-        the numbers of the snapshots removed. Never removes the last whole snapshot: damaged ones do not count."""
+        the numbers of the snapshots removed. Never removes the last whole snapshot: damaged ones do not count. Of `whole_is`,
+        which this process has just published, that is known; any other is read to see it, O(its bytes)."""
         removed = []
         whole = 0
         for sequence in reversed(self.sequences()):
             if whole >= keep:
                 self.disk.remove(self.snapshot_path(sequence))
                 removed.append(sequence)
-            elif whole or self._whole(sequence):
+            elif whole or sequence == whole_is or self._whole(sequence):
                 whole += 1
         for kind in self.kinds():
             for sequence in self.artifact_sequences(kind)[:-keep]:

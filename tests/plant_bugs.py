@@ -149,7 +149,7 @@ BUGS = [
     Bug("a removed checkpoint counts everything twice", "stream_engine/spark/counts.py", "if known != query:", "if False:",
         "tests/spark/test_deltas.py -k belongs"),
     Bug("tasks hand over ids in the order of arrival", "stream_engine/spark/counts.py",
-        "order = sorted(range(len(engine.objects)), key=engine.objects.names.__getitem__)", "order = list(range(len(engine.objects)))",
+        "order = sorted(range(len(held)), key=held.__getitem__)", "order = list(range(len(held)))",
         "tests/spark/test_deltas.py"),
     Bug("a missing delta is passed over", "connectors/deltas.py", "if self._at not in self._known and later:", "if False:",
         "tests/spark/test_deltas.py -k wrong_with"),

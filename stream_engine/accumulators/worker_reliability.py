@@ -22,7 +22,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.comparisons import Batch
-from stream_engine.container import pack_names, unpack_names
+from stream_engine.names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12
 LIMIT = 0.99

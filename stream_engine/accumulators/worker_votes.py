@@ -18,7 +18,7 @@ from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
 from stream_engine.columns import canonical_counts
 from stream_engine.comparisons import Batch
-from stream_engine.container import pack_names, unpack_names
+from stream_engine.names import pack_names, unpack_names
 
 TALLIES = ("events", "passed", "failed")
 

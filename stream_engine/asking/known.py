@@ -41,7 +41,7 @@ def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
         raise CannotAsk(f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
                         "the accumulator triplet_counts")
     at = None if learned is None else learned.arrays.get("coordinates")
-    return Known(snapshot.objects, triplet_columns(snapshot), at, snapshot.digest)
+    return Known(tuple(snapshot.objects), triplet_columns(snapshot), at, snapshot.digest)
 
 
 def with_objects(known: Known, names: Iterable[str]) -> Known:

@@ -30,7 +30,7 @@ OBJECTS = {
 
 def by_name(published: Published) -> Published:
     """The same, objects sorted by name. Raises `NothingToExport` for an artifact whose objects are not known here."""
-    names = published.snapshot.objects
+    names = tuple(published.snapshot.objects)
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     made = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
     return published._replace(snapshot=_snapshot(published.snapshot, order),
@@ -51,7 +51,8 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
     if snapshot.settings["guard"]:
         room = PartialOrder.renamed(snapshot.room("partial_order"), rank, snapshot.settings["guard"])
         arrays |= {f"partial_order/{key}": array for key, array in room.items()}
-    return snapshot._replace(objects=tuple(snapshot.objects[i] for i in order), arrays=arrays)
+    names = tuple(snapshot.objects)
+    return snapshot._replace(objects=tuple(names[i] for i in order.tolist()), arrays=arrays)
 
 
 def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifact, np.ndarray]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine import weighing
 from stream_engine.accumulators.worker_reliability import RIGHT, SEEN
-from stream_engine.container import unpack_names
+from stream_engine.names import unpack_names
 from stream_engine.exports import Content, NothingToExport, Published
 from stream_engine.exports.similarities import DENSE_LIMIT
 

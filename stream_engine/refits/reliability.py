@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine import trust
 from stream_engine.artifact import Artifact
-from stream_engine.container import pack_names, unpack_names
+from stream_engine.names import pack_names, unpack_names
 from stream_engine.refits import CannotRefit, quiet
 from stream_engine.snapshot import Snapshot
 

@@ -89,10 +89,11 @@ class Share:
         import pyarrow as pa
 
         engine = self._engine
-        order = sorted(range(len(engine.objects)), key=engine.objects.names.__getitem__)
+        held = list(engine.objects.names)
+        order = sorted(range(len(held)), key=held.__getitem__)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
-        names = pa.array([engine.objects.names[i] for i in order], pa.string())
+        names = pa.array([held[i] for i in order], pa.string())
         for part, each in engine.accumulators.items():
             state = each.renamed(each.state(), rank)
             if part == "triplet_counts":
