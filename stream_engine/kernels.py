@@ -6,7 +6,7 @@
 
 Kleindessner & von Luxburg 2017, sec. 2; MulK-4 from Perrot et al. 2020, App. A. Pure functions of counts: floats are
 made here and nowhere kept. Consumers that only multiply by K or want its leading eigenvectors take the factor Phi
-instead (`features1`, `features2`, `eigenpairs`): K = Phi Phi^T need not exist.
+instead (`features1`, `features2`, `eigenpairs`, `factors`): K = Phi Phi^T need not exist.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ import scipy.linalg
 import scipy.sparse as sp
 from numba import njit
 
-from stream_engine import gram
+from stream_engine import feature_space, gram
 from stream_engine.columns import Columns
 from stream_engine.gram import Features
 
 LANDMARK_SHARE = 0.25  # landmarks are at most this share of the objects
 RENEWED_SHARE = 0.3  # touched rows cost about twice as much each as rows of the whole, which is symmetric
-DENSE_FACTOR = 4096  # feature columns up to which eigenvectors are found in feature space
+FEW_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feature space
 
 
 def k1(columns: Columns, rows: np.ndarray | None = None) -> np.ndarray:
@@ -180,9 +180,9 @@ def features2(columns: Columns) -> sp.csc_array:
 def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues (k,), falling, and eigenvectors (n, k) of K = Phi Phi^T, without K.
 
-    `centred`: of HKH, H = I - 11^T/n (kernel PCA). With at most DENSE_FACTOR feature columns, and fewer than objects,
-    in feature space, O(n C^2); otherwise by Lanczos, O(nonzeros) a step. Signs: the largest entry is positive. Where
-    K has rank below k, what is left of the vectors is 0.
+    `centred`: of HKH, H = I - 11^T/n (kernel PCA). With at most FEW_COLUMNS feature columns C, and fewer than objects,
+    in feature space: O(C^3) after one pass over Phi (`feature_space.column_gram`), memory C^2 and the result; otherwise by
+    Lanczos, O(nonzeros) a step. Signs: the largest entry is positive. Where K has rank below k, what is left of the vectors is 0.
 
     >>> from stream_engine.columns import columns_from_triplets
     >>> values, vectors = eigenpairs(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
@@ -193,10 +193,9 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
     if not 0 <= k <= n:
         raise ValueError(f"eigenpairs - k - got {k} - expected 0 <= k <= {n}, the number of objects - ask for fewer")
     mean = np.asarray(phi.mean(axis=0)).reshape(-1) if centred and n else np.zeros(width)
-    if width <= min(n, DENSE_FACTOR):
-        dense = phi.toarray() - mean
-        values, right = np.linalg.eigh(dense.T @ dense)
-        values, vectors = values[::-1][:k], dense @ right[:, ::-1][:, :k]
+    if width <= min(n, FEW_COLUMNS):
+        values, right = _leading(phi, k, mean)
+        vectors = feature_space.projected(phi, right, mean)
     elif k >= n - 1 or n <= 64:
         dense = phi @ phi.T
         low = phi @ mean
@@ -214,16 +213,57 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
     return _tidy(values, vectors, k)
 
 
+def factors(phi: sp.csc_array, k: int) -> np.ndarray:
+    """F (n, k) float32 with F F^T the best approximation of K = Phi Phi^T of rank k: Phi's rows on its k leading axes.
+
+    For landmark designs, with at most FEW_COLUMNS feature columns C; cost and memory as `eigenpairs`, 4 n k bytes for the
+    result. Exact (to float32) for k = C. Signs: the largest entry of each column is positive; falling lengths.
+
+    >>> from stream_engine.columns import columns_from_triplets
+    >>> F = factors(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
+    >>> F.round(3).tolist(), F.dtype.name
+    ([[1.0], [1.0], [0.0], [0.0]], 'float32')
+    """
+    width = phi.shape[1]
+    if not 0 <= k <= width or width > FEW_COLUMNS:
+        raise ValueError(f"factors - k, columns - got {k} of {width} - expected k up to the number of feature columns, and at most "
+                         f"{FEW_COLUMNS} of these - use eigenpairs where there are more")
+    _, right = _leading(phi, k, np.zeros(width))
+    found = feature_space.projected(phi, right, dtype=np.float32)
+    _positive(found)
+    return found
+
+
+def _leading(phi: sp.csc_array, k: int, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, falling, and eigenvectors (C, k) of (Phi - 1 mean^T)^T (Phi - 1 mean^T), all C where k is more."""
+    n, width = phi.shape
+    k = min(k, width)
+    if not k:
+        return np.empty(0), np.empty((width, 0))
+    values, right = scipy.linalg.eigh(feature_space.column_gram(phi) - n * np.outer(mean, mean),
+                                      subset_by_index=[width - k, width - 1])
+    return values[::-1], right[:, ::-1]
+
+
+def _positive(vectors: np.ndarray) -> None:
+    """Turn columns, in place, so that the largest entry of each is positive."""
+    for column in vectors.T if len(vectors) else ():
+        if column[max(column.argmax(), column.argmin(), key=lambda at: abs(column[at]))] < 0:
+            column[:] = 0 - column  # np.negative(out=) of numpy 2.4 leaves out entries of a strided array
+
+
 def _tidy(values: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Exactly k columns of length 1 (0 beyond the rank), the largest entry of each positive."""
-    n = len(vectors)
-    found_values, found = np.zeros(k), np.zeros((n, k))
-    length = np.linalg.norm(vectors, axis=0)
+    """Exactly k columns of length 1 (0 beyond the rank), the largest entry of each positive; may use up `vectors`."""
+    length = np.sqrt(np.einsum("nk,nk->k", vectors, vectors))
     keep = np.flatnonzero((values > 1e-12 * max(values.max(initial=0.0), 1e-300)) & (length > 0))
-    vectors = vectors[:, keep] / length[keep]
-    if n and len(keep):
-        vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(keep))] < 0, -1.0, 1.0)
-    found_values[: len(keep)], found[:, : len(keep)] = values[keep], vectors
+    found_values = np.zeros(k)
+    found_values[: len(keep)] = values[keep]
+    found = vectors
+    if len(keep) < k or not vectors.flags.c_contiguous:
+        found = np.zeros((len(vectors), k))
+        found[:, : len(keep)] = vectors[:, keep]
+    found[:, : len(keep)] /= length[keep]
+    _positive(found[:, : len(keep)])
     return found_values, found
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse as sp
 
-from stream_engine import gram, kernels
+from stream_engine import feature_space, gram, kernels
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.columns import Columns, columns_from_rows, columns_from_triplets
@@ -210,6 +211,41 @@ def test_eigenpairs_are_those_of_the_kernel(n, pairs, centred):
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-8)
     assert (vectors[np.abs(vectors).argmax(axis=0), np.arange(4)] > 0).all()
     assert all(np.array_equal(a, b) for a, b in zip(kernels.eigenpairs(phi, 4, centred), (values, vectors)))
+
+
+@pytest.mark.parametrize("gain", [0, feature_space.BLAS_GAIN, 10**9], ids=["scattered", "by fill", "BLAS"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_feature_space_is_read_in_blocks_by_either_road(gain, centred, monkeypatch):
+    """Against the dense matrix, in several blocks, rows of very different fill, some empty."""
+    monkeypatch.setattr(feature_space, "BLAS_GAIN", gain)
+    monkeypatch.setattr(feature_space, "STRIP", 1)
+    rng = np.random.default_rng(3)
+    dense = rng.standard_normal((900, 23)) * (rng.random((900, 23)) < rng.random((900, 1)) ** 3)
+    dense[300:620] = 0
+    phi = sp.csc_array(dense)
+    np.testing.assert_allclose(feature_space.column_gram(phi), dense.T @ dense, atol=1e-11)
+    mean = dense.mean(axis=0) if centred else np.zeros(23)
+    kernel = (dense - mean) @ (dense - mean).T
+    for k in (5, 40):
+        values, vectors = kernels.eigenpairs(phi, k, centred)
+        np.testing.assert_allclose(values[:23], np.linalg.eigvalsh(kernel)[::-1][:k][:23], atol=1e-9)
+        np.testing.assert_allclose(kernel @ vectors, vectors * values, atol=1e-8)
+        assert vectors.shape == (900, k) and not vectors[:, 23:].any()
+
+
+def test_factors_are_the_best_of_their_rank_and_whole_ones_give_the_kernel():
+    dense = np.random.default_rng(5).standard_normal((400, 12)) * (np.arange(400)[:, None] % 3 > 0)
+    kernel = dense @ dense.T
+    phi = sp.csc_array(dense)
+    whole, some = kernels.factors(phi, 12), kernels.factors(phi, 4)
+    assert some.dtype == np.float32 and some.shape == (400, 4) and np.array_equal(whole[:, :4], some)
+    np.testing.assert_allclose(whole @ whole.T, kernel, atol=1e-4)
+    values, vectors = np.linalg.eigh(kernel)
+    best = (vectors[:, -4:] * values[-4:]) @ vectors[:, -4:].T
+    np.testing.assert_allclose(some @ some.T, best, atol=1e-4)
+    assert kernels.factors(phi, 0).shape == (400, 0)
+    with pytest.raises(ValueError, match="factors - k, columns - got 13 of 12"):
+        kernels.factors(phi, 13)
 
 
 def test_shift_makes_the_smallest_eigenvalue_zero():
