@@ -92,6 +92,8 @@ class DeltaSource:
             for part in sorted(folder.glob("part=*")):
                 pieces = [parquet.read_table(file, partitioning=None) for file in sorted(part.glob("*.parquet"))]
                 tables[part.name[5:]] = pa.concat_tables(pieces)
+            if not tables and not (folder / "_SUCCESS").exists():  # Spark writes that also where a batch says nothing
+                raise OSError("it holds nothing")
         except (OSError, pa.ArrowException) as error:
             self._at = number
             raise SourceFailed(f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "

@@ -5,8 +5,12 @@ state of the accumulator of that name, and the engine adds it as it adds another
 the *net vote* of every key once, weighted, in the order of keys: triplets by (lo, hi, anchor), then quadruplets, names
 code point by code point. So it never sees an arrival order inside a batch, and a key whose votes cancel in a batch says
 nothing to it. Labels come in the order of their partitions' names, inside one in theirs. O(rows log rows).
+
+A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on the way
+(half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the counts.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +25,16 @@ _IDS = {"adds3": "ab", "adds4": "ab", "triplet_counts": "abc", "quadruplet_count
 
 
 def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
-    """The counts of a batch and what the job refused, with its places. Raises `SourceFailed` for rows of no delta."""
+    """The counts of a batch and what the job refused, with its places. Raises `SourceFailed` for rows of no delta, or not
+    all of one."""
+    import pyarrow as pa
+
     try:
         return _decode(record.value)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SourceFailed(f"{record.partition}: batch={record.offset} is no delta: {type(error).__name__}: {error}") from error
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        problem = " ".join(str(error).split())
+        raise SourceFailed(f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "
+                           "reading goes on there") from error
 
 
 def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
@@ -34,6 +43,7 @@ def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
     counters = _counters(tables.get("counters"))
     plain = {name: sum(kinds.values()) for name, kinds in counters.items()}
     letters = _letters(tables.get("rejected"))
+    _check(rooms, len(names), counters, letters)
     rows, weights = net_votes(rooms)
     said = Counted(rooms, rows, weights, plain.get("records", 0), plain.get("triplets", 0), plain.get("quadruplets", 0),
                    plain.get("labels", 0))
@@ -49,6 +59,11 @@ def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.n
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    for part, columns in _IDS.items():
+        for name in columns if part in tables else ():
+            column = tables[part].column(name)
+            if column.type != pa.string() or column.null_count:
+                raise ValueError(f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names")
     coded = {part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
              for part, columns in _IDS.items() if part in tables}
     found = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
@@ -64,7 +79,59 @@ def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.n
 def _counts(table) -> tuple[np.ndarray, np.ndarray]:
     if table is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return tuple(table.column(name).to_numpy().astype(np.int64) for name in "mn")
+    for name in "mn":
+        if str(table.schema.field(name).type) != "int64" or table.column(name).null_count:
+            raise ValueError(f"column {name}: got {table.schema.field(name).type} with {table.column(name).null_count} nulls, "
+                             "expected int64 without")
+    return tuple(table.column(name).to_numpy() for name in "mn")
+
+
+def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapping[str, Mapping[str, int]],
+           letters: list[DeadLetter]) -> None:
+    """Raise `ValueError` where a part does not agree with the others: see the module."""
+    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    sizes = np.diff(t["start"])
+    lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
+    first = np.zeros(len(anchor), bool)
+    first[t["start"][:-1]] = True
+    if not ((lo < hi) & (lo != anchor) & (hi != anchor) & (first | (np.diff(anchor, prepend=-1) > 0))).all():
+        raise ValueError("triplet_counts: a key twice, or lo, hi, anchor that are no question")
+    if not ((q["i"] < q["j"]) & (q["k"] < q["l"]) & ((q["i"] < q["k"]) | ((q["i"] == q["k"]) & (q["j"] < q["l"])))).all():
+        raise ValueError("quadruplet_counts: i, j, k, l that are no question")
+    for part, counts in (("triplets", t), ("quadruplets", q)):
+        n_lo, n_hi = counts["n_lo"].astype(np.int64), counts["n_hi"].astype(np.int64)
+        if not ((n_lo >= 0) & (n_hi >= 0) & (n_lo + n_hi > 0)).all():
+            raise ValueError(f"{part[:-1]}_counts: a count below 0, or none in a row")
+        expected = counters.get(part, {}).get("", 0)
+        if n_lo.sum() + n_hi.sum() != expected:
+            raise ValueError(f"{part}: got {n_lo.sum() + n_hi.sum()} in the counts, expected {expected} by the counters")
+    three = _sum_of(_net(t), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
+    four = (three + _sum_of(_net(q), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))) % 2**64
+    for part, expected in (("adds3", three), ("adds4", four)):
+        if not (rooms[part]["i"] < rooms[part]["j"]).all():
+            raise ValueError(f"{part}: i, j that are no pair in order")
+        if _sum_of(rooms[part]["w"], _mixed(rooms[part]["i"], rooms[part]["j"], n)) != expected:
+            raise ValueError(f"{part}: is not the AddS of the counts")
+    refused = Counter(each.reason for each in letters)
+    if refused != counters.get("rejected", {}):
+        raise ValueError(f"rejected: got {dict(refused)}, expected {counters.get('rejected', {})} by the counters")
+
+
+def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
+    return counts["n_lo"].astype(np.int64) - counts["n_hi"]
+
+
+def _mixed(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    """(m,) uint64: a random-looking number for each unordered pair (the finalizer of splitmix64)."""
+    x = np.minimum(i, j).astype(np.uint64) * np.uint64(n) + np.maximum(i, j).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ x >> np.uint64(shift)) * np.uint64(factor)
+    return x ^ x >> np.uint64(31)
+
+
+def _sum_of(w: np.ndarray, numbers: np.ndarray) -> int:
+    """sum w_e numbers_e modulo 2^64."""
+    return int(np.sum(w.astype(np.uint64) * numbers, dtype=np.uint64))
 
 
 def _state(part: str, ids: list[np.ndarray], counts: tuple[np.ndarray, np.ndarray], n: int) -> dict[str, np.ndarray]:

@@ -4,12 +4,15 @@ Spark is not needed here: `written` sums the job's own shares. The oracle is one
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source
 from stream_engine import exports
@@ -203,6 +206,85 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
     job = json.loads((some / "delta" / "job.json").read_text())
     (some / "delta" / "job.json").write_text(json.dumps(job | {"format": 2}))
     assert "format 2, this engine reads 1" in one_line(engine("run", partition, "--state", tmp_path / "s2", status=1).stderr)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Two batches that hold something in every part, faults included."""
+    return written.deltas(tmp_path_factory.mktemp("two") / "d", [[messages(np.random.default_rng(n), 40)] for n in range(2)])
+
+
+def first(folder: Path, part: str) -> Path:
+    """A file of a part that has rows."""
+    return next(file for file in sorted(folder.glob(f"part={part}/*")) if parquet.read_metadata(file).num_rows)
+
+
+def lost(part):
+    return lambda folder: first(folder, part).unlink()
+
+
+def cut(part):
+    return lambda folder: parquet.write_table(parquet.read_table(first(folder, part), partitioning=None).slice(1), first(folder, part))
+
+
+def twice(part):
+    return lambda folder: shutil.copy(first(folder, part), folder / f"part={part}" / "copy.parquet")
+
+
+def changed(part, column, change):
+    def how(folder):
+        for file in folder.glob(f"part={part}/*"):
+            table = parquet.read_table(file, partitioning=None)
+            parquet.write_table(table.set_column(table.schema.get_field_index(column), column, change(table)), file)
+    return how
+
+
+def without(part, column):
+    def how(folder):
+        for file in folder.glob(f"part={part}/*"):
+            parquet.write_table(parquet.read_table(file, partitioning=None).drop_columns([column]), file)
+    return how
+
+
+PARTS = {"triplet_counts": "triplets: got", "quadruplet_counts": "quadruplets: got", "adds3": "adds3: is not the AddS",
+         "adds4": "adds4: is not the AddS", "rejected": "rejected: got"}
+
+
+@pytest.mark.parametrize("how, expected", [
+    *(pytest.param(lost(part), said, id=f"{part} lost") for part, said in (PARTS | {"counters": "by the counters"}).items()),
+    *(pytest.param(cut(part), said, id=f"{part} cut") for part, said in PARTS.items()),
+    *(pytest.param(twice(part), said, id=f"{part} twice") for part, said in (PARTS | {"triplet_counts": "a key twice"}).items()),
+    *(pytest.param(without("triplet_counts", column), column, id=f"no column {column}") for column in "am"),
+    pytest.param(changed("adds3", "m", lambda t: pc.add(t["m"], 1)), "adds3: is not the AddS", id="another sum"),
+    pytest.param(changed("quadruplet_counts", "n", lambda t: pc.subtract(t["n"], 1)), "a count below 0", id="a count below 0"),
+    pytest.param(changed("triplet_counts", "m", lambda t: [[None] * len(t)]), "column m: got null", id="no counts"),
+    pytest.param(changed("adds4", "a", lambda t: [range(len(t))]), "adds4: column a: got int64", id="numbers for names"),
+    pytest.param(changed("adds4", "a", lambda t: t["b"]), "adds4: i, j that are no pair", id="a pair of one"),
+    pytest.param(changed("triplet_counts", "a", lambda t: t["b"]), "that are no question", id="an anchor in its own question"),
+    pytest.param(lambda folder: [shutil.rmtree(folder), folder.mkdir()], "holds nothing", id="an empty folder"),
+])
+def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
+    """Rows that got lost, came twice or changed on the way: the batch is refused, what was before it stays."""
+    some = shutil.copytree(two, tmp_path / "d")
+    how(some / "delta" / "batch=1")
+    source, intake = open_source(written.source_of(some), {}), Intake(EventOptions())
+    (block,) = intake.blocks(source.poll(0))
+    with pytest.raises(SourceFailed, match=expected) as error:
+        list(intake.blocks(source.poll(0)))
+    said = str(error.value)
+    assert "batch=1" in said and "restore it" in said and "\n" not in said
+
+
+def test_a_run_goes_on_where_a_delta_was_restored(two, tmp_path):
+    some = shutil.copytree(two, tmp_path / "d")
+    lost("adds3")(some / "delta" / "batch=1")
+    given = written.source_of(some), "--state", tmp_path / "s", "--no-refits", "--max-reject-ratio", "1"
+    assert "adds3: is not the AddS" in one_line(engine("run", *given, status=1).stderr)
+    assert summary(tmp_path / "s")["positions"] == {written.source_of(some): 1}
+    shutil.copytree(two, some, dirs_exist_ok=True)
+    engine("run", *given)
+    made, whole = summary(tmp_path / "s"), through_deltas(tmp_path / "w", [[messages(np.random.default_rng(n), 40)] for n in range(2)])[0]
+    assert made["triplets"] == whole.counters["triplets"] and made["positions"] == {written.source_of(some): 2}
 
 
 def test_accumulators_that_need_each_event_are_refused(tmp_path, monkeypatch):

@@ -34,6 +34,7 @@ def summed(rows: Iterable[pa.RecordBatch]) -> pa.Table:
 def write(out: Path, number: int, rows: pa.Table) -> None:
     """A batch in the job's layout, two files a part."""
     (out / "delta" / f"batch={number}").mkdir(parents=True)
+    (out / "delta" / f"batch={number}" / "_SUCCESS").touch()
     for part in set(rows.column("part").to_pylist()):
         folder = out / "delta" / f"batch={number}" / f"part={part}"
         folder.mkdir(parents=True)
