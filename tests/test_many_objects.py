@@ -9,8 +9,9 @@ from stream_engine import exports, kernels
 from stream_engine.comparisons import Triplet
 from stream_engine.engine import Engine
 from stream_engine.exports import Published, similarities
+from stream_engine.gram import read_only
 from stream_engine.refits import CannotRefit, refit_module
-from stream_engine.sdp import evidence, labelling
+from stream_engine.sdp import evidence, labelling, similarity
 from stream_engine.snapshot import triplet_columns
 from tests.process import engine, jsonl, one_line
 
@@ -48,6 +49,22 @@ def test_the_most_evidence_comes_first(sparse):
     assert named.tolist() == [1, 3]
     with pytest.raises(evidence.NoCounts, match="2 of 3 names are in no comparison, the first is 'x'"):
         evidence.chosen(snapshot, W, 1, ("x", "o1", "y"))
+
+
+def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
+    """The road of large n against sorting and summing, and the sums of rows against the dense ones, in several blocks."""
+    rng, n = np.random.default_rng(4), 300
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
+    w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
+    mixed = rng.permutation(len(pairs))
+    fast, slow = (similarity.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed))
+    assert similarity._in_order(*map(read_only, pairs.T)) and not similarity._in_order(*map(read_only, pairs[mixed].T))
+    slow.sort_indices()
+    assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
+    for x in (fast, slow):
+        assert np.array_equal(x.toarray(), x.toarray().T) and x.toarray()[tuple(pairs.T)].tolist() == w.tolist()
+    monkeypatch.setattr("stream_engine.space.BLOCK", 7)
+    assert evidence._sizes(fast).tolist() == np.abs(slow.toarray()).sum(axis=1).tolist()
 
 
 @pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3, "stability": 0})])

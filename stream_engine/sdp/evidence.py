@@ -14,6 +14,7 @@ from stream_engine import kernels, weighing
 from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
+from stream_engine.space import blocks
 
 _WEIGHED = {f"{what}_{how}": how for what in ("adds3", "k1") for how in weighing.HOWS}
 SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4", *_WEIGHED)
@@ -85,14 +86,27 @@ def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] |
     if objects is None:
         return ids
     if isinstance(objects, int):
-        size = sparse.csr_array((np.abs(W.data), W.indices, W.indptr), W.shape) if sparse.issparse(W) else np.abs(W)
-        ids = np.sort(ids[np.argsort(-size.sum(axis=1)[ids], kind="stable")[:objects]])
+        ids = np.sort(ids[np.argsort(-_sizes(W)[ids], kind="stable")[:objects]])
     else:
-        id_of = {name: i for i, name in enumerate(snapshot.objects)}
+        wanted = set(objects)
+        id_of = {name: i for i, name in enumerate(snapshot.objects) if name in wanted}
         if unknown := [name for name in objects if name not in id_of]:
             raise NoCounts(f"objects: {len(unknown)} of {len(objects)} names are in no comparison, the first is {unknown[0]!r}")
         ids = np.intersect1d(ids, [id_of[name] for name in objects])
     return ids[linked(part(W, ids), minimum)]
+
+
+def _sizes(W) -> np.ndarray:
+    """(n,) sum of |W_ij| over j; in blocks of entries where W is sparse."""
+    if not sparse.issparse(W):
+        return np.abs(W).sum(axis=1)
+    sums = np.zeros(W.shape[0])
+    for entries in blocks(W.nnz):
+        first, end = np.searchsorted(W.indptr, (entries.start, entries.stop - 1), "right") - 1
+        start = np.maximum(W.indptr[first : end + 1], entries.start) - entries.start
+        rows = np.repeat(np.arange(first, end + 1), np.diff(start, append=entries.stop - entries.start))
+        sums[first : end + 1] += np.bincount(rows - first, np.abs(W.data[entries]), end + 1 - first)
+    return sums
 
 
 def part(W, ids: np.ndarray):
