@@ -376,7 +376,7 @@ class Run:
         if self._publish_error:
             raise RunFailed(f"{self.directory}: the final snapshot could not be written: {self._publish_error}; what was "
                             "read since the one before will be read again by the next run")
-        unknown = waiting(self.engine.labels, self.engine.objects.id_of)
+        unknown = waiting(self.engine.labels, self.engine.objects)
         if unknown:
             self.log.warning("labels for objects that no comparison names; they wait", n=len(unknown), first=unknown[:3])
 

@@ -76,8 +76,7 @@ class ComparisonClassifier(base.Classifier):
         if len(self._margins) >= _CALIBRATED_IN:
             self._calibration.learn(np.array(self._margins))
             self._margins = []
-        id_of = self.engine.objects.id_of
-        self._waiting.append([id_of[anchor], id_of[near], id_of[far]])
+        self._waiting.append(self.engine.objects.find([anchor, near, far]).tolist())
         if len(self._waiting) >= self.refresh:
             self._renew()
 
@@ -95,7 +94,7 @@ class ComparisonClassifier(base.Classifier):
 
     def _margin(self, *names: str) -> float:
         """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot tell."""
-        ids = [self.engine.objects.id_of.get(name, -1) for name in names]
+        ids = self.engine.objects.find(names).tolist()
         if min(ids) < 0:
             return 0.0
         if self._kernel is not None:

@@ -151,7 +151,7 @@ def test_the_guard_is_offered_net_votes_in_the_order_of_names(policy, tmp_path):
             pairs = ((key[3], key[1]), (key[3], key[2])) if key[0] == 0 else (key[1:3], key[3:5])
             near, far = pairs if votes[key] > 0 else pairs[::-1]
             if votes[key]:
-                rows.append([made.objects.id_of[name] for name in (*near, *far)])
+                rows.append(made.objects.find((*near, *far)).tolist())
                 weights.append(abs(votes[key]))
         verdicts += expected.offer_votes(np.array(rows, np.int32).reshape(-1, 4), np.array(weights, np.int64))
     assert list(made.counters["guard"].values()) == verdicts.tolist()
@@ -345,7 +345,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
         rank, n = {name: i for i, name in enumerate(names)}, 4
         ids = [rank[name] for name in one.objects.names[:n]]  # value v[old] of object old
         K = np.add.outer(np.arange(5.0), 10 * np.arange(5.0))[np.ix_(ids, ids)]
-        ring = [one.objects.id_of["a"], one.objects.id_of["b"]]
+        ring = one.objects.find(["a", "b"]).tolist()
         artifacts = {
             "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {"labels": np.array(ids, np.int32), "k": np.array(2),
                                                                            "stability": np.array(ids) / 4}, {}),
