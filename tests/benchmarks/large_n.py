@@ -1,23 +1,16 @@
-"""Many objects: names, counts, sparse similarity and what is made from them, far beyond what n^2 would allow.
+"""Many objects: counts, sparse similarity and what is made from them, far beyond what n^2 would allow.
 
-    python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50] [--guard 0]
-    python -m tests.benchmarks.large_n --objects 10000000 --choose 500 --guard 10000000
-    python -m tests.benchmarks.large_n --objects 10000000 --counts --on-disk FOLDER [--above 16777216]
+    python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50]
+    python -m tests.benchmarks.large_n --comparisons 30000000 --counts [--on-disk FOLDER [--above 16777216]]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
-objects, since uniform triplets about 10^6 objects hardly ever meet. An `Engine` learns blocks of names, as decoders give
-them, is captured and published, thrown away, restored from the file, and goes on; then the verbs `export`, `inspect` and
-`refit` run on that state as processes of their own. Prints CPU time, rate and memory: all that is resident, and what of it
-is anonymous, which no kernel can page out without swap. `--counts` ends with the restart. `--guard M`: the partial order of
-the first M comparisons beside it, by itself.
+objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process:
+all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends with a snapshot
+written and restored, without exports and refits.
 """
 
 import argparse
-import gc
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,26 +18,29 @@ from pathlib import Path
 import numpy as np
 
 from stream_engine import space
-from stream_engine.comparisons import Decoded, empty_batch
-from stream_engine.engine import Engine
+from stream_engine.accumulators.adds import AddS3
+from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.comparisons import empty_batch
+from stream_engine.engine import empty_counters
+from stream_engine.exports import Published, contents
 from stream_engine.objects import ObjectIndex
-from stream_engine.partial_order import PartialOrder
+from stream_engine.refits import refit_module
+from stream_engine.snapshot import Snapshot, frozen
 from stream_engine.store import Store
 
 BLOCK = 1_000_000
-GROUPS = 5
 
 
-def resident(pid: int | str = "self") -> float:
+def resident() -> float:
     """GB now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e9
 
 
-def anonymous(pid: int | str = "self") -> float:
-    """GB of anonymous memory now (RssAnon); 0 for a process that has ended."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) * 1024e-9
+def anonymous() -> float:
+    """GB of anonymous memory now (RssAnon)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024e-9
 
 
 class Said:
@@ -67,71 +63,26 @@ class Said:
         return took
 
 
-def block(rng, n: int, landmarks: int) -> np.ndarray:
+def block(rng, n: int, landmarks: np.ndarray, groups: int) -> np.ndarray:
     """(m, 3) triplets: objects of a group are nearer to the landmarks of their own group, four times of five."""
-    anchor = rng.integers(landmarks, n, BLOCK, dtype=np.int32)
-    pair = rng.integers(0, landmarks, (BLOCK, 2), dtype=np.int32)
+    anchor = rng.integers(len(landmarks), n, BLOCK, dtype=np.int32)
+    pair = rng.integers(0, len(landmarks), (BLOCK, 2), dtype=np.int32)
     pair = pair[(apart := pair[:, 0] != pair[:, 1])]
     anchor = anchor[apart]
-    swap = (pair[:, 1] % GROUPS == anchor % GROUPS) & (pair[:, 0] % GROUPS != anchor % GROUPS)
+    swap = (pair[:, 1] % groups == anchor % groups) & (pair[:, 0] % groups != anchor % groups)
     swap ^= rng.random(len(pair)) < 0.2
     pair[swap] = pair[swap][:, ::-1]
     return np.column_stack([anchor, pair])
 
 
-def decoded(rows: np.ndarray) -> Decoded:
-    """Comparisons of objects by number as a decoder gives a block: distinct names, and places among them."""
-    numbers, places = np.unique(rows, return_inverse=True)
-    none = empty_batch(0)
-    return Decoded([name(i) for i in numbers.tolist()], places.reshape(rows.shape).astype(np.int32), none.quadruplets,
-                   none.quadruplet_at, [], {"triplet": len(rows)}, [])
-
-
-def name(i: int) -> str:
-    return f"object-{i:08d}"
-
-
-def verb(*arguments: str) -> str:
-    """One verb as a process of its own: its time and the most memory that it had, as it was seen every 50 ms."""
-    begin, most, whole = time.monotonic(), 0.0, 0.0
-    process = subprocess.Popen([sys.executable, "-m", "stream_engine", *arguments], stdout=subprocess.PIPE, text=True)
-    while process.poll() is None:
-        try:
-            most, whole = max(most, anonymous(process.pid)), max(whole, resident(process.pid))
-        except (OSError, IndexError):
-            pass
-        time.sleep(0.05)
-    if process.returncode:
-        raise SystemExit(f"{arguments}: exit {process.returncode}")
-    return f"{time.monotonic() - begin:.1f} s, anonymous at most {most:.2f} GB, resident {whole:.2f} (mapped snapshot included)"
-
-
-def guarded(index: ObjectIndex, rng, wanted: int, landmarks: int, said: Said) -> None:
-    """What the partial order of so many comparisons holds."""
-    guard, before, offered, spent = PartialOrder(), anonymous(), 0, 0.0
-    while offered < wanted:
-        batch = empty_batch(len(index))._replace(triplets=block(rng, len(index), landmarks))
-        begin = time.process_time()
-        guard.offer(batch)
-        spent += time.process_time() - begin
-        offered += len(batch.triplets)
-    held = anonymous() - before
-    said(f"guard: {offered:,} comparisons", f"{held:.2f} GB, {1e9 * held / offered:.0f} bytes a comparison, {offered / spent:,.0f} "
-         "per CPU second")
-
-
-def counted(engine: Engine, rng, wanted: int, landmarks: int, said: Said) -> None:
-    """Learn so many comparisons; the rate is the engine's, names looked up, without the making of the blocks."""
-    n, done, spent, wall = len(engine.objects), 0, 0.0, time.monotonic()
-    while done < wanted:
-        made = decoded(block(rng, n, landmarks))
-        begin = time.process_time()
-        engine.learn(made)
-        spent += time.process_time() - begin
-        said.look()
-        done += len(made.triplets)
-    said(f"{done:,} comparisons", f"{done / spent:,.0f} per CPU second (made in the rest of the time), "
-         f"{done / (time.monotonic() - wall):,.0f} a second of the clock")
+def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as state:
+        store = Store(state)
+        named, size = store.publish(snapshot)
+        said("snapshot written", f"{size / 1e9:.2f} GB, {named.digest[:16]}")
+        again = TripletCounts.from_state(store.read(1).room("triplet_counts"))
+        said("restored", f"{again.nbytes / 1e9:.2f} GB of triplet counts")
+    space.keep_in_memory()
 
 
 def main() -> None:
@@ -139,59 +90,52 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=10**6)
     parser.add_argument("--comparisons", type=int, default=10**8)
     parser.add_argument("--landmarks", type=int, default=50)
-    parser.add_argument("--choose", type=int, default=5000, help="objects of the refit: those with most evidence")
-    parser.add_argument("--guard", type=int, default=0, metavar="COMPARISONS")
     parser.add_argument("--counts", action="store_true")
     parser.add_argument("--on-disk", metavar="FOLDER")
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
-    n, rng, said = given.objects, np.random.default_rng(0), Said()
     if given.on_disk:
         space.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
-    said("start")
-    engine, before = Engine(["adds3", "triplet_counts"], guard=None), anonymous()
-    for begin in range(0, n, BLOCK):
-        engine.objects.ids([name(i) for i in range(begin, min(begin + BLOCK, n))])
-    said(f"{n:,} names", f"{1e9 * (anonymous() - before) / n:.0f} bytes each")
-    if given.guard:
-        guarded(engine.objects, rng, given.guard, given.landmarks, said)
-    counted(engine, rng, given.comparisons, given.landmarks, said)
-    for room, each in engine.accumulators.items():
-        held = each.nbytes
-        state = each.state()  # settles
-        keys = len(state.get("anchor", state.get("w")))
-        said(f"{room}, settled", f"{keys:,} keys, {each.nbytes / 1e9:.2f} GB at rest ({each.nbytes / keys:.0f} bytes a key), "
-             f"{held / 1e9:.2f} GB with its log")
-        del state
-    with tempfile.TemporaryDirectory(dir=given.on_disk) as state:
-        store, begin = Store(state), time.monotonic()
-        now, whole = engine.capture()
-        said("captured (the loop pauses)", f"{time.monotonic() - begin:.1f} s of the clock")
-        named, size = store.publish(whole())
-        said("snapshot published", f"{size / 1e9:.2f} GB, {named.digest[:16]}")
-        del engine, now, whole, named
-        gc.collect()
-        said("engine thrown away")
-        begin = time.monotonic()
-        engine = Engine.restore(store.latest().snapshot)
-        said("restarted from the snapshot", f"{time.monotonic() - begin:.1f} s of the clock, {engine.counters['comparisons']:,} comparisons")
-        counted(engine, rng, BLOCK, given.landmarks, said)
-        del engine
-        gc.collect()
-        space.keep_in_memory()
-        if given.counts:
-            return
-        print(f"export adds3: {verb('export', '--state', state, '--out', f'{state}/out', 'adds3')}, "
-              f"{os.path.getsize(f'{state}/out/adds3.npz') / 1e9:.2f} GB", flush=True)
-        print(f"inspect: {verb('inspect', '--state', state)}", flush=True)
-        for rest in ("none", "nearest"):
-            chosen = ["--set", "k=5", "--set", f"objects={given.choose}", "--set", f"rest={rest}"]
-            took = verb("refit", "--state", state, "spectral", *chosen)
-            labels = Store(state).latest_artifact("spectral").arrays["labels"][given.landmarks:]
-            known, table = np.flatnonzero(labels >= 0), np.zeros((5, GROUPS), int)
-            np.add.at(table, (labels[known], (known + given.landmarks) % GROUPS), 1)
-            print(f"refit spectral objects={given.choose} rest={rest}: {took}; {len(known):,} clustered, "
-                  f"{table.max(1).sum() / max(len(known), 1):.3f} as planted", flush=True)
+    n, rng, said = given.objects, np.random.default_rng(0), Said()
+    index = ObjectIndex()
+    index.ids([f"object-{i:07d}" for i in range(n)])
+    said(f"{n:,} names")
+    counts, similarity = TripletCounts(), AddS3()
+    counted, spent, wall = 0, 0.0, time.monotonic()
+    while counted < given.comparisons:
+        batch = empty_batch(n)._replace(triplets=block(rng, n, np.arange(given.landmarks), 5))
+        begin = time.process_time()
+        counts.update(batch)
+        said.look()
+        similarity.update(batch)
+        spent += time.process_time() - begin
+        said.look()
+        counted += len(batch.triplets)
+    said(f"{counted:,} comparisons", f"{counted / spent:,.0f} per CPU second (made in the rest of the time), "
+         f"{counted / (time.monotonic() - wall):,.0f} a second of the clock")
+    arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
+    arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
+    arrays = frozen(arrays)
+    keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
+    said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
+    counters = empty_counters() | {"triplets": counted, "comparisons": counted}
+    snapshot = Snapshot(1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays)
+    if given.counts:
+        return _written(snapshot, given.on_disk, said)
+    published = Published(snapshot, {})
+    del counts, similarity
+    for what in ("adds3", "k1"):
+        made = contents(what, published)[what].arrays
+        said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))
+        del made
+    spectral = refit_module("spectral")
+    for params in (spectral.Params(k=5, objects=5000), spectral.Params(k=5, objects=5000, rest="nearest")):
+        made = spectral.refit(snapshot, params, 0)
+        labels = made.arrays["labels"][given.landmarks:]
+        known = np.flatnonzero(labels >= 0)
+        table = np.zeros((5, 5), int)
+        np.add.at(table, (labels[known], (known + given.landmarks) % 5), 1)
+        said(f"spectral, objects = {params.objects}, rest: {params.rest}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
 
 
 if __name__ == "__main__":
