@@ -5,10 +5,13 @@ becomes an (n, n) PSD kernel of unit trace over a snapshot's objects. Objects th
 columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the corresponding rows and columns of the kernel
 matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means
 something.
+
+Where kernels are joined to chosen objects only, `across` gives the columns K(chosen, x) of any other object x that a file
+names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,8 @@ from scipy.linalg import eigh
 
 from stream_engine.kernel_learning.tables import BadKernel, KernelSpec, Table, read_table
 
-__all__ = ["Auxiliary", "BadKernel", "KernelSpec", "Table", "check_kernel", "join", "load", "load_features"]
+__all__ = ["Across", "Auxiliary", "BadKernel", "KernelSpec", "Table", "across", "check_kernel", "features_across", "join",
+           "load", "load_features"]
 
 ASYMMETRY = 1e-8  # relative to the largest entry
 NEGATIVE = 1e-8  # most negative eigenvalue that is rounding, relative to the largest
@@ -31,15 +35,22 @@ class Auxiliary(NamedTuple):
     report: list[dict[str, Any]]
 
 
-def load(specs: Mapping[str, KernelSpec], objects: Sequence[str]) -> Auxiliary:
-    """The kernels named in `specs` over `objects`. Raises `BadKernel` with one line for whatever is wrong with a
-    file."""
+class Across(NamedTuple):
+    """One kernel (or features) between the chosen objects and all others."""
+
+    known: np.ndarray  # (n,) bool: whom the file says something about
+    columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(chosen, x); features: (D, q)
+
+
+def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequence[str] | None = None) -> Auxiliary:
+    """The kernels named in `specs` over `objects`, which may be a choice of `every` object of the snapshot. Raises
+    `BadKernel` with one line for whatever is wrong with a file."""
     kernels, report = [], []
     for name, spec in specs.items():
         path = Path(spec.file)
         try:
             table = read_table(spec)
-            kernel, said = join(table, spec, objects)
+            kernel, said = join(table, spec, objects, every)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({path.name}): {error}") from None
@@ -54,11 +65,12 @@ class Joined(NamedTuple):
     report: dict[str, Any]
 
 
-def matched(table: Table, square: bool, objects: Sequence[str]) -> Joined:
-    """Which rows belong to which objects. Raises `BadKernel` for wrong shapes, repeated names, NaN, no object in
-    common."""
+def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[str] | None = None) -> Joined:
+    """Which rows belong to which objects; a table without names is of `every` object (none: of `objects`). Raises
+    `BadKernel` for wrong shapes, repeated names, NaN, no object in common."""
+    every = objects if every is None else every
     size = len(table.values)
-    names = list(objects) if table.names is None else table.names
+    names = list(every) if table.names is None else table.names
     if size != len(names):
         raise BadKernel(
             f"wrong shape: got {size} rows for {len(names)} objects; expected one row an object, next: name the "
@@ -78,7 +90,7 @@ def matched(table: Table, square: bool, objects: Sequence[str]) -> Joined:
             f"unknown objects: none of its objects ({', '.join(map(repr, names[:3]))}, ...) occurs in the snapshot "
             f"({', '.join(map(repr, list(objects)[:3]))}, ...); expected names that match, next: check `key`"
         )
-    there, inside = set(objects), set(known.tolist())
+    there, inside = set(every), set(known.tolist())
     missing = [name for i, name in enumerate(objects) if i not in inside]
     unknown = [name for name in names if name not in there]
     said = {
@@ -92,15 +104,17 @@ def matched(table: Table, square: bool, objects: Sequence[str]) -> Joined:
     return Joined(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), said)
 
 
-def join(table: Table, spec: KernelSpec, objects: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]]:
-    """`((n, n) kernel of unit trace, what to report)` of a table over `objects`. Raises `BadKernel`. O(n^3) for its
-    check.
+def join(
+    table: Table, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a choice of `every`). Raises `BadKernel`.
+    O(n^3) for its check.
 
     >>> k, said = join(Table(["b", "a"], np.array([[2.0], [1.0]])), KernelSpec("x.csv", "linear"), ["a", "b", "new"])
     >>> k.round(3).tolist(), said["missing"]
     ([[0.133, 0.267, 0.0], [0.267, 0.533, 0.0], [0.0, 0.0, 0.333]], 1)
     """
-    found = matched(table, spec.kind == "kernel", objects)
+    found = matched(table, spec.kind == "kernel", objects, every)
     kernel, said = _kernel_of(table.values, found.at, spec)
     mean = float(np.trace(kernel)) / len(found.known)
     if not mean > 0:
@@ -110,8 +124,58 @@ def join(table: Table, spec: KernelSpec, objects: Sequence[str]) -> tuple[np.nda
     return out / np.trace(out), found.report | said
 
 
-def load_features(name: str, spec: KernelSpec, objects: Sequence[str]) -> tuple[np.ndarray, dict[str, Any]]:
-    """`((n, D) features, what to report)` for LPOE, as they stand in the file. Raises `BadKernel`.
+def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[Across]:
+    """Every kernel of `load(specs, chosen)` between the chosen objects (those of `ids`) and all others. Raises `BadKernel`.
+
+    K(chosen, x) has 0 where the file lacks the chosen one. Memory: the table, and (n', q) a call.
+    """
+    found = []
+    for name, spec in specs.items():
+        try:
+            table = read_table(spec)
+            mine = matched(table, spec.kind == "kernel", [objects[i] for i in ids.tolist()], objects)
+            rest = matched(table, False, objects)
+            found.append(_across(table.values, spec, mine, rest, len(ids), len(objects)))
+        except BadKernel as error:
+            raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
+    return found
+
+
+def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, chosen: int, n: int) -> Across:
+    own, said = _kernel_of(values, mine.at, spec)
+    scale = len(mine.known) / (float(np.trace(own)) * chosen)  # as in `join`: a mean diagonal of 1, then unit trace
+    row, known = np.full(n, -1, np.int64), np.zeros(n, bool)
+    row[rest.known], known[rest.known] = rest.at, True
+
+    def columns(ids: np.ndarray) -> np.ndarray:
+        out = np.zeros((chosen, len(ids)))
+        out[mine.known] = scale * _kernel_between(values, mine.at, row[ids], spec, said.get("gamma"))
+        return out
+
+    return Across(known, columns)
+
+
+def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Across:
+    """Features of all objects as columns, (width, q): those of the file, then zeros for the columns that chosen objects
+    without features have of their own. Raises `BadKernel`."""
+    table = read_table(spec)
+    values, rest = table.values, matched(table, False, objects)
+    row, known = np.full(len(objects), -1, np.int64), np.zeros(len(objects), bool)
+    row[rest.known], known[rest.known] = rest.at, True
+
+    def columns(ids: np.ndarray) -> np.ndarray:
+        out = np.zeros((width, len(ids)))
+        out[: values.shape[1]] = values[row[ids]].T
+        return out
+
+    return Across(known, columns)
+
+
+def load_features(
+    name: str, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """`((n, D) features, what to report)` for LPOE, as they stand in the file, over a choice of `every` object. Raises
+    `BadKernel`.
 
     An object without features gets a column of its own of average length: the identity row of their linear kernel.
     """
@@ -121,7 +185,7 @@ def load_features(name: str, spec: KernelSpec, objects: Sequence[str]) -> tuple[
             raise BadKernel(
                 f"got kind {spec.kind!r}; features are taken as they are, expected kind 'linear' and numbers"
             )
-        found = matched(table, False, objects)
+        found = matched(table, False, objects, every)
     except BadKernel as error:
         raise BadKernel(f"{name} ({Path(spec.file).name}): {error}") from None
     missing = np.setdiff1d(np.arange(len(objects)), found.known)
@@ -194,9 +258,7 @@ def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, di
             return pairwise.cosine_similarity(TfidfVectorizer().fit_transform([values[r] for r in at])), {}
         except ValueError as error:
             raise BadKernel(f"no words to weigh: {error}") from None
-    x = values[at]
-    if spec.kind in ("chi2", "tfidf") and x.min(initial=0.0) < 0:
-        raise BadKernel(f"got {x.min():.4g}; {spec.kind} expects counts or frequencies, none below 0")
+    x = _counted(values[at], spec)
     if spec.kind == "linear":
         return x @ x.T, {}
     if spec.kind == "cosine":
@@ -208,6 +270,36 @@ def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, di
     if not gamma > 0:
         raise BadKernel(f"got gamma {gamma}; expected > 0")
     return np.exp(-gamma * d), {"gamma": float(gamma)}
+
+
+def _kernel_between(values, at: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float | None) -> np.ndarray:
+    """(len(at), len(others)) float64: the kernel that `_kernel_of(values, at, spec)` made, from its rows to other ones; words
+    and terms are weighed as they are among `at`."""
+    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+    from sklearn.metrics import pairwise
+
+    if spec.kind == "kernel":
+        return values[np.ix_(at, others)]
+    if isinstance(values, list):
+        weigh = TfidfVectorizer().fit([values[r] for r in at])
+        return pairwise.cosine_similarity(*(weigh.transform([values[r] for r in rows]) for rows in (at, others)))
+    x, y = (_counted(values[rows], spec) for rows in (at, others))
+    if spec.kind == "linear":
+        return x @ y.T
+    if spec.kind == "cosine":
+        return np.asarray(pairwise.cosine_similarity(x, y))
+    if spec.kind == "tfidf":
+        weigh = TfidfTransformer().fit(x)
+        return np.asarray(pairwise.cosine_similarity(weigh.transform(x), weigh.transform(y)))
+    d = pairwise.euclidean_distances(x, y, squared=True) if spec.kind == "rbf" else -pairwise.additive_chi2_kernel(x, y)
+    return np.exp(-gamma * d)
+
+
+def _counted(x: np.ndarray, spec: KernelSpec) -> np.ndarray:
+    """The same, if it is what the kind takes."""
+    if spec.kind in ("chi2", "tfidf") and x.min(initial=0.0) < 0:
+        raise BadKernel(f"got {x.min():.4g}; {spec.kind} expects counts or frequencies, none below 0")
+    return x
 
 
 def _unit_diagonal(kernel: np.ndarray) -> np.ndarray:

@@ -4,12 +4,17 @@ Works on any kernel, learned or counted. Coordinates are kernel PCA, rotated ont
 some (orthogonal Procrustes, no scaling), so that a picture of a growing stream does not flip between snapshots.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.linalg import eigh, orthogonal_procrustes
 from scipy.spatial.distance import squareform
+
+from stream_engine.chosen import common
+
+BLOCK = 1 << 14  # objects whose distances to the chosen ones are held at once
 
 
 class Coordinates(NamedTuple):
@@ -106,17 +111,63 @@ def complete_linkage(gram: np.ndarray) -> np.ndarray:
     return linkage(squareform(np.sqrt(squared_distances(gram)), checks=False), "complete")
 
 
-def pictures(gram: np.ndarray, dimensions: int, k: int, before: np.ndarray | None = None) -> dict[str, np.ndarray]:
+class Earlier(NamedTuple):
+    """Coordinates of an earlier artifact: `points` (m, d), of which the rows `ids` (increasing) mean something."""
+
+    points: np.ndarray
+    ids: np.ndarray
+
+
+def earlier(arrays: Mapping[str, np.ndarray]) -> Earlier | None:
+    """What an artifact's arrays say of where the snapshot's objects were; None where they say nothing."""
+    points = arrays.get("coordinates")
+    if points is None or points.ndim != 2:
+        return None
+    return Earlier(points, np.flatnonzero(arrays["known"]) if "known" in arrays else np.arange(len(points)))
+
+
+def pictures(gram: np.ndarray, dimensions: int, k: int, before: Earlier | None = None) -> dict[str, np.ndarray]:
     """What an artifact stores of a kernel for looking at: `coordinates` (turned onto `before`, whose objects are the
     first ones), `explained`, `neighbours` and `linkage`. O(n^2 log n) and more."""
     found = kernel_pca(gram, dimensions)
-    points = found.points
-    if before is not None and before.ndim == 2:
-        common = np.arange(min(len(before), len(points)))
-        points = aligned(points, before, (common, common))
     return {
-        "coordinates": points,
+        "coordinates": _turned(found.points, np.arange(len(gram)), before),
         "explained": found.explained,
         "neighbours": nearest(gram, k),
         "linkage": complete_linkage(gram),
     }
+
+
+def pictures_of_chosen(gram: np.ndarray, ids: np.ndarray, n: int, dimensions: int, k: int, before: Earlier | None = None,
+                       factor: np.ndarray | None = None, known: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """The same of a kernel over the objects `ids` of n. `coordinates` (n, d) and `neighbours` (n, k) have a row for each of
+    the n, zeros and -1 where nothing is known; neighbours are chosen objects; `linkage` is over them, its leaf t being ids[t].
+    With a `factor` (n, r) of all that are `known` (n,) the others lie on the same axes (least squares where the factor is
+    shorter than the kernel). O(n'^2 log n' + n n' r), in blocks."""
+    found, near = kernel_pca(gram, dimensions), nearest(gram, k)
+    points, neighbours = np.zeros((n, dimensions)), np.full((n, near.shape[1]), -1, np.int32)
+    points[ids], neighbours[ids], there = found.points, ids[near], ids
+    if factor is not None:
+        landmarks = factor[ids].astype(float)
+        middle = landmarks.mean(axis=0)
+        axes = np.linalg.lstsq(landmarks - middle, found.points, rcond=None)[0]
+        there = np.flatnonzero(known)
+        rest = np.setdiff1d(there, ids)
+        for begin in range(0, len(rest), BLOCK):
+            here = rest[begin : begin + BLOCK]
+            rows = factor[here].astype(float)
+            points[here] = (rows - middle) @ axes
+            d = (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T  # up to |row|^2, which orders nothing
+            neighbours[here] = ids[np.argsort(d, axis=1, kind="stable")[:, : near.shape[1]]]
+    return {
+        "coordinates": _turned(points, there, before),
+        "explained": found.explained,
+        "neighbours": neighbours,
+        "linkage": complete_linkage(gram),
+    }
+
+
+def _turned(points: np.ndarray, ids: np.ndarray, before: Earlier | None) -> np.ndarray:
+    """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects that both know."""
+    return points if before is None else aligned(points, before.points, tuple(
+        each[at] for each, at in zip((ids, before.ids), common(ids, before.ids))))

@@ -85,7 +85,7 @@ def test_pictures_hold_together():
     points = world(6, 10, 2)
     first = embedding.pictures(points @ points.T, 2, 3)
     mirrored = first["coordinates"] * [-1, 1]
-    again = embedding.pictures(points @ points.T, 2, 3, mirrored[:8])
+    again = embedding.pictures(points @ points.T, 2, 3, embedding.earlier({"coordinates": mirrored[:8]}))
     np.testing.assert_allclose(again["coordinates"][:8].mean(axis=0) - mirrored[:8].mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(again["coordinates"], mirrored, atol=1e-9)
     assert set(first) == {"coordinates", "explained", "neighbours", "linkage"}

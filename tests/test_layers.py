@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 ROOMS = [
     ["comparisons", "columns", "container", "names", "triggers", "logs", "progress", "space"],
     ["snapshot", "artifact", "accumulators", "objects", "labels", "formats", "deltas", "order", "gram", "feature_space"],
-    ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "trust",
+    ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "chosen", "trust",
      "weighing"],
     ["engine", "store", "refits"],
     ["exports", "metrics", "progressive", "merging", "online"],

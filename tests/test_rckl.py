@@ -320,11 +320,11 @@ def test_the_search_goes_on_below_the_grid_while_that_helps():
 
 def test_a_warm_start_matches_kernels_by_name():
     """Also after the artifact was written and read: reports keep their values, not the order of their keys."""
-    arrays = {"K0": np.eye(3), "mu": np.array([1.0, 2.0]), "dual": np.zeros(1), "triplets": np.array([[0, 1, 2]], np.int32)}
+    arrays = {"K": np.eye(3), "K0": np.eye(3), "mu": np.array([1.0, 2.0]), "dual": np.zeros(1), "triplets": np.array([[0, 1, 2]], np.int32)}
     made = artifact.Artifact("kernel_learning", "", 1, {"loss": "ste"}, 0, arrays, {"mu": {"z": 1.0, "a": 2.0}})
     back = artifact.decode(b"".join(bytes(c) for c in artifact.encode(made)[0]))
     helpers = auxiliary.Auxiliary(["a", "new", "z"], [], [])
-    start = kernel_learning._warm(back, helpers, arrays["triplets"], 4, kernel_learning.Params())
+    start = kernel_learning._warm(back, helpers, arrays["triplets"], np.arange(4), kernel_learning.Params())
     assert start.mu.tolist() == [2.0, 0.0, 1.0] and start.k0.shape == (4, 4)
 
 

@@ -23,7 +23,7 @@ REGISTRIES = {
 SHARED = {
     "formats": {"arrays", "csv_rows", "events", "expand", "faults", "json_lines", "json_structs", "plan", "tables", "validate"},
     "accumulators": {"key_counts", "radix", "sorted_counts", "sums"},
-    "refits": set(),
+    "refits": {"landmarks"},
     "exports": {"by_name", "files"},
     "progressive": {"calibration", "drift", "margins", "observer", "scores"},
     "asking": {"command", "known", "model"},

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-UNLABELLED, TRAIN, TEST, STOP = range(4)
+UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not among the chosen objects
 
 
 class Groups(NamedTuple):
@@ -81,9 +81,12 @@ def scramble(values: np.ndarray, seed: int) -> np.ndarray:
         return z ^ (z >> np.uint64(31))
 
 
-def split(sets: np.ndarray, test: float, stop: float, seed: int, trained: np.ndarray | None = None) -> np.ndarray:
+def split(sets: np.ndarray, test: float, stop: float, seed: int, trained: np.ndarray | None = None,
+          inside: np.ndarray | None = None) -> np.ndarray:
     """(n,) int8 parts: of every group the floor(test * size) and floor(stop * size) members that come first by a hash
     of their id are held out to test and to stop on; the rest are trained on, and so is everything in `trained`.
+
+    Of labelled objects that are not `inside` (n,) bool none is trained on: OUTSIDE was never, BEFORE is in `trained`.
 
     Depends on ids, labels and the seed alone, so it hardly moves as a stream goes on; `trained` (object ids) keeps what
     earlier classifiers have seen out of the held-out objects.
@@ -95,8 +98,11 @@ def split(sets: np.ndarray, test: float, stop: float, seed: int, trained: np.nda
     seen = np.zeros(len(sets), bool)
     if trained is not None:
         seen[trained[trained < len(sets)]] = True
+    if inside is not None:
+        left = (parts == TRAIN) & ~inside
+        parts[left] = np.where(seen[left], BEFORE, OUTSIDE)
     order = scramble(np.arange(len(sets)), seed)
-    groups = group(sets, np.flatnonzero(parts))
+    groups = group(sets, np.flatnonzero(parts == TRAIN))
     for a, b in zip(groups.start, groups.start[1:]):
         members = groups.example[a:b]
         fresh = members[~seen[members]]

@@ -4,6 +4,10 @@ All directions of all triplets count, with their multiplicities (E is a sum over
 given, or chosen on held-out comparisons from a grid in units of the smallest values at which nothing is learned. The
 answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: (grid + 1) solves of O(m + n^3)
 an iteration.
+
+With `objects` n is their number: the kernel is learned over the chosen ones, from what was said among them. The others
+can be placed among them, see `kernel_learning.placing`: by their own comparisons as anchors, with the same loss and
+lambda1, and by the auxiliary kernels. Then K ~ F F' over all, and no array is n by n but for the chosen.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -12,15 +16,18 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine import auxiliary, embedding
+from stream_engine import auxiliary
 from stream_engine.artifact import Artifact
 from stream_engine.auxiliary import Auxiliary, KernelSpec
-from stream_engine.kernel_learning import held_out, rckl
+from stream_engine.chosen import Part, common, learned_ids
+from stream_engine.kernel_learning import factors, held_out, mkpoe, rckl
 from stream_engine.kernel_learning.counts import net_triplets, weighted_triplets
 from stream_engine.kernel_learning.operator import satisfied, triplet_rows
-from stream_engine.refits import CannotRefit, SolverFailed, quiet
+from stream_engine.refits import CannotRefit, SolverFailed, landmarks, quiet
 from stream_engine.snapshot import Snapshot, triplet_columns
 
+KIND = "kernel_learning"
+MATRICES = 16  # of n'^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
 BEYOND = 6  # how many smaller lambda1 than the grid's are tried while the error falls
 ROUGH = 1e-3  # relative gap of solves that only rank lambdas
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -39,7 +46,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     (trace of K0) and `lambda2` (sum of mu): none chooses each by held-out error from `grid`, fractions of the smallest
     value at which K0 or mu is 0 (lambda1 goes on below the grid while that helps). `held_out`: which share of the
     comparisons validates. `tolerance`: relative dual gap to reach. `dimensions` of the coordinates; `neighbours` listed
-    per object."""
+    per object. `memory_gb`: what may be used; none: what is free. `objects`: learn over these names only, or so many with
+    the most evidence; `rest`: the others are left out, or placed among them, with a factor of so many `directions`, the
+    largest (O(directions^3) an object)."""
 
     form: Literal["t", "mkl", "ak"] = "ak"
     loss: Literal["ste", "hinge"] = "ste"
@@ -52,6 +61,10 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 20000
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
     neighbours: Annotated[int, msgspec.Meta(ge=0)] = 5
+    memory_gb: Positive | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "placed"] = "none"
+    directions: Annotated[int, msgspec.Meta(ge=1)] = 32
 
 
 class Chosen(NamedTuple):
@@ -62,18 +75,26 @@ class Chosen(NamedTuple):
 
 
 def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
-    """Learn a kernel over the snapshot's objects. Raises `CannotRefit`, `SolverFailed`, `auxiliary.BadKernel`."""
+    """Learn a kernel over the snapshot's objects, or over the chosen ones. Raises `CannotRefit`, `SolverFailed`,
+    `auxiliary.BadKernel`.
+
+    Arrays of a choice: `ids` (n',), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1: learned,
+    2: placed) have a row for each of the snapshot's objects, and with rest = "placed" so has `factor` F.
+    """
     with threadpool_limits(1):
-        columns = triplet_columns(snapshot)
+        part = landmarks.chosen_part(KIND, snapshot, params.objects)
+        columns, names = triplet_columns(part.snapshot), part.snapshot.objects
         triplets, weight = weighted_triplets(columns)
-        _check(params, triplets, len(net_triplets(columns)[0]))
-        helpers = auxiliary.load(params.kernels, snapshot.objects)
-        chosen = _choose(snapshot, params, seed, triplets, weight, helpers, progress)
-        start = _warm(previous, helpers, triplets, len(snapshot.objects), params) or chosen.start
+        _check(params, part.all_of(snapshot), triplets, len(net_triplets(columns)[0]))
+        landmarks.require(KIND, snapshot, part, MATRICES + len(params.kernels), 8 * len(triplets) * (20 + len(params.kernels)),
+                          params.memory_gb)
+        helpers = auxiliary.load(params.kernels, names, snapshot.objects)
+        chosen = _choose(part.snapshot, params, seed, triplets, weight, helpers, progress)
+        start = _warm(previous, helpers, triplets, part.ids, params) or chosen.start
         total = len(chosen.tried) + 1
         learned = rckl.fit(
             triplets,
-            len(snapshot.objects),
+            len(names),
             helpers.kernels,
             form=params.form,
             loss=params.loss,
@@ -90,24 +111,52 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
                 f"kernel_learning: gap {learned.gap:.2g} after {learned.iterations} iterations; expected <= "
                 f"{params.tolerance}, next: raise max_iterations, tolerance or lambda1"
             )
+        placed = _placed(snapshot, params, part, helpers, chosen, learned)
         progress(total, total, gap=learned.gap)
-        return _artifact(snapshot, params, seed, previous, triplets, helpers, chosen, learned)
+        return _artifact(snapshot, params, seed, previous, part, triplets, helpers, chosen, learned, placed)
 
 
-def _check(params: Params, triplets: np.ndarray, decided: int) -> None:
+def _check(params: Params, among: str, triplets: np.ndarray, decided: int) -> None:
     if len(triplets) == 0:
         raise CannotRefit(
-            "kernel_learning: got 0 triplets; expected at least one, next: keep triplet_counts and feed comparisons"
+            f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
+            + ("choose more objects, or others" if among else "keep triplet_counts and feed comparisons")
         )
     if decided == 0:
         raise CannotRefit(
-            f"kernel_learning: all {len(triplets) // 2} triplets are contradicted as often as they were said, so "
+            f"kernel_learning: all {len(triplets) // 2} triplets{among} are contradicted as often as they were said, so "
             "nothing can be learned; expected a majority for one at least"
         )
     if params.form == "mkl" and not params.kernels:
         raise CannotRefit(
             "kernel_learning: form 'mkl' weighs auxiliary kernels and got none; expected some in `kernels`, or form 't'"
         )
+    if params.rest == "placed" and params.objects is None:
+        raise CannotRefit(
+            "kernel_learning: rest 'placed' places all objects but the chosen, and none were chosen; expected names or a "
+            "number in `objects`"
+        )
+
+
+def _placed(snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned) -> factors.Spread | None:
+    """The others beside the learned points: auxiliary parts by Nystrom, the rest by the refit's own loss and lambda1."""
+    if params.rest == "none":
+        return None
+    used = [a for a, weight in enumerate(learned.mu.tolist()) if weight > 0]
+    specs = {helpers.names[a]: params.kernels[helpers.names[a]] for a in used}
+    across = auxiliary.across(specs, snapshot.objects, part.ids)
+    roots = [mkpoe.factor(helpers.kernels[a]) for a in used]
+    scales = np.sqrt(learned.mu[used])
+    maps = [scale * each.inverse for scale, each in zip(scales, roots)]
+    fixed = [scale * each.root for scale, each in zip(scales, roots)]
+    model = factors.Model(
+        factors.root(learned.k0, params.directions),
+        np.concatenate([np.zeros((len(part.ids), 0)), *fixed], axis=1),
+        *landmarks.given(across, maps, len(snapshot.objects)),
+        chosen.lambda1,
+        params.loss,
+    )
+    return factors.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
 
 
 def _choose(snapshot: Snapshot, params: Params, seed: int, triplets, weight, helpers: Auxiliary, progress) -> Chosen:
@@ -185,23 +234,24 @@ def _candidates(params: Params, given: float | None, largest: float) -> list[flo
     return [largest * fraction for fraction in sorted(params.grid, reverse=True)] if largest > 0 else [1.0]
 
 
-def _warm(previous: Artifact | None, helpers: Auxiliary, triplets, n: int, params: Params) -> rckl.Start | None:
-    """The previous answer as a start: object ids only ever grow, kernels are matched by name, duals by triplet."""
+def _warm(previous: Artifact | None, helpers: Auxiliary, triplets, ids: np.ndarray, params: Params) -> rckl.Start | None:
+    """The previous answer as a start: objects are matched by id, which never changes, kernels by name, duals by triplet."""
     if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
         return None
-    k0, old = np.zeros((n, n)), previous.arrays["K0"]
-    if len(old) > n:
-        return None
-    k0[: len(old), : len(old)] = old
+    k0, old = np.zeros((len(ids), len(ids))), previous.arrays["K0"]
+    here, there = common(ids, learned_ids(previous.arrays))
+    k0[np.ix_(here, here)] = old[np.ix_(there, there)]
     mu = np.array([previous.report["mu"].get(name, 0.0) for name in helpers.names])
     dual = None
     if params.loss == "hinge" and previous.params.get("loss") == "hinge":
         key = {tuple(t): y for t, y in zip(previous.arrays["triplets"].tolist(), previous.arrays["dual"].tolist())}
-        dual = np.array([key.get(tuple(t), 0.0) for t in triplets.tolist()])
+        dual = np.array([key.get(tuple(t), 0.0) for t in ids[triplets].tolist()])
     return rckl.Start(k0, mu, dual)
 
 
-def _artifact(snapshot, params, seed, previous, triplets, helpers, chosen: Chosen, learned: rckl.Learned) -> Artifact:
+def _artifact(
+    snapshot, params, seed, previous, part: Part, triplets, helpers, chosen: Chosen, learned: rckl.Learned, placed
+) -> Artifact:
     weights = dict(zip(helpers.names, learned.mu.tolist()))
     report: dict[str, Any] = {
         "form": params.form,
@@ -227,17 +277,13 @@ def _artifact(snapshot, params, seed, previous, triplets, helpers, chosen: Chose
         "mu": learned.mu,
         "objective": np.array(learned.objective),
         "satisfied": np.array(learned.satisfied),
-        "triplets": triplets,
+        "triplets": part.ids[triplets].astype(np.int32),
         "dual": learned.dual,
-        **embedding.pictures(
-            learned.gram,
-            params.dimensions,
-            params.neighbours,
-            None if previous is None else previous.arrays.get("coordinates"),
-        ),
+        **landmarks.arrays(snapshot, params, part, learned.gram, placed, previous),
     }
+    report |= landmarks.report(snapshot, params, part, placed)
     return Artifact(
-        "kernel_learning",
+        KIND,
         snapshot.digest,
         snapshot.sequence,
         msgspec.json.decode(msgspec.json.encode(params)),

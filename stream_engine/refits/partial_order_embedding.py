@@ -4,6 +4,10 @@ The constraint set is a parameter and stands in the report with its size. beta i
 with objects held out, as in sec. 5.1: trained on comparisons among the rest, tested on (i, j, i, k) with i held out and
 j, k not. Without kernels (K = I, GNMDS) new objects cannot be embedded, so comparisons are held out instead. The answer
 is certified by an exact dual gap. Cost: (folds * betas + 1) solves of O(m + sum r^3) an iteration (full), see `mkpoe`.
+
+With `objects` the order is one of comparisons among the chosen, and so is the embedding. g(x) = N K_x (eq. 9) places any
+other object that the kernels' files (or the features') name; without kernels, where K = I and tr W = tr W K is the sum of
+squared lengths, its own comparisons as an anchor do, with the same hinge and beta: see `kernel_learning.placing`.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -12,17 +16,21 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine import auxiliary, embedding
+from stream_engine import auxiliary
 from stream_engine.artifact import Artifact
 from stream_engine.auxiliary import KernelSpec
-from stream_engine.kernel_learning import constant_shift, mkpoe
+from stream_engine.chosen import Part
+from stream_engine.kernel_learning import constant_shift, factors, mkpoe
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
 from stream_engine.kernel_learning.counts import net_triplets
 from stream_engine.kernel_learning.operator import excess
+from stream_engine.kernel_learning.placing import Asked
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
-from stream_engine.refits import CannotRefit, SolverFailed, quiet
+from stream_engine.refits import CannotRefit, SolverFailed, landmarks, quiet
 from stream_engine.snapshot import Snapshot, triplet_columns
 
+KIND = "partial_order_embedding"
+MATRICES = 12  # of n'^2 doubles for each kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
 ROUGH = 1e-2  # relative gap of solves that only rank betas
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -41,7 +49,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `beta`: none chooses from `betas`, or where those are none from `multiples` of the smallest beta at which anything
     is learned. `hold_out`: "objects", "comparisons" (a `share` of them), or "auto": objects where there are kernels.
     `folds` of objects. `rank` keeps that many directions a kernel (full form, an approximation). `tolerance`: relative
-    dual gap to reach. `dimensions`, `neighbours`: of the pictures."""
+    dual gap to reach. `dimensions`, `neighbours`: of the pictures. `memory_gb`: what may be used; none: what is free.
+    `objects`: embed these names only, or so many with the most evidence; `rest`: the others are left out, or placed among
+    them (not in form "order", which has no loss to place by), with a factor of so many `directions`, the largest."""
 
     form: Literal["full", "diagonal", "order"] = "full"
     constraints: Literal["raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced"] = (
@@ -60,6 +70,10 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_iterations: Count = 20000
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
     neighbours: Annotated[int, msgspec.Meta(ge=0)] = 5
+    memory_gb: Positive | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "placed"] = "none"
+    directions: Count = 32
 
 
 class Inputs(NamedTuple):
@@ -79,16 +93,22 @@ class Chosen(NamedTuple):
 
 
 def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
-    """Embed the snapshot's objects. Raises `CannotRefit`, `SolverFailed`, `auxiliary.BadKernel`."""
+    """Embed the snapshot's objects, or the chosen ones. Raises `CannotRefit`, `SolverFailed`, `auxiliary.BadKernel`.
+
+    Arrays of a choice: as in `refits.kernel_learning`; W and the maps are over the chosen objects.
+    """
     with threadpool_limits(1):
-        found = constraints(snapshot, params.constraints)
-        voted = net_triplets(triplet_columns(snapshot))
-        _check(snapshot, params, found, len(voted[0]))
+        part = landmarks.chosen_part(KIND, snapshot, params.objects, quadruplets=True)
+        blocks = 1 if params.form == "order" else MATRICES * max(len(params.kernels), 1)
+        landmarks.require(KIND, snapshot, part, MATRICES + blocks, 0, params.memory_gb)
+        found = constraints(part.snapshot, params.constraints)
+        voted = net_triplets(triplet_columns(part.snapshot))
+        _check(part.snapshot, params, part.all_of(snapshot), found, len(voted[0]))
         if params.form == "order":
             progress(1, 1)
-            return _order_artifact(snapshot, params, seed, previous, found)
-        given = _inputs(snapshot, params)
-        chosen = _choose(snapshot, params, seed, found, voted, given, progress)
+            return _order_artifact(snapshot, params, seed, previous, part, found)
+        given = _inputs(part.snapshot, params, snapshot.objects)
+        chosen = _choose(part.snapshot, params, seed, found, voted, given, progress)
         total = len(chosen.tried) + 1
         solved = _fit(
             params,
@@ -104,43 +124,81 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
                 f"partial_order_embedding: gap {solved.gap:.2g} after {solved.iterations} iterations at beta "
                 f"{chosen.beta:.3g}; expected <= {params.tolerance}, next: raise tolerance or lower beta"
             )
+        placed = _placed(snapshot, params, part, found, given, chosen.beta, solved)
         progress(total, total, gap=solved.gap)
-        return _artifact(snapshot, params, seed, previous, found, given, chosen, solved)
+        return _artifact(snapshot, params, seed, previous, part, found, given, chosen, solved, placed)
 
 
-def _check(snapshot: Snapshot, params: Params, found: Constraints, decided: int) -> None:
-    who = "partial_order_embedding"
+def _check(snapshot: Snapshot, params: Params, among: str, found: Constraints, decided: int) -> None:
     if params.kernels and params.features is not None:
         raise CannotRefit(
-            f"{who}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
+            f"{KIND}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
         )
     if params.form == "order" and params.constraints in ("raw", "length2"):
         raise CannotRefit(
-            f"{who}: form 'order' needs an acyclic order and got constraints {params.constraints!r}; expected "
+            f"{KIND}: form 'order' needs an acyclic order and got constraints {params.constraints!r}; expected "
             "'acyclic' or 'canonical'"
+        )
+    if params.rest == "placed" and (params.objects is None or params.form == "order"):
+        raise CannotRefit(
+            f"{KIND}: rest 'placed' places all objects but the chosen by the loss that these were learned with; got objects "
+            f"{'none' if params.objects is None else 'chosen'} and form {params.form!r}, expected names or a number in `objects` "
+            "and form 'full' or 'diagonal'"
         )
     counted = snapshot.counters.get("comparisons", 0)
     if len(found.rows) == 0:
         raise CannotRefit(
-            f"{who}: got 0 comparisons in constraints {params.constraints!r} (of {counted} in the stream); "
+            f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of {counted} in the stream); "
             "expected at least one that is not contradicted as often as it was said"
         )
     if decided == 0 and params.constraints == "raw" and not snapshot.room("quadruplet_counts"):
         raise CannotRefit(
-            f"{who}: all {len(found.rows) // 2} triplets are contradicted as often as they were said, so nothing "
+            f"{KIND}: all {len(found.rows) // 2} triplets{among} are contradicted as often as they were said, so nothing "
             "can be learned; expected a majority for one at least"
         )
 
 
-def _inputs(snapshot: Snapshot, params: Params) -> Inputs:
+def _inputs(snapshot: Snapshot, params: Params, every) -> Inputs:
     n = len(snapshot.objects)
     if params.features is not None:
-        features, said = auxiliary.load_features("features", params.features, snapshot.objects)
+        features, said = auxiliary.load_features("features", params.features, snapshot.objects, every)
         return Inputs(["features"], [features @ features.T], features, [said])
     if not params.kernels:
         return Inputs(["identity"], [np.eye(n)], None, [])
-    helpers = auxiliary.load(params.kernels, snapshot.objects)
+    helpers = auxiliary.load(params.kernels, snapshot.objects, every)
     return Inputs(helpers.names, helpers.kernels, None, helpers.report)
+
+
+def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved) -> factors.Spread | None:
+    """All others beside the embedded ones: by what files know of them, or without any by their own comparisons."""
+    if params.rest == "none":
+        return None
+    n, none = len(snapshot.objects), np.zeros((len(part.ids), 0))
+    ridge, votes = 1.0, _votes(params.constraints, beta / float(found.weight.sum()))
+    if given.names == ["identity"]:
+        rows, known = landmarks.given([], [], n)
+        model = factors.Model(factors.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
+    else:
+        if given.features is not None:
+            across = [auxiliary.features_across(params.features, snapshot.objects, given.features.shape[1])]
+            embedded = given.features @ solved.maps[0].T
+        else:
+            across = auxiliary.across(params.kernels, snapshot.objects, part.ids)
+            embedded = mkpoe.embed(solved, given.kernels)
+        rows, known = landmarks.given(across, solved.maps, n)
+        model = factors.Model(none, embedded, rows, known, ridge, "hinge", votes)
+    return factors.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
+
+
+def _votes(which: str, scale: float):
+    """What an object's own answers count for: "raw" with multiplicities, else one for the majority, each as much as a
+    constraint does, beta / |C|."""
+
+    def votes(said: Asked) -> Asked:
+        said = said if which == "raw" else factors.majority(said)
+        return said._replace(n_lo=said.n_lo * scale, n_hi=said.n_hi * scale)
+
+    return votes
 
 
 def _fit(
@@ -219,7 +277,9 @@ def _score(params: Params, given: Inputs, beta: float, split: Split) -> float:
     return float(split.test.weight[right].sum() / split.test.weight.sum())
 
 
-def _artifact(snapshot, params, seed, previous, found, given, chosen: Chosen, solved: mkpoe.Embedding) -> Artifact:
+def _artifact(
+    snapshot, params, seed, previous, part: Part, found, given, chosen: Chosen, solved: mkpoe.Embedding, placed
+) -> Artifact:
     weights = np.stack(solved.weights) if given.features is None else solved.weights[0]
     kernels = given.kernels if given.features is None else [np.eye(given.features.shape[1])]  # LPOE charges tr W
     mass = np.array([w @ np.diag(k) if w.ndim == 1 else np.vdot(w, k) for w, k in zip(solved.weights, kernels)])
@@ -228,7 +288,7 @@ def _artifact(snapshot, params, seed, previous, found, given, chosen: Chosen, so
         "form": params.form,
         "constraints": params.constraints,
         "size": len(found.rows),
-        "raw_size": len(raw(snapshot).rows),
+        "raw_size": len(raw(part.snapshot).rows),
         "beta": chosen.beta,
         "smallest_beta": chosen.smallest,
         "chosen_by": chosen.how,
@@ -245,44 +305,42 @@ def _artifact(snapshot, params, seed, previous, found, given, chosen: Chosen, so
     arrays = {"W": weights, "mu": share}
     arrays |= {f"map_{p}": n_p for p, n_p in enumerate(solved.maps)}
     return _made(
-        snapshot, params, seed, previous, found, solved.gram, solved.objective, solved.satisfied, arrays, report
+        snapshot, params, seed, previous, part, found, solved.gram, solved.objective, solved.satisfied, arrays, report, placed
     )
 
 
-def _order_artifact(snapshot, params, seed, previous, found: Constraints) -> Artifact:
-    made = constant_shift.embed_order(found.rows, len(snapshot.objects))
+def _order_artifact(snapshot, params, seed, previous, part: Part, found: Constraints) -> Artifact:
+    made = constant_shift.embed_order(found.rows, len(part.ids))
     left = int((excess(made.gram, found.rows) >= 0).sum())
     report = {
         "form": params.form,
         "constraints": params.constraints,
         "size": len(found.rows),
-        "raw_size": len(raw(snapshot).rows),
+        "raw_size": len(raw(part.snapshot).rows),
         "violated": left,
         "levels": int(made.delta.max(initial=0)),
         "shift": made.shift,
         "satisfied": 1.0 - left / len(found.rows),
     }
-    return _made(
-        snapshot, params, seed, previous, found, made.gram, 0.0, report["satisfied"], {"mu": np.empty(0)}, report
-    )
+    arrays = {"mu": np.empty(0)}
+    return _made(snapshot, params, seed, previous, part, found, made.gram, 0.0, report["satisfied"], arrays, report, None)
 
 
-def _made(snapshot, params, seed, previous, found, gram, objective, fraction, arrays, report) -> Artifact:
-    before = None if previous is None else previous.arrays.get("coordinates")
+def _made(snapshot, params, seed, previous, part: Part, found, gram, objective, fraction, arrays, report, placed) -> Artifact:
     arrays = {
         "K": gram,
         "objective": np.array(objective),
         "satisfied": np.array(fraction),
-        "constraints": found.rows,
+        "constraints": part.ids[found.rows].astype(np.int32),
         **arrays,
-        **embedding.pictures(gram, params.dimensions, params.neighbours, before),
+        **landmarks.arrays(snapshot, params, part, gram, placed, previous),
     }
     return Artifact(
-        "partial_order_embedding",
+        KIND,
         snapshot.digest,
         snapshot.sequence,
         msgspec.json.decode(msgspec.json.encode(params)),
         seed,
         arrays,
-        report,
+        report | landmarks.report(snapshot, params, part, placed),
     )

@@ -5,20 +5,23 @@ stopped on; objects without a label are never references or examples, but they a
 nothing held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there
 is no triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a
 triplet.
+
+With `objects` references and examples are chosen ones only: labels of others train nothing, so they are one more test.
+Others are predicted like unlabelled objects, by what was said of them as anchors about pairs of references.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from stream_engine import refits, snapshot as snapshots
+from stream_engine import chosen, refits, snapshot as snapshots
 from stream_engine.artifact import Artifact
 from stream_engine.boosting import labels, memory
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
 from stream_engine.boosting.rounds import Classifiers, state_bytes
-from stream_engine.boosting.votes import decide
+from stream_engine.boosting.votes import Predictions, decide
 from stream_engine.columns import Columns
 from stream_engine.refits import CannotRefit, quiet
 from stream_engine.snapshot import Snapshot
@@ -40,6 +43,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
     multi_label: read a label "a|b" as the two labels a and b
     memory_mb: refuse to start when more than this many megabytes would be needed; 0: than are free
+    objects: references and examples are these names only, or so many objects with the most evidence
+    rest: the others are predicted too, or left without a prediction ("none")
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
@@ -49,57 +54,86 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: Literal["restart", "continue"] = "restart"
     multi_label: bool = False
     memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "predicted"] = "predicted"
 
     def __post_init__(self):
         if self.test + self.stop > 0.9:
             raise ValueError(f"test {self.test} + stop {self.stop} leave under a tenth to train on; expected <= 0.9")
 
 
+class World(NamedTuple):
+    """What is boosted on: counts about pairs of the chosen objects, label sets of all, who is trained on, who is asked."""
+
+    columns: Columns
+    sets: np.ndarray  # (n, Y) bool
+    parts: np.ndarray  # (n,) int8, see `labels`
+    asked: np.ndarray  # (m,) ids: who gets a prediction
+
+
 def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
-    """Boost on a published snapshot and predict all its objects.
+    """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that was
+    not to be predicted.
 
     Raises `CannotRefit` when no object of the comparisons has a label, or when memory does not suffice.
     """
-    columns = snapshots.triplet_columns(snapshot)
     sets, classes = labels.parse(snapshot.objects, snapshot.labels, params.multi_label)
     if not classes:
         raise CannotRefit(f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
                           "labels given - expected at least one - give labels with label events or --labels FILE")
     going_on = previous is not None and params.mode == "continue"
-    trained = np.flatnonzero(previous.arrays["part"] == labels.TRAIN) if going_on else None
-    parts = labels.split(sets, params.test, params.stop, seed, trained)
-    _check_memory(columns, sets, parts, params)
+    trained = np.flatnonzero(np.isin(previous.arrays["part"], [labels.TRAIN, labels.BEFORE])) if going_on else None
+    world = _world(snapshot, params, seed, sets, trained)
+    _check_memory(world, params)
     if not going_on:
-        booster, comparison = _boosted(columns, sets, parts, params, seed, params.rounds, None, progress), {}
+        booster, comparison = _boosted(world, params, seed, params.rounds, None, progress), {}
     else:
-        booster, comparison = _continued(columns, sets, parts, params, seed, previous, classes, progress)
-    arrays, report = _outcome(booster, columns, sets, parts, classes)
-    arrays |= _given_sets(booster, columns, sets) if params.multi_label else {}
+        booster, comparison = _continued(world, params, seed, previous, classes, progress)
+    arrays, report = _outcome(booster, world, classes)
+    arrays |= _given_sets(booster, world) if params.multi_label else {}
     report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
     report["rounds"] += comparison.get("rounds", 0)
     settings = msgspec.to_builtins(params)
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
 
 
-def _boosted(columns, sets, parts, params, seed, rounds, earlier, progress) -> Booster:
+def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, trained: np.ndarray | None) -> World:
+    columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
+    if params.objects is None:
+        return World(columns, sets, labels.split(sets, params.test, params.stop, seed, trained), everyone)
+    try:
+        ids = chosen.ids_of(snapshot, params.objects)
+    except chosen.UnknownObjects as error:
+        raise CannotRefit(f"triplet_boost - {error} - expected names of the snapshot - see `export objects`") from None
+    inside = np.isin(everyone, ids)
+    if not sets[inside].any():
+        raise CannotRefit(f"triplet_boost - no labelled object among the {len(ids)} chosen of {len(everyone)} - expected at least "
+                          "one - label some of these, or choose others in `objects`")
+    asked = everyone if params.rest == "predicted" else ids
+    columns = chosen.among(columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1))
+    return World(columns, sets, labels.split(sets, params.test, params.stop, seed, trained, inside), asked)
+
+
+def _boosted(world: World, params, seed, rounds, earlier, progress) -> Booster:
     """Fit on the training part, watching the part to stop on, or else the test part."""
+    parts = world.parts
     stopping = bool((parts == labels.STOP).any())
-    known = sets & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
+    known = world.sets & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
     watch = np.flatnonzero(parts == (labels.STOP if stopping else labels.TEST))
-    return fit(columns, known, rounds, seed, watch=watch, patience=params.patience if stopping else 0, earlier=earlier,
+    return fit(world.columns, known, rounds, seed, watch=watch, patience=params.patience if stopping else 0, earlier=earlier,
                progress=progress)
 
 
-def _continued(columns, sets, parts, params, seed, previous, classes, progress) -> tuple[Booster, dict[str, Any]]:
+def _continued(world: World, params, seed, previous, classes, progress) -> tuple[Booster, dict[str, Any]]:
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
     earlier = _translated(previous, classes)
     behind = int(previous.report["rounds"])
-    went_on = _boosted(columns, sets, parts, params, seed + behind, params.rounds, earlier, progress)
-    over = _boosted(columns, sets, parts, params, seed, params.rounds + behind, None, quiet)
-    error = {name: _held_out(decided, sets, parts)["error"] for name, decided in (
-        ("held_out_error_continued", predict(went_on, columns)), ("held_out_error_restarted", predict(over, columns)))}
-    before = fit(columns, sets & (parts == labels.TRAIN)[:, None], 0, seed, earlier=earlier)
-    error["held_out_error_before"] = _held_out(predict(before, columns), sets, parts)["error"]
+    went_on = _boosted(world, params, seed + behind, params.rounds, earlier, progress)
+    over = _boosted(world, params, seed, params.rounds + behind, None, quiet)
+    before = fit(world.columns, world.sets & (world.parts == labels.TRAIN)[:, None], 0, seed, earlier=earlier)
+    test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
+    error = {f"held_out_error_{name}": _right(_asked(booster, test)[0], test, labels.TEST)["error"]
+             for name, booster in (("continued", went_on), ("restarted", over), ("before", before))}
     left_out = len(earlier.alpha) - went_on.carried
     origin = {"snapshot": previous.snapshot, "artifact": previous.digest}
     carried = {"from": origin, "classifiers": went_on.carried, "left_out": left_out, "rounds": behind}
@@ -120,35 +154,50 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
     return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *said))
 
 
-def _check_memory(columns: Columns, sets: np.ndarray, parts: np.ndarray, params: Params) -> None:
-    n, (objects, n_labels) = int((parts == labels.TRAIN).sum()), sets.shape
-    need = (bytes_needed(columns, n, objects) + state_bytes(n, n_labels) + 24 * objects * n_labels
+def _check_memory(world: World, params: Params) -> None:
+    n, (objects, n_labels), asked = int((world.parts == labels.TRAIN).sum()), world.sets.shape, len(world.asked)
+    need = (bytes_needed(world.columns, n, asked) + state_bytes(n, n_labels) + 24 * asked * n_labels + 24 * objects
             + params.rounds * 3 * (16 + 2 * -(-n_labels // 8)))
     room = params.memory_mb * 2**20 or memory.available()
     if room is not None and need > room:
         raise CannotRefit(f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
-                          f"classes, {len(columns.anchor)} triplet keys and {params.rounds} rounds - expected at most "
-                          f"{room / 2**20:.0f} MB - fewer rounds, or a machine (or memory_mb) with more")
+                          f"classes, {len(world.columns.anchor)} triplet keys and {params.rounds} rounds - expected at most "
+                          f"{room / 2**20:.0f} MB - fewer rounds, a choice (objects=500), or a machine (or memory_mb) with more")
 
 
-def _held_out(decided, sets: np.ndarray, parts: np.ndarray) -> dict[str, Any]:
-    """Accuracy on the test part beside that of the class that most training objects have."""
-    test = parts == labels.TEST
+def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
+    """Predictions and confidences (n, Y) of who is asked; all others: no label (-1), no weight, abstained."""
+    n, ids = len(world.parts), world.asked
+    votes = votes_of(booster, world.columns, ids)
+    found, weight = decide(votes, ids, booster.seed), votes.confidence
+    if len(ids) == n:
+        return found, weight
+    every = Predictions(np.full(n, -1, np.int32), np.zeros(n), np.zeros(n), np.ones(n, bool))
+    for whole, rows in zip(every, found, strict=True):
+        whole[ids] = rows
+    confidence = np.zeros((n, weight.shape[1]))
+    confidence[ids] = weight
+    return every, confidence
+
+
+def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
+    """Accuracy on one part beside that of the class that most training objects have."""
+    test = world.parts == part
     if not test.any():
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}
-    right = float(sets[test, decided.label[test]].mean())
-    usual = int(sets[parts == labels.TRAIN].sum(axis=0).argmax())
+    right = float(world.sets[test, decided.label[test]].mean())
+    usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
     return {"objects": int(test.sum()), "error": 1 - right, "accuracy": right,
-            "majority_class_accuracy": float(sets[test, usual].mean()),
+            "majority_class_accuracy": float(world.sets[test, usual].mean()),
             "abstained": float(decided.abstained[test].mean())}
 
 
-def _outcome(booster: Booster, columns: Columns, sets, parts, classes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _outcome(booster: Booster, world: World, classes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and report of a booster: classifiers, predictions of all objects, curves, figures."""
-    weights = votes_of(booster, columns, np.arange(columns.n_objects))
-    decided = decide(weights, np.arange(columns.n_objects), booster.seed)
-    train, curve = parts == labels.TRAIN, booster.curve
-    margin_loss = np.logaddexp.reduce(np.where(sets[train], -1.0, 1.0) * weights.confidence[train], axis=None)
+    decided, confidence = _asked(booster, world)
+    parts, sets, curve = world.parts, world.sets, booster.curve
+    train = parts == labels.TRAIN
+    margin_loss = np.logaddexp.reduce(np.where(sets[train], -1.0, 1.0) * confidence[train], axis=None)
     log_bound = float(margin_loss - np.log(2 * train.sum()))
     arrays = {
         **booster.classifiers._asdict(), "predicted": decided.label, "score": decided.score, "margin": decided.margin,
@@ -160,20 +209,21 @@ def _outcome(booster: Booster, columns: Columns, sets, parts, classes) -> tuple[
     report = {
         "classes": classes, "rounds": booster.rounds, "stored": len(booster.classifiers.alpha),
         "carried": booster.carried,
-        "labelled": int((parts > 0).sum()), "trained_on": int(train.sum()), "predicted": len(parts),
+        "labelled": int((parts > 0).sum()), "trained_on": int(train.sum()), "predicted": len(world.asked),
         "train_error": float(1 - sets[train, decided.label[train]].mean()),
         "bound": float(np.exp(min(log_bound, 700.0))), "log_bound": log_bound,
-        "held_out": _held_out(decided, sets, parts), "stopped_early": bool(booster.rounds < curve.rounds[-1]),
-        "abstention_rate": float(decided.abstained.mean()),
+        "held_out": _right(decided, world, labels.TEST), "stopped_early": bool(booster.rounds < curve.rounds[-1]),
+        "abstention_rate": float(decided.abstained[world.asked].mean()),
     }
+    if (parts == labels.OUTSIDE).any() and len(world.asked) == len(parts):
+        report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not chosen: never trained on
     return arrays, report
 
 
-def _given_sets(booster: Booster, columns: Columns, sets: np.ndarray) -> dict[str, np.ndarray]:
+def _given_sets(booster: Booster, world: World) -> dict[str, np.ndarray]:
     """Packed label sets, given and predicted: predicted is what has more than half of the weight that voted."""
-    confidence = votes_of(booster, columns, np.arange(columns.n_objects)).confidence
-    return {"given_sets": np.packbits(sets, axis=1, bitorder="little"),
-            "predicted_sets": np.packbits(confidence > 0, axis=1, bitorder="little")}
+    return {"given_sets": np.packbits(world.sets, axis=1, bitorder="little"),
+            "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little")}
 
 
 def abstention_bound(n: int, p: float, classifiers: int) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from stream_engine import kernels, weighing
+from stream_engine.chosen import UnknownObjects, named
 from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
@@ -88,11 +89,10 @@ def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] |
     if isinstance(objects, int):
         ids = np.sort(ids[np.argsort(-_sizes(W)[ids], kind="stable")[:objects]])
     else:
-        wanted = set(objects)
-        id_of = {name: i for i, name in enumerate(snapshot.objects) if name in wanted}
-        if unknown := [name for name in objects if name not in id_of]:
-            raise NoCounts(f"objects: {len(unknown)} of {len(objects)} names are in no comparison, the first is {unknown[0]!r}")
-        ids = np.intersect1d(ids, [id_of[name] for name in objects])
+        try:
+            ids = np.intersect1d(ids, named(snapshot.objects, objects))
+        except UnknownObjects as error:
+            raise NoCounts(str(error)) from None
     return ids[linked(part(W, ids), minimum)]
 
 
