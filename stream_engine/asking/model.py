@@ -89,7 +89,8 @@ def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: n
     at, given = rng.normal(0, 0.1, (n, d)), known.coordinates
     if given is not None and given.ndim == 2 and len(given) <= n and np.any(given):
         shown = min(d, given.shape[1])
-        at[: len(given), :shown] += given[:, :shown] / max(float(given[:, 0].std()), 1e-9)
+        there = given.any(axis=1)  # who is nowhere in the picture, of a kernel over chosen objects, begins near 0
+        at[: len(given), :shown] += given[:, :shown] / max(float(given[there, 0].std()), 1e-9)
     elif n > d + 1:
         i, j = np.concatenate([triplets[:, [0, 1]], triplets[:, [0, 2]]]).T
         w = sp.coo_array((np.concatenate([weight, -weight]), (i, j)), shape=(n, n)).tocsr()

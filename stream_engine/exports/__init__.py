@@ -45,11 +45,13 @@ class Published(NamedTuple):
 
 
 class Content(NamedTuple):
-    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`."""
+    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`. `objects`: names
+    of the rows and columns of square arrays where these are not all of the snapshot's objects."""
 
     arrays: dict[str, np.ndarray] = {}
     tables: dict[str, dict[str, Any]] = {}  # file name without suffix -> column -> values
     value: Any = None
+    objects: tuple[str, ...] | None = None
 
 
 class NothingToExport(LookupError):

@@ -15,6 +15,8 @@ from stream_engine.snapshot import Snapshot
 # Where an artifact's arrays speak of objects: axes that run over them, or ids as values. Others hold neither.
 _PICTURES = {"coordinates": (0,), "neighbours": (0, "ids"), "linkage": ("dendrogram",)}
 _KERNEL = {"K": (0, 1), "K0": (0, 1), "triplets": ("ids",), "constraints": ("ids",), "W": ("per kernel",), **_PICTURES}
+# Of an artifact over chosen objects these run over its `ids`; what else has a row an object has one for all.
+_OF_CHOSEN = ("K", "K0", "W", "linkage", "ids")
 OBJECTS = {
     "sdp_clustering": {"labels": (0,), "stability": (0,), "together": (0, 1)},
     "spectral": {"labels": (0,)},
@@ -60,10 +62,17 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
     if kind not in OBJECTS:
         raise NothingToExport(f"{kind}: cannot be put in the order of names; leave --object-order out")
     speaks, arrays = OBJECTS[kind], artifact.arrays
+    chosen = "ids" in arrays
     rows = [len(arrays[name]) for name, how in speaks.items() if how[0] == 0 and name in arrays]
-    known = order[order < min(rows, default=len(order))]
-    rank = _ranks(known)
-    return artifact._replace(arrays={name: _turned(array, speaks.get(name, ()), known, rank, arrays)
+    known = order[order < (len(arrays["known"]) if chosen else min(rows, default=len(order)))]
+    rank, inner = _ranks(known), known
+    if chosen:
+        inner = np.argsort(rank[arrays["ids"]], kind="stable")  # the chosen, by name
+        speaks = {**speaks, "factor": (0,), "known": (0,), "ids": (0, "ids")}
+    if artifact.params.get("features") is None:  # else the maps are over features
+        speaks = {**speaks, **{name: (1,) for name in arrays if name.startswith("map_")}}
+    of_chosen = {*_OF_CHOSEN, *(name for name in arrays if name.startswith("map_"))}
+    return artifact._replace(arrays={name: _turned(array, speaks.get(name, ()), inner if name in of_chosen else known, rank, arrays)
                                      for name, array in arrays.items()}), known
 
 
@@ -71,10 +80,10 @@ def _turned(array: np.ndarray, speaks: tuple, known: np.ndarray, rank: np.ndarra
     for how in speaks:
         if how == "ids":
             array = np.where(array >= 0, rank[array], array).astype(array.dtype)
-        elif how == "dendrogram":  # ids below n are objects, others earlier merges
-            array = array.copy()
+        elif how == "dendrogram":  # ids below n are objects (places among the chosen), others earlier merges
+            array, place = array.copy(), _ranks(known)
             leaf = array[:, :2] < len(known)
-            array[:, :2][leaf] = rank[array[:, :2][leaf].astype(np.int64)]
+            array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
         elif how == "per kernel":  # (P, n) or (P, n, n); of features, without objects, where they did not come from kernels
             if array.ndim > 1 and len(array) == len(beside["mu"]):
                 for axis in range(1, array.ndim):

@@ -28,7 +28,7 @@ def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> 
     elif format == "json":
         files[f"{name}.json"] = _json({key: array.tolist() for key, array in content.arrays.items()})
     else:
-        for table, columns in _tables(name, content.arrays, objects).items():
+        for table, columns in _tables(name, content.arrays, objects if content.objects is None else content.objects).items():
             files.setdefault(f"{table}.{format}", _table(columns, format))
     return files
 

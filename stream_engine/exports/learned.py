@@ -29,7 +29,8 @@ def clusters(published: Published) -> dict[str, Content]:
 def booster(published: Published) -> dict[str, Content]:
     """Triplet classifiers j, k, alpha and label sets; CSV object,label,predicted,score,abstained."""
     artifact = _artifact(published, "triplet_boost")
-    arrays, classes = artifact.arrays, [*artifact.report["classes"], ""]  # index -1 is the empty text
+    arrays, report = artifact.arrays, artifact.report
+    classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
     table = {
         "object": _names(published, "triplet_boost", len(arrays["predicted"])),
         "label": [classes[i] for i in arrays["given"].tolist()],
@@ -41,14 +42,24 @@ def booster(published: Published) -> dict[str, Content]:
 
 
 def kernel(published: Published) -> dict[str, Content]:
-    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method."""
+    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method. One over chosen
+    objects has their `ids`, and K is over these; `factor` F (K ~ FF') and `known` are over all."""
     made = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not made:
         raise NothingToExport("no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one")
     alone = len(made) == 1
     return {"kernel" if alone else f"kernel.{kind}":
-            Content({name: np.asarray(array) for name, array in a.arrays.items()}, _weights(published, a))
+            Content({name: np.asarray(array) for name, array in a.arrays.items()}, _weights(published, a),
+                    objects=_learned(published, a))
             for kind, a in made.items()}
+
+
+def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:
+    """Names of the objects that K is over; None: of all."""
+    if "ids" not in artifact.arrays:
+        return None
+    names = published.known.get(artifact.kind, published.snapshot.objects)
+    return tuple(names[i] for i in artifact.arrays["ids"].tolist())
 
 
 def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
@@ -57,4 +68,5 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
         return {}
     weights = artifact.arrays["W"]
     names = [each["name"] for each in artifact.report["kernels"]] or ["identity"]
-    return {"kernel_weights": {"object": _names(published, artifact.kind, weights.shape[1]), **dict(zip(names, weights, strict=True))}}
+    objects = _learned(published, artifact) or _names(published, artifact.kind, weights.shape[1])
+    return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from stream_engine.chosen import numbered
 from stream_engine.embedding import squared_distances
 from stream_engine.exports import Published
 from stream_engine.progressive import Predictor
@@ -35,7 +36,7 @@ def clusters(published: Published) -> Predictor | None:
 
 
 def kernel_learning(published: Published) -> Predictor | None:
-    """Distances of the kernel that RCKL learned."""
+    """Distances of the kernel that RCKL learned: of all objects that it learned or placed, NaN about others."""
     return _distances(published, "kernel_learning")
 
 
@@ -46,4 +47,39 @@ def partial_order_embedding(published: Published) -> Predictor | None:
 
 def _distances(published: Published, kind: str) -> Predictor | None:
     gram = _arrays(published, kind, "K")
-    return None if gram is None else by_similarity(-squared_distances(gram))
+    if gram is None:
+        return None
+    arrays = published.artifacts[kind].arrays
+    if "ids" not in arrays:
+        return by_similarity(-squared_distances(gram))
+    chosen = by_similarity(-squared_distances(gram))
+    if "factor" in arrays:
+        return Predictor(_by_factor(np.asarray(arrays["factor"]), np.asarray(arrays["known"])), chosen.scale)
+    return Predictor(_by_place(chosen, numbered(arrays["ids"], len(arrays["known"]))), chosen.scale)
+
+
+def _by_place(chosen: Predictor, place: np.ndarray):
+    """Margins over objects of which only those with a place (n,) >= 0 are known."""
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        inside = np.where(rows < len(place), place[np.minimum(rows, len(place) - 1)], -1)
+        known = (inside >= 0).all(axis=1)
+        found = np.full(len(rows), np.nan)
+        found[known] = chosen.margins(inside[known])
+        return found
+
+    return margins
+
+
+def _by_factor(factor: np.ndarray, known: np.ndarray):
+    """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r)."""
+
+    def margins(rows: np.ndarray) -> np.ndarray:
+        there = (rows < len(known)).all(axis=1)
+        there[there] = (known[rows[there]] > 0).all(axis=1)
+        i, j, k, l = (factor[column].astype(float) for column in rows[there].T)
+        found = np.full(len(rows), np.nan)
+        found[there] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
+        return found
+
+    return margins

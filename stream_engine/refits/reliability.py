@@ -18,7 +18,9 @@ from stream_engine.refits import CannotRefit, quiet
 from stream_engine.snapshot import Snapshot
 
 KIND = "reliability"
-LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/test_trust.py continues one from another"}
+_OF_WORKERS = "it is about workers, and every answer tells of them"
+LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/test_trust.py continues one from another",
+                 "chosen_objects": _OF_WORKERS, "chosen_objects_of_poor_snapshots": _OF_WORKERS}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

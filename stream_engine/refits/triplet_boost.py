@@ -67,6 +67,8 @@ class World(NamedTuple):
 
     columns: Columns
     sets: np.ndarray  # (n, Y) bool
+    classes: list[str]  # Y, those that can be learned first
+    learned: int  # how many these are: a class that no chosen object has is none
     parts: np.ndarray  # (n,) int8, see `labels`
     asked: np.ndarray  # (m,) ids: who gets a prediction
 
@@ -83,13 +85,13 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
                           "labels given - expected at least one - give labels with label events or --labels FILE")
     going_on = previous is not None and params.mode == "continue"
     trained = np.flatnonzero(np.isin(previous.arrays["part"], [labels.TRAIN, labels.BEFORE])) if going_on else None
-    world = _world(snapshot, params, seed, sets, trained)
+    world = _world(snapshot, params, seed, sets, classes, trained)
     _check_memory(world, params)
     if not going_on:
         booster, comparison = _boosted(world, params, seed, params.rounds, None, progress), {}
     else:
-        booster, comparison = _continued(world, params, seed, previous, classes, progress)
-    arrays, report = _outcome(booster, world, classes)
+        booster, comparison = _continued(world, params, seed, previous, progress)
+    arrays, report = _outcome(booster, world)
     arrays |= _given_sets(booster, world) if params.multi_label else {}
     report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
     report["rounds"] += comparison.get("rounds", 0)
@@ -97,10 +99,11 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
 
 
-def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, trained: np.ndarray | None) -> World:
+def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained) -> World:
     columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
     if params.objects is None:
-        return World(columns, sets, labels.split(sets, params.test, params.stop, seed, trained), everyone)
+        parts = labels.split(sets, params.test, params.stop, seed, trained)
+        return World(columns, sets, classes, len(classes), parts, everyone)
     try:
         ids = chosen.ids_of(snapshot, params.objects)
     except chosen.UnknownObjects as error:
@@ -109,28 +112,33 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, trai
     if not sets[inside].any():
         raise CannotRefit(f"triplet_boost - no labelled object among the {len(ids)} chosen of {len(everyone)} - expected at least "
                           "one - label some of these, or choose others in `objects`")
+    there = sets[inside].any(axis=0)
+    order = np.argsort(~there, kind="stable")
+    sets, classes = sets[:, order], [classes[c] for c in order.tolist()]
     asked = everyone if params.rest == "predicted" else ids
     columns = chosen.among(columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1))
-    return World(columns, sets, labels.split(sets, params.test, params.stop, seed, trained, inside), asked)
+    parts = labels.split(sets, params.test, params.stop, seed, trained, inside)
+    return World(columns, sets, classes, int(there.sum()), parts, asked)
 
 
 def _boosted(world: World, params, seed, rounds, earlier, progress) -> Booster:
     """Fit on the training part, watching the part to stop on, or else the test part."""
     parts = world.parts
     stopping = bool((parts == labels.STOP).any())
-    known = world.sets & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
+    known = world.sets[:, :world.learned] & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
     watch = np.flatnonzero(parts == (labels.STOP if stopping else labels.TEST))
     return fit(world.columns, known, rounds, seed, watch=watch, patience=params.patience if stopping else 0, earlier=earlier,
                progress=progress)
 
 
-def _continued(world: World, params, seed, previous, classes, progress) -> tuple[Booster, dict[str, Any]]:
+def _continued(world: World, params, seed, previous, progress) -> tuple[Booster, dict[str, Any]]:
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
-    earlier = _translated(previous, classes)
+    earlier = _translated(previous, world.classes[:world.learned])
     behind = int(previous.report["rounds"])
     went_on = _boosted(world, params, seed + behind, params.rounds, earlier, progress)
     over = _boosted(world, params, seed, params.rounds + behind, None, quiet)
-    before = fit(world.columns, world.sets & (world.parts == labels.TRAIN)[:, None], 0, seed, earlier=earlier)
+    known = world.sets[:, :world.learned] & (world.parts == labels.TRAIN)[:, None]
+    before = fit(world.columns, known, 0, seed, earlier=earlier)
     test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
     error = {f"held_out_error_{name}": _right(_asked(booster, test)[0], test, labels.TEST)["error"]
              for name, booster in (("continued", went_on), ("restarted", over), ("before", before))}
@@ -155,7 +163,8 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
 
 
 def _check_memory(world: World, params: Params) -> None:
-    n, (objects, n_labels), asked = int((world.parts == labels.TRAIN).sum()), world.sets.shape, len(world.asked)
+    n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
+    objects, asked = len(world.parts), len(world.asked)
     need = (bytes_needed(world.columns, n, asked) + state_bytes(n, n_labels) + 24 * asked * n_labels + 24 * objects
             + params.rounds * 3 * (16 + 2 * -(-n_labels // 8)))
     room = params.memory_mb * 2**20 or memory.available()
@@ -192,12 +201,12 @@ def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
             "abstained": float(decided.abstained[test].mean())}
 
 
-def _outcome(booster: Booster, world: World, classes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and report of a booster: classifiers, predictions of all objects, curves, figures."""
     decided, confidence = _asked(booster, world)
     parts, sets, curve = world.parts, world.sets, booster.curve
     train = parts == labels.TRAIN
-    margin_loss = np.logaddexp.reduce(np.where(sets[train], -1.0, 1.0) * confidence[train], axis=None)
+    margin_loss = np.logaddexp.reduce(np.where(sets[train, :world.learned], -1.0, 1.0) * confidence[train], axis=None)
     log_bound = float(margin_loss - np.log(2 * train.sum()))
     arrays = {
         **booster.classifiers._asdict(), "predicted": decided.label, "score": decided.score, "margin": decided.margin,
@@ -207,7 +216,7 @@ def _outcome(booster: Booster, world: World, classes) -> tuple[dict[str, np.ndar
         "train_error": curve.train_error, "watched_error": curve.watched_error,
     }
     report = {
-        "classes": classes, "rounds": booster.rounds, "stored": len(booster.classifiers.alpha),
+        "classes": world.classes[:world.learned], "rounds": booster.rounds, "stored": len(booster.classifiers.alpha),
         "carried": booster.carried,
         "labelled": int((parts > 0).sum()), "trained_on": int(train.sum()), "predicted": len(world.asked),
         "train_error": float(1 - sets[train, decided.label[train]].mean()),
@@ -215,6 +224,8 @@ def _outcome(booster: Booster, world: World, classes) -> tuple[dict[str, np.ndar
         "held_out": _right(decided, world, labels.TEST), "stopped_early": bool(booster.rounds < curve.rounds[-1]),
         "abstention_rate": float(decided.abstained[world.asked].mean()),
     }
+    if world.learned < len(world.classes):
+        report["other_classes"] = world.classes[world.learned:]  # that no chosen object has: given, never predicted
     if (parts == labels.OUTSIDE).any() and len(world.asked) == len(parts):
         report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not chosen: never trained on
     return arrays, report
@@ -222,7 +233,8 @@ def _outcome(booster: Booster, world: World, classes) -> tuple[dict[str, np.ndar
 
 def _given_sets(booster: Booster, world: World) -> dict[str, np.ndarray]:
     """Packed label sets, given and predicted: predicted is what has more than half of the weight that voted."""
-    return {"given_sets": np.packbits(world.sets, axis=1, bitorder="little"),
+    given = world.sets[:, :world.learned]
+    return {"given_sets": np.packbits(given, axis=1, bitorder="little"),
             "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little")}
 
 

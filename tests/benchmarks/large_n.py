@@ -2,11 +2,13 @@
 
     python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50]
     python -m tests.benchmarks.large_n --comparisons 30000000 --counts [--on-disk FOLDER [--above 16777216]]
+    python -m tests.benchmarks.large_n --comparisons 30000000 --learned [--chosen 500]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
 objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process:
 all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends with a snapshot
-written and restored, without exports and refits.
+written and restored, without exports and refits; `--learned` goes on with kernels, an embedding and a booster of the chosen
+objects, all others placed or predicted, and how much of fresh comparisons without noise (of the groups) these get right.
 """
 
 import argparse
@@ -24,6 +26,7 @@ from stream_engine.comparisons import empty_batch
 from stream_engine.engine import empty_counters
 from stream_engine.exports import Published, contents
 from stream_engine.objects import ObjectIndex
+from stream_engine.progressive import predictor
 from stream_engine.refits import refit_module
 from stream_engine.snapshot import Snapshot, frozen
 from stream_engine.store import Store
@@ -85,12 +88,40 @@ def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
     space.keep_in_memory()
 
 
+def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> None:
+    n, rng = len(snapshot.objects), np.random.default_rng(1)
+    labelled = {snapshot.objects[i]: f"group {i % 5}" for i in range(n) if i < landmarks or i % 2}
+    snapshot = snapshot._replace(labels=labelled)
+    fresh = block(rng, n, np.arange(landmarks), 5)
+    mine, other = (fresh[:, side] % 5 == fresh[:, 0] % 5 for side in (1, 2))
+    fresh = np.where(mine[:, None], fresh, fresh[:, [0, 2, 1]])[mine != other][:, [0, 1, 0, 2]]
+    runs = {
+        "kernel_learning": {"form": "t", "rest": "placed", "tolerance": 1e-3},
+        "partial_order_embedding": {"constraints": "raw", "multiples": (40.0,), "rest": "placed"},
+        "triplet_boost": {"rounds": 20_000},
+    }
+    for kind, given in runs.items():
+        module = refit_module(kind)
+        made = module.refit(snapshot, module.Params(objects=chosen, **given), 0)
+        if kind == "triplet_boost":
+            outside = made.report["outside"]
+            figure = f"{outside['accuracy']:.3f} of {outside['objects']:,} others right, {outside['abstained']:.3f} abstained"
+        else:
+            margin = predictor(kind, Published(snapshot, {kind: made})).margins(fresh)
+            known = ~np.isnan(margin)
+            figure = (f"{made.report['placed']:,} placed, {made.report['directions']} directions, gap at most "
+                      f"{made.report['placed_gap']:.1g}, {(margin[known] > 0).mean():.3f} of {known.sum():,} fresh right")
+        said(f"{kind}, objects = {chosen}", figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10**6)
     parser.add_argument("--comparisons", type=int, default=10**8)
     parser.add_argument("--landmarks", type=int, default=50)
     parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--learned", action="store_true")
+    parser.add_argument("--chosen", type=int, default=500)
     parser.add_argument("--on-disk", metavar="FOLDER")
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
@@ -124,6 +155,8 @@ def main() -> None:
         return _written(snapshot, given.on_disk, said)
     published = Published(snapshot, {})
     del counts, similarity
+    if given.learned:
+        return _learned(snapshot, given.chosen, given.landmarks, said)
     for what in ("adds3", "k1"):
         made = contents(what, published)[what].arrays
         said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))

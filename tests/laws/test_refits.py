@@ -6,6 +6,8 @@ The laws run over the registry, so a new refit is tested by being registered. A 
 whether a result is right: certificates and planted answers are in the refits' own tests.
 """
 
+from typing import get_args
+
 import msgspec
 import numpy as np
 import pytest
@@ -174,6 +176,38 @@ def test_previous_artifact(refit):
     later = refit(planted(), previous=previous)
     assert as_bytes(later) == as_bytes(refit(planted(), previous=previous))
     assert {name: array.shape for name, array in later.arrays.items() if array.shape[:1] == (14,)}
+
+
+def choices(refit, objects):
+    """The parameters of the laws with this choice, once for every thing that can be done about the rest."""
+    rest = {f.name: f.type for f in msgspec.structs.fields(refit.module.Params)}.get("rest")
+    for each in get_args(rest) or (None,):
+        yield msgspec.structs.replace(refit.params, objects=objects, **({"rest": each} if each else {}))
+
+
+def test_chosen_objects(refit):
+    """A choice by number or by names is as reproducible as all, also after another choice; a wrong name is one line."""
+    snapshot, moved = planted(), None
+    for params in (*choices(refit, 9), *[*choices(refit, tuple(f"o{i}" for i in range(3, 13)))][-1:]):
+        once = as_bytes(refit(snapshot, params, previous=moved))
+        before, moved = moved, artifacts.decode(once)
+        assert msgspec.convert(moved.params, refit.module.Params) == params
+    assert as_bytes(refit(snapshot, params, previous=before)) == once
+    for params in choices(refit, ("o1", "nobody", "o2", "else")):
+        with pytest.raises(CannotRefit, match="2 of 4 names are in no comparison, the first is 'nobody'") as caught:
+            refit(snapshot, params)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("poor", ["nothing", "one triplet", "only contradictions", "disconnected groups"])
+def test_chosen_objects_of_poor_snapshots(refit, poor):
+    for params in choices(refit, 3):
+        try:
+            made = refit(POOR[poor](), params)
+        except CannotRefit as why:
+            assert str(why) and "\n" not in str(why)
+        else:
+            assert as_bytes(made)  # no NaN in its report
 
 
 @pytest.mark.parametrize("poor", POOR)
