@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 # From the bottom up: a file may import rooms above its own line in this list, and its own room.
 ROOMS = [
-    ["comparisons", "columns", "container", "names", "triggers", "logs", "progress", "space"],
+    ["comparisons", "columns", "container", "names", "triggers", "logs", "progress", "space", "memory"],
     ["snapshot", "artifact", "accumulators", "objects", "labels", "formats", "deltas", "order", "gram", "feature_space"],
     ["partial_order", "kernels", "boosting", "sdp", "kernel_learning", "auxiliary", "embedding", "certainty", "chosen", "trust",
      "weighing"],

@@ -3,18 +3,22 @@ upper bound holds for what another solver found."""
 
 import csv
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
+from stream_engine import memory as free_memory
 from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.sdp import memory, reference
 from stream_engine.sdp.anderson import Anderson
 from stream_engine.sdp.projection import projected
 from stream_engine.sdp.similarity import checked, from_triangle, top_eigenpairs
 from stream_engine.sdp.solve import _least_eigenvalue
+from tests.conftest import ROOT
 from tests.planted import adds3, planted, planted_adds3, planted_adds4, planted_mulk3
 
 
@@ -183,6 +187,8 @@ def test_forced_answers():
     (dict(W=np.zeros((2, 3)), k=1), "similarity: not a square matrix, got shape (2, 3), expected (n, n)"),
     (dict(W=[[0, np.nan], [np.nan, 0]], k=1), "similarity: has entries that are not finite numbers"),
     (dict(W=[[0, 1], [2, 0]], k=1), "similarity: not symmetric, W and W' differ by 1"),
+    (dict(W=[[0, 1e300], [1e300, 0]], k=1), "similarity: its largest entry is 1e+300 in size, expected 1e-120 to 1e+120"),
+    (dict(W=[[0, 1e-310], [1e-310, 0]], k=1), "similarity: its largest entry is 1e-310 in size"),
     (dict(W=sparse.csr_array([[0, 1.0], [0, 0]]), k=1), "similarity: not symmetric"),
     (dict(W=np.zeros((2, 2))), "sdp: got k=None and lam=None, expected exactly one of them"),
     (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "expected exactly one of them"),
@@ -202,12 +208,28 @@ def test_memory_is_asked_for_before_it_is_taken():
     with pytest.raises(memory.TooLarge, match=r"sdp: 100 objects need 0.0 GB \(18 matrices of 100 x 100\)"):
         solve(W, k=4, memory_limit=18 * 8 * 100**2 - 1)
     assert solve(W, k=4, tol=1e-2, memory_limit=18 * 8 * 100**2).certified
-    assert memory.available() > 0
 
 
-def test_memory_that_is_free_is_read_from_the_kernel(tmp_path):
-    (tmp_path / "meminfo").write_text("MemTotal:  10 kB\nMemAvailable:    7 kB\n")
-    assert memory.available(tmp_path / "meminfo") == 7 * 1024 and memory.available(tmp_path / "none") is None
+def test_free_memory_is_the_least_of_machine_control_group_and_address_space(tmp_path):
+    assert 2**20 < free_memory.available() < 2**50
+    machine, group = tmp_path / "meminfo", tmp_path / "group"
+    group.mkdir()
+    machine.write_text("MemTotal:  10 kB\nMemAvailable:    7 kB\n")
+    (group / "memory.current").write_text("1000\n")
+    assert free_memory.available(machine, group) == 7 * 1024 and free_memory.available(tmp_path / "no", group) is None
+    for limit, left in (("max", 7 * 1024), ("6000", 5000), ("900", 0)):
+        (group / "memory.max").write_text(limit + "\n")
+        assert free_memory.available(machine, group) == left
+    limited = "import resource; from stream_engine import memory; " \
+              "resource.setrlimit(resource.RLIMIT_AS, (2**34, -1)); print(memory.available())"
+    said = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert 0 < int(said.stdout) < 2**34
+
+
+def test_a_solver_asks_for_what_its_control_group_leaves(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 18 * 8 * 100**2 - 1)
+    with pytest.raises(memory.TooLarge, match="0.0 GB may be used"):
+        solve(gaussian(100, 0), k=4)
 
 
 def test_progress_is_told_and_changes_nothing():
@@ -243,6 +265,23 @@ def test_acceleration_solves_a_linear_map_almost_at_once():
         faster.offer(v, image, float(np.sum((image - v) ** 2)), step % 4 == 3)
         v, plain = image, A @ plain + 1.0
     assert np.abs(v.ravel() - fixed).max() < 0.01 * np.abs(plain.ravel() - fixed).max()
+
+
+def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
+    """All objects alone is the optimum, with much room: the multiplier of X >= 0 is not unique, and V must not drift."""
+    W = np.zeros((9, 9))
+    for i, j, w in ((0, 4, -1), (0, 7, 1), (1, 7, -1), (3, 4, 1), (5, 6, -1), (6, 8, 1)):
+        W[i, j] = W[j, i] = w
+    made = solve(W, lam=-3.0, tol=1e-6, max_iterations=300)
+    assert made.certified and made.objective == pytest.approx(27, rel=1e-5) and made.iterations < 150
+    assert_honest(made, W, None, -3.0)
+
+
+@pytest.mark.parametrize("factor", [2.0**60, 1e100, 1e-100])
+def test_the_size_of_w_does_not_matter(factor):
+    W, lam = np.round(3 * gaussian(12, 0)), 2.5
+    plain, scaled = solve(W, lam=lam, tol=1e-6), solve(W * factor, lam=lam * factor, tol=1e-6)
+    assert plain.certified and scaled.certified and scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
 
 
 def test_partial_eigenpairs_match_the_full_ones_and_leave_ones_out():

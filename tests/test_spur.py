@@ -82,6 +82,8 @@ def test_few_objects_and_no_comparisons():
     assert spur(np.zeros((5, 5)), 0).k >= 1
     with pytest.raises(ValueError, match="spur: got n_comparisons=-1"):
         spur(np.zeros((5, 5)), -1)
+    with pytest.raises(ValueError, match="spur: got no objects, expected at least one"):
+        spur(np.zeros((0, 0)), 0)
 
 
 @pytest.mark.data

@@ -4,8 +4,6 @@ Oracles are in tests/boosting_reference.py. What they cannot see (digits lost ov
 tested by invariants of the state.
 """
 
-import subprocess
-import sys
 
 import msgspec
 import numpy as np
@@ -14,12 +12,11 @@ from hypothesis import given, settings, strategies as st
 from numba import njit
 
 from stream_engine import artifact as artifacts, snapshot as snapshots
-from stream_engine.boosting import fit as fitting, labels, memory, rounds as boosting, votes
+from stream_engine.boosting import fit as fitting, labels, rounds as boosting, votes
 from stream_engine.boosting.codes import Codes, bytes_needed, codes_from_columns
 from stream_engine.columns import columns_from_triplets
 from stream_engine.refits import CannotRefit, triplet_boost
 from tests import generators
-from tests.conftest import ROOT
 from tests.boosting_reference import Round, numpy_rounds, paper_prediction, paper_rounds
 
 SLOW = settings(max_examples=20, deadline=None)
@@ -530,15 +527,6 @@ def test_a_refit_that_cannot_fit_says_so_with_the_numbers():
     numbers = r"up to \d+ MB for 60 objects, 3 classes, \d+ triplet keys and 50000000 rounds - expected at most 1 MB"
     with pytest.raises(CannotRefit, match=numbers):
         triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=1, rounds=50_000_000), 0)
-
-
-def test_available_memory_is_the_least_of_all_limits():
-    free = memory.available()
-    assert 2**20 < free < 2**50
-    limited = "import resource; from stream_engine.boosting import memory; " \
-              "resource.setrlimit(resource.RLIMIT_AS, (2**34, -1)); print(memory.available())"
-    said = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert 0 < int(said.stdout) < 2**34
 
 
 def test_parameters_must_leave_something_to_train_on():

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from stream_engine import chosen, refits, snapshot as snapshots
+from stream_engine import chosen, memory, refits, snapshot as snapshots
 from stream_engine.artifact import Artifact
-from stream_engine.boosting import labels, memory
+from stream_engine.boosting import labels
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
 from stream_engine.boosting.rounds import Classifiers, state_bytes

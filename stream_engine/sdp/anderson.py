@@ -2,12 +2,14 @@
 
 The accelerated point is the combination of the last images whose residuals combine to the smallest norm. A residual
 that more than doubles after such a jump throws the history away. History is kept in float32: it only proposes a point,
-and the map itself corrects what rounding did. Memory 2 m n^2 floats for memory m.
+and the map itself corrects what rounding did. Its Gram matrix is regularised by far more than that rounding: else the weights
+may follow it, and V drifts along directions in which the residual is flat. Memory 2 m n^2 floats for memory m.
 """
 
 import numpy as np
 
 MEMORY = 8
+REGULARISED = 1e-5  # of the mean squared residual; float32 has 1e-7
 
 
 class Anderson:
@@ -43,7 +45,7 @@ class Anderson:
 
     def _jump(self, image: np.ndarray, squares: float) -> None:
         gram = self.products[:self.count, :self.count]
-        gram = gram + 1e-7 * np.trace(gram) / self.count * np.eye(self.count)
+        gram = gram + REGULARISED * np.trace(gram) / self.count * np.eye(self.count)
         weights = np.linalg.solve(gram, np.ones(self.count))
         weights /= weights.sum()
         if np.isfinite(weights).all() and np.abs(weights).sum() < 1e4:

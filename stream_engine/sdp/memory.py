@@ -1,20 +1,10 @@
 """Memory asked for before it is taken."""
 
-from pathlib import Path
+from stream_engine.memory import available
 
 
 class TooLarge(ValueError):
     """What is asked for does not fit; one line with the numbers."""
-
-
-def available(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Bytes that can be taken without swapping, as the kernel estimates; None where there is no such file."""
-    if not meminfo.exists():
-        return None
-    for line in meminfo.read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 def require(what: str, n: int, matrices: float, limit: int | None) -> None:

@@ -14,6 +14,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from stream_engine.gram import read_only
 
+LARGEST = 1e120  # magnitude of an entry: sums of squares and the bounds' shifts stay finite
 DENSE_EIGEN = 160  # up to here LAPACK's full decomposition is as fast as Lanczos, and exact
 
 
@@ -28,7 +29,7 @@ class Blocks(NamedTuple):
 def checked(W) -> np.ndarray | sparse.csr_array:
     """W as float64, its diagonal set to zero. Sparse stays sparse. O(nnz).
 
-    Raises ValueError when W is not square, not finite or not symmetric.
+    Raises ValueError when W is not square, not finite, not symmetric or beyond what float64 can square.
 
     >>> checked([[5, 1], [1, 5]]).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -44,9 +45,12 @@ def checked(W) -> np.ndarray | sparse.csr_array:
         raise ValueError(f"similarity: not a square matrix, got shape {W.shape}, expected (n, n)")
     if not np.isfinite(values).all():
         raise ValueError("similarity: has entries that are not finite numbers, expected all finite")
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest and not 1 / LARGEST <= largest <= LARGEST:
+        raise ValueError(f"similarity: its largest entry is {largest:.3g} in size, expected {1 / LARGEST:g} to {LARGEST:g}: scale it")
     if not sparse.issparse(W):
         asymmetry = np.abs(W - W.T).max(initial=0.0)
-    if asymmetry > 1e-9 * max(1.0, np.abs(values).max(initial=0.0)):
+    if asymmetry > 1e-9 * max(1.0, largest):
         raise ValueError(f"similarity: not symmetric, W and W' differ by {asymmetry:.3g}; pass (W + W') / 2 if meant")
     return _zero_diagonal(W)
 

@@ -58,9 +58,11 @@ def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, s
         raise ValueError(f"spur: got n_comparisons={n_comparisons}, factor={factor}, expected >= 0 and > 0")
     W, starts = checked(W), starts or {}
     n = W.shape[0]
+    if n == 0:
+        raise ValueError("spur: got no objects, expected at least one")
     how = dict(solver=solver, max_iterations=max_iterations, seed=seed, memory_limit=memory_limit)
     with threadpool_limits(1):
-        lam = float(factor * np.sqrt(n_comparisons * np.log(n) / n)) if n else 0.0
+        lam = float(factor * np.sqrt(n_comparisons * np.log(n) / n))
         tell = _Told(progress)
         found = _proven(W, lam, factor * n_comparisons / n, seed) if solver == "admm" else None
         if found:

@@ -3,12 +3,11 @@
 The experiments in full are one command: `python -m tests.benchmarks.boosting_paper`.
 """
 
-import csv
-import gzip
 import itertools
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
@@ -16,6 +15,7 @@ from stream_engine.boosting.labels import group, label_sets
 from stream_engine.columns import columns_from_triplets
 from stream_engine.refits import triplet_boost
 from tests.benchmarks import boosting_paper
+from tests.benchmarks.boosting_worlds import sampled_codes, sampled_columns
 from tests.generators import dense_batch
 
 
@@ -69,7 +69,7 @@ def accuracies():
     wanted |= {("moons", "euclidean", 0.1, noise) for noise in boosting_paper.NOISES}
     wanted |= {("iris", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
     wanted |= {("iris", metric, 0.1, 0.0) for metric in boosting_paper.METRICS}
-    return {cell: np.mean([boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)[0]
+    return {cell: np.mean([boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)["accuracy"]
                            for seed in range(3)]) for cell in sorted(wanted)}
 
 
@@ -92,32 +92,53 @@ def test_figure_2c_any_metric_will_do(accuracies):
     assert few < many  # with 1 % a classifier sees one example
 
 
+def test_theorem_2_bounds_the_training_error_along_the_rounds(capsys):
+    fall = boosting_paper.bound(400)
+    assert (fall.train_error <= np.exp(fall.log_bound) + 1e-12).all() and (np.diff(fall.log_bound) <= 1e-12).all()
+    assert fall.log_bound[0] == 0 and fall.log_bound[-1] < -1 and fall.watched_error[-1] < 0.3
+    assert len(capsys.readouterr().out.splitlines()) == 11
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_triplets_drawn_into_codes_are_those_of_counts(own):
+    """All triplets: the same as through counts. A fifth of them, a third wrong: as many as that, within chance."""
+    rng = np.random.default_rng(0)
+    y, points = rng.integers(3, size=20), rng.normal(size=(32, 2))
+    groups = group(label_sets(y, 20), np.arange(20))
+    anchors = groups.example if own else np.arange(20, 32)
+    distances = cdist(points[groups.example], points[anchors])
+    whole = codes_from_columns(sampled_columns(cdist(points, points[:20]), 1.0), groups, anchors)
+    drawn = [sampled_codes(distances, groups, *how, own=own) for how in ((1.0,), (0.2, 0.3, 5))]
+    every, some = (set(zip(np.repeat(np.arange(len(codes.start) - 1), np.diff(codes.start.astype(int))).tolist(),
+                           codes.code.tolist())) for codes in (drawn[0], drawn[1]))
+    assert len(every) == len(whole.code) == len(drawn[0].code)
+    for name in ("first", "row", "partner", "start"):
+        np.testing.assert_array_equal(getattr(drawn[0], name), getattr(whole, name))
+        assert getattr(drawn[1], name).dtype == getattr(whole, name).dtype
+    sums = np.repeat(np.arange(len(whole.start) - 1), np.diff(whole.start.astype(int)))
+    assert every == set(zip(sums.tolist(), whole.code.tolist()))
+    assert abs(len(some) / len(every) - 0.2) < 5 * np.sqrt(0.16 / len(every))
+    assert abs(len(some - every) / len(some) - 0.3) < 5 * np.sqrt(0.21 / len(some))
+
+
+def test_without_data_one_line_says_where_it_should_be(tmp_path, monkeypatch, capsys):
+    for name, file in (("usps", "usps/usps.npz"), ("food", "food100/triplets.csv.gz")):
+        monkeypatch.setenv("STREAM_ENGINE_DATA", str(tmp_path))
+        monkeypatch.setattr("sys.argv", ["boosting_paper", name])
+        with pytest.raises(SystemExit):
+            boosting_paper.main()
+        assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {name}: no {file} in {tmp_path}: set STREAM_ENGINE_DATA")
+
+
 @pytest.mark.data
 def test_food_sweet_dishes_are_told_from_others(judgements):
-    """73 dishes with tastes; sweet by more than half of its judges or not; ten folds. The larger class has 52 %."""
-    with gzip.open(judgements / "food100" / "triplets.csv.gz", "rt") as said:
-        rows = list(csv.reader(said))[1:]
-    index = {name: i for i, name in enumerate(sorted({row[0] for row in rows}))}
-    triplets = np.array([[index[name] for name in row[:3]] for row in rows])
-    columns = columns_from_triplets(triplets, len(index))
-    y = np.full(len(index), -1)
-    for row in csv.DictReader((judgements / "food100" / "labels.csv").read_text().splitlines()):
-        if row["sweet"]:
-            y[index[row["object"]]] = int(row["sweet"]) > 50
-    known = np.random.default_rng(0).permutation(np.flatnonzero(y >= 0))
-    right = []
-    for fold in range(10):
-        asked = known[fold::10]
-        hidden = np.where(np.isin(np.arange(len(y)), asked), -1, y)
-        predicted = triplet_boost.predict(triplet_boost.fit(columns, hidden, 100_000, checks=1), columns, asked)
-        assert not predicted.abstained.any()
-        right += list(predicted.label == y[asked])
-    majority = max(np.mean(y[known] == 0), np.mean(y[known] == 1))
-    assert len(known) == 73 and majority < 0.53 and np.mean(right) > majority + 0.08
+    """73 dishes with tastes, ten folds. Sweet ones are told by their pictures; the larger class has 52 %."""
+    (made,) = boosting_paper.tastes(judgements, 20_000, ("sweet",))
+    assert made["dishes"] == 73 and made["larger class"] < 0.53 and made["accuracy"] > made["larger class"] + 0.08
 
 
 @pytest.mark.data
 def test_usps_ten_digits(judgements):
     """500 training digits, a tenth of the triplets; the most frequent digit has 17 %."""
-    made = boosting_paper.digits(str(judgements / "usps" / "usps.npz"), 200_000, 500, 0.1, asked=300)
-    assert made["train_error"] == 0 and made["accuracy"] > 0.55 and made["triplets"] > 9_000_000
+    made = boosting_paper.at_scale(boosting_paper.digits(judgements, 0, 500, 300), "euclidean", 0.1, 0.0, 200_000, 0)
+    assert made["train_error"] == 0 and made["accuracy"] > 0.55 and made["triplets"] > 7_000_000

@@ -7,14 +7,14 @@ _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 
 
-def available() -> int | None:
+def available(meminfo: Path = _MEMINFO, group: Path = _CGROUP) -> int | None:
     """Bytes this process may still take: the least of free memory, control group and address space; None if unknown."""
     room = []
-    if _MEMINFO.exists():
-        fields = dict(line.split(":") for line in _MEMINFO.read_text().splitlines())
+    if meminfo.exists():
+        fields = dict(line.split(":") for line in meminfo.read_text().splitlines())
         if "MemAvailable" in fields:
             room.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    limit, used = _CGROUP / "memory.max", _CGROUP / "memory.current"
+    limit, used = group / "memory.max", group / "memory.current"
     if limit.exists() and used.exists() and (most := limit.read_text().strip()) != "max":
         room.append(int(most) - int(used.read_text()))
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
