@@ -8,7 +8,7 @@ one after the other in the order of their names, or, followed, in turns (connect
 import glob
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import monotonic
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
@@ -20,6 +20,17 @@ def expand(rest: str) -> list[str]:
     if os.path.lexists(rest) or not glob.has_magic(rest):
         return [rest]
     return sorted(path for path in glob.iglob(rest, recursive=True) if not os.path.isdir(path))
+
+
+def named_twice(sources: Iterable[str]) -> str:
+    """A file that two of these paths or globs name; "" if there is none."""
+    seen: set[str] = set()
+    for rest in sources:
+        files = {os.path.realpath(path) for path in expand(rest)}
+        if both := seen & files:
+            return min(both)
+        seen |= files
+    return ""
 
 
 def check_readable(path: str) -> None:

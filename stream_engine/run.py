@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from connectors import Sink, SinkUnavailable, Source, SourceFailed, split_uri
+from connectors.file import named_twice
 from stream_engine import exports, http, intake, opening, space
 from stream_engine.labels import waiting
 from stream_engine.metrics import Metrics
@@ -87,6 +88,8 @@ class Run:
         self._mark_snapshot()
         if settings.input.labels:
             self._read_labels(settings.input.labels)
+        if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
+            raise BadSettings(f"source: {twice}: named by two sources, its events would count twice; name it once")
         self.sources = [opening.source(settings, uri, self.engine.positions) for uri in settings.source]
         self.server = self._serve_http() if settings.listen else None
 

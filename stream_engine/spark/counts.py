@@ -327,26 +327,42 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--columns", default="", metavar="A=B,...", help="names of fields in the input")
     made.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only matching events")
     made.add_argument("--format", choices=FORMATS, help="instead of going by the file name or the message")
-    made.add_argument("--start", choices=("earliest", "latest"), default="earliest", help="Kafka: where a first start begins")
+    made.add_argument("--start", choices=("earliest", "latest"), help="Kafka: where a first start begins; earliest if not said")
     made.add_argument("--follow", action="store_true", help="keep counting what comes")
-    made.add_argument("--every", type=float, default=10.0, metavar="SECONDS", help="between batches, with --follow")
+    made.add_argument("--every", type=float, metavar="SECONDS", help="between batches, with --follow; 10 if not said")
     made.add_argument("--per-batch", type=int, metavar="N", help="at most N files or messages a batch")
     made.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="of Spark's reader: kafka.security...")
     return made
 
 
 def job_of(arguments: list[str]) -> Job:
-    """The job that a command line asks for. Raises `BadSettings`."""
+    """The job that a command line asks for. Raises `BadSettings`, `UnusableSource`, `UnusableOptions`: all that can be seen to be
+    wrong before a cluster is asked."""
+    from connectors import UnusableSource, split_uri
+    from connectors.file import named_twice
     from stream_engine.formats import EventOptions
-    from stream_engine.settings import mapping
+    from stream_engine.formats.plan import plan_of
+    from stream_engine.settings import BadSettings, mapping
 
     given = parser().parse_args(arguments)
     columns = {field: tuple(names.split("|")) for field, names in mapping(given.columns, "--columns").items()}
     where = {key: value for text in given.where for key, value in mapping(text, "--where", "\0").items()}
     options = {key: value for text in given.option for key, value in mapping(text, "--option", "\0").items()}
-    topics(given.sources)
-    return Job(tuple(given.sources), os.path.abspath(given.out), EventOptions(given.type, columns, where), given.format,
-               options, given.start, given.follow, given.every, given.per_batch)
+    events, kafka = EventOptions(given.type, columns, where), bool(topics(given.sources))
+    plan_of(events)
+    for name, value, most in (("--per-batch", given.per_batch, 2**31 - 1), ("--every", given.every, 86400)):
+        if value is not None and not 0 < value <= most:
+            raise BadSettings(f"{name}: got {value}, expected a number above 0, at most {most}")
+    if given.start and not kafka:
+        raise BadSettings("--start: without effect on files, which are counted whole; leave it out")
+    if given.every and not given.follow:
+        raise BadSettings("--every: without effect without --follow; leave it out")
+    if "://" in given.out or (os.path.exists(given.out) and not os.path.isdir(given.out)):
+        raise BadSettings(f"--out: got {given.out}, expected a folder, one path for driver, executors and the engine")
+    if not kafka and (twice := named_twice(split_uri(source)[1] for source in given.sources)):
+        raise UnusableSource(f"{twice}: named by two sources, its events would count twice; name it once")
+    return Job(tuple(given.sources), os.path.abspath(given.out), events, given.format, options, given.start or "earliest",
+               given.follow, given.every or 10.0, given.per_batch)
 
 
 def main(arguments: list[str] | None = None) -> int:

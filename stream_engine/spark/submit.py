@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from connectors import UnusableSource, split_uri
+from connectors.file import expand
+from connectors.readers import kind_of
 from stream_engine.settings import BadSettings
 from stream_engine.spark import counts
 
@@ -38,8 +40,17 @@ def command(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
 def _check_files(job: counts.Job) -> None:
     for source in job.sources:
         scheme, path = split_uri(source)
-        if scheme == "file" and not os.path.exists(path) and not glob.has_magic(path):
+        if scheme != "file" or os.path.exists(path):
+            continue
+        if not glob.has_magic(path):
             raise UnusableSource(f"{path}: no such file or folder; nothing was submitted")
+        if not job.follow and not next(glob.iglob(path), None):
+            raise UnusableSource(f"{path}: no file matches; nothing was submitted")
+    for file in (file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])):
+        if os.path.basename(file)[0] in "_.":
+            raise UnusableSource(f"{file}: Spark passes over files whose names begin with _ or ., silently; rename it")
+        if not os.path.isdir(file):
+            kind_of(file, job.format)
 
 
 def local_environment() -> dict[str, str]:

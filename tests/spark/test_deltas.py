@@ -314,7 +314,18 @@ def test_the_submit_line_is_checked_and_printed(tmp_path):
     said = engine("spark-counts", "kafka://h:9092/a", "--out", "o", "--print-only", "--master", "spark://h:7077").stdout
     assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in said and "--master spark://h:7077" in said
     assert "--packages" not in engine("spark-counts", "kafka://h:9/a", "--out", "o", "--print-only", "--jars", "a.jar").stdout
+    hidden, odd = jsonl(tmp_path / "_e.jsonl", []), jsonl(tmp_path / "e.weird", [])
     for wrong, expected in ((["nope.jsonl", "--out", "o"], "nope.jsonl: no such file"), ([events], "--out"),
+                            (["nope*.jsonl", "--out", "o"], "nope*.jsonl: no file matches"),
+                            ([events, f"{tmp_path}/e*", "--out", "o"], "e.jsonl: named by two sources, its events would count twice"),
+                            ([hidden, "--out", "o"], "Spark passes over files whose names begin with _"),
+                            ([odd, "--out", "o"], "e.weird: "),
+                            ([events, "--out", events], "expected a folder"), ([events, "--out", "kafka://h:9/t"], "expected a folder"),
+                            ([events, "--out", "o", "--per-batch", "0"], "--per-batch: got 0, expected a number above 0"),
+                            ([events, "--out", "o", "--follow", "--every", "nan"], "--every: got nan"),
+                            ([events, "--out", "o", "--every", "5"], "without effect without --follow"),
+                            ([events, "--out", "o", "--start", "latest"], "without effect on files"),
+                            ([events, "--out", "o", "--columns", "nonsense=x"], "--columns maps 'nonsense'"),
                             ([events, "kafka://h:9092/t", "--out", "o"], "expected files, or topics"),
                             ([events, "--out", "o", "--columns", "anchor"], "expected NAME=VALUE"),
                             ([events, "--out", "o", "--per-batch", "few"], "invalid int value")):
