@@ -19,6 +19,7 @@ taken partition by partition.
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -368,6 +369,7 @@ def job_of(arguments: list[str]) -> Job:
 def main(arguments: list[str] | None = None) -> int:
     """What `spark-submit counts.py` runs; the exit status."""
     from connectors import UnusableSource
+    from pyspark.errors import StreamingQueryException
     from pyspark.sql import SparkSession
     from stream_engine.formats import UnusableOptions
     from stream_engine.settings import BadSettings
@@ -380,9 +382,24 @@ def main(arguments: list[str] | None = None) -> int:
     spark = SparkSession.builder.appName("stream-engine counts").getOrCreate()
     try:
         run(spark, job)
+    except StreamingQueryException as error:
+        print(f"counts.py: {what_failed(str(error))}", file=sys.stderr)
+        return 1
     finally:
         spark.stop()
     return 0
+
+
+def what_failed(report: str) -> str:
+    """The line that says it, out of all that Spark tells about a query that ended.
+
+    >>> what_failed("Job aborted:\\n  File x\\nconnectors.SourceFailed: a.parquet: not a Parquet file\\n\\tat org.apache.spark")
+    'a.parquet: not a Parquet file'
+    >>> what_failed("[STREAM_FAILED] Query terminated\\nand more")
+    '[STREAM_FAILED] Query terminated'
+    """
+    ours = re.findall(r"^(?:(?:connectors|stream_engine)[\w.]*|RuntimeError): (.+)$", report, re.MULTILINE)
+    return ours[-1] if ours else report.strip().split("\n")[0]
 
 
 if __name__ == "__main__":
