@@ -88,6 +88,17 @@ def test_what_cannot_be_read(tmp_path, argument, status, said):
     assert said in one_line(engine("run", argument, "--state", tmp_path / "s", status=status, cwd=tmp_path).stderr)
 
 
+def test_a_file_that_two_sources_name(tmp_path):
+    """By another path, too: its events would count twice, and after a restart once."""
+    events = jsonl(tmp_path / "e.jsonl", [GOOD])
+    (tmp_path / "link.jsonl").symlink_to(events)
+    for other in (events, f"{tmp_path}/e*.jsonl", tmp_path / "link.jsonl"):
+        line = one_line(engine("run", events, other, "--state", tmp_path / "s", "--no-refits", status=2).stderr)
+        assert "e.jsonl: named by two sources, its events would count twice" in line
+    engine("run", events, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 1
+
+
 def test_unreadable(tmp_path):
     lines = jsonl(tmp_path / "events.jsonl", [GOOD])
     lines.chmod(0)

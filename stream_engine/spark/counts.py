@@ -9,6 +9,7 @@ in the order of names (code point by code point). One shuffle sums the shares; s
     DIR/delta/batch=0/part=triplet_counts/….parquet    one folder a batch, there whole or not at all
     DIR/delta/job.json                                 whose batches these are
     DIR/checkpoint                                     Spark's own: offsets and commits
+    DIR/lock                                           held by the driver: one at a time
 
 Exactly once: Spark gives a batch that it could not commit the same input and the same number again; a batch is written
 beside, synced and renamed, and one that is already there is passed over. DIR and files of events are paths that driver
@@ -17,6 +18,7 @@ taken partition by partition.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -272,6 +274,22 @@ class Deltas:
         return True
 
 
+class OutInUse(RuntimeError):
+    """Another job writes to the folder: two drivers would write the same batches over each other."""
+
+
+def owned(out: str | Path) -> int:
+    """Take the folder for this driver, as long as the number is open or the process lives. Raises `OutInUse`, OSError."""
+    Path(out).mkdir(parents=True, exist_ok=True)
+    lock = os.open(Path(out) / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise OutInUse(f"--out {out}: another job writes there; wait for its end, or name another") from None
+    return lock
+
+
 def _published(path: Path, write) -> None:
     """Write under a name that no one reads, sync all of it, rename, sync the name."""
     from connectors.disk import Disk
@@ -379,6 +397,11 @@ def main(arguments: list[str] | None = None) -> int:
     except (BadSettings, UnusableSource, UnusableOptions) as error:
         print(f"counts.py: {error}", file=sys.stderr)
         return 2
+    try:
+        lock = owned(job.out)
+    except (OutInUse, OSError) as error:
+        print(f"counts.py: {error}", file=sys.stderr)
+        return 1
     spark = SparkSession.builder.appName("stream-engine counts").getOrCreate()
     try:
         run(spark, job)
@@ -387,6 +410,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     finally:
         spark.stop()
+        os.close(lock)
     return 0
 
 

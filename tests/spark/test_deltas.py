@@ -4,6 +4,7 @@ Spark is not needed here: `written` sums the job's own shares. The oracle is one
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -305,6 +306,18 @@ def test_a_folder_of_deltas_belongs_to_one_query(tmp_path):
     (tmp_path / "delta" / "job.json").unlink()
     with pytest.raises(RuntimeError, match="job.json: is gone"):
         deltas.claim("second")
+
+
+def test_one_driver_at_a_time_writes_deltas(tmp_path):
+    """The second one ends before it asks for a cluster; the lock goes with its process or number, nothing is left."""
+    first = counts.owned(tmp_path / "o")
+    with pytest.raises(counts.OutInUse, match="another job writes there"):
+        counts.owned(tmp_path / "o")
+    os.close(first)
+    os.close(counts.owned(tmp_path / "o"))
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError):
+        counts.owned(tmp_path / "file" / "o")
 
 
 def test_the_submit_line_is_checked_and_printed(tmp_path):
