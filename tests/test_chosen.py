@@ -207,6 +207,7 @@ def test_fewer_directions_are_the_leading_ones(world):
     values = np.linalg.eigvalsh(made.arrays["K"])
     assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
     assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)
+    assert made.report["directions_share"] == pytest.approx(values[-1] / values.sum(), rel=1e-5) and values[-1] < 0.9 * values.sum()
 
 
 # --- what files know of the others ------------------------------------------------------------------------------------

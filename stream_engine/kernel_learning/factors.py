@@ -23,6 +23,7 @@ NOTHING, LEARNED, PLACED = range(3)
 class Model(NamedTuple):
     """What was learned over n' chosen objects, and how others join."""
 
+    trace: float  # of the learned kernel, of which Y and G may hold the largest directions only
     free: np.ndarray  # (n', r): Y
     fixed: np.ndarray  # (n', s): G
     given: Callable[[np.ndarray], np.ndarray]  # ids (q,) -> (q, s): rows of G, zeros where nothing is known
@@ -73,7 +74,7 @@ def spread(columns: Columns, ids: np.ndarray, model: Model, directions: int, tol
         known[here[joined]] = PLACED
         worst, beyond = max(worst, float(found.gap.max(initial=0.0))), beyond + int((found.gap > tolerance).sum())
         progress(begin + len(here), len(rest), gap=worst)
-    placed, share = int((known == PLACED).sum()), float((sizes[: axes.shape[1]] ** 2).sum() / max((sizes**2).sum(), 1e-300))
+    placed, share = int((known == PLACED).sum()), float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300))
     return Spread(factor, known, {"placed": placed, "nothing_known": len(rest) - placed, "directions": axes.shape[1],
                                   "directions_share": share, "placed_gap": worst, "placed_beyond_tolerance": beyond})
 

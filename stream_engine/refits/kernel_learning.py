@@ -150,6 +150,7 @@ def _placed(snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, le
     maps = [scale * each.inverse for scale, each in zip(scales, roots)]
     fixed = [scale * each.root for scale, each in zip(scales, roots)]
     model = factors.Model(
+        float(np.trace(learned.gram)),
         factors.root(learned.k0, params.directions),
         np.concatenate([np.zeros((len(part.ids), 0)), *fixed], axis=1),
         *landmarks.given(across, maps, len(snapshot.objects)),

@@ -173,11 +173,11 @@ def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inp
     """All others beside the embedded ones: by what files know of them, or without any by their own comparisons."""
     if params.rest == "none":
         return None
-    n, none = len(snapshot.objects), np.zeros((len(part.ids), 0))
+    n, none, trace = len(snapshot.objects), np.zeros((len(part.ids), 0)), float(np.trace(solved.gram))
     ridge, votes = 1.0, _votes(params.constraints, beta / float(found.weight.sum()))
     if given.names == ["identity"]:
         rows, known = landmarks.given([], [], n)
-        model = factors.Model(factors.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
+        model = factors.Model(trace, factors.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
     else:
         if given.features is not None:
             across = [auxiliary.features_across(params.features, snapshot.objects, given.features.shape[1])]
@@ -186,7 +186,7 @@ def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inp
             across = auxiliary.across(params.kernels, snapshot.objects, part.ids)
             embedded = mkpoe.embed(solved, given.kernels)
         rows, known = landmarks.given(across, solved.maps, n)
-        model = factors.Model(none, embedded, rows, known, ridge, "hinge", votes)
+        model = factors.Model(trace, none, embedded, rows, known, ridge, "hinge", votes)
     return factors.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
 
 
