@@ -4,6 +4,7 @@ References: an engine that heard the chosen ones' comparisons only; plain Python
 """
 
 import itertools
+import json
 import tracemalloc
 from collections import Counter
 
@@ -13,7 +14,7 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine import artifact as artifacts
-from stream_engine import auxiliary, chosen, exports
+from stream_engine import auxiliary, chosen, exports, settings
 from stream_engine.asking import model
 from stream_engine.asking.known import known_from
 from stream_engine.auxiliary import KernelSpec
@@ -545,7 +546,7 @@ def test_nothing_of_size_n_squared_is_made():
             tracemalloc.stop()
     telling = pair[:, 0] % 2 != pair[:, 1] % 2  # the others are tosses
     about = np.setdiff1d(anchor[telling], np.arange(40))
-    assert made["kernel_learning"].report["placed"] == len(np.setdiff1d(anchor, chosen.ids_of(snapshot, 30))) and made["kernel_learning"].report["placed_beyond_tolerance"] == 0
+    assert made["kernel_learning"].report["placed"] == len(np.setdiff1d(anchor, chosen.ids_of(snapshot, 30))) and made["kernel_learning"].report["placed_unfinished"] == 0
     for kind in ("kernel_learning", "partial_order_embedding"):
         F = made[kind].arrays["factor"].astype(float)
         mean = np.array([F[:10][np.arange(10) % 2 == side].mean(axis=0) for side in range(2)])
@@ -571,3 +572,17 @@ def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
     assert held["K"].shape == (8, 8) and held["factor"].shape[0] == N and sorted(held["known"].tolist()) == [1] * 8 + [2] * 6
     about = np.load(tmp_path / "o" / "evidence.npz")["right_kernel_learning"]
     assert len(about) == N and about.mean() > 0.7
+
+
+def test_a_choice_in_a_configuration(tmp_path):
+    """By number and by names, for refits of a run and of the verb; what is no choice is one line."""
+    (tmp_path / "c.toml").write_text('[refits.params.kernel_learning]\nobjects = 500\nrest = "placed"\n'
+                                     '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n')
+    loaded = settings.load(str(tmp_path / "c.toml"), {}, {})
+    found = {kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind)))) for kind in
+             ("kernel_learning", "triplet_boost")}  # as a worker is told
+    assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "placed")
+    assert (found["triplet_boost"].objects, found["triplet_boost"].rest) == (("a", "b"), "none")
+    for wrong in ({"objects": 1}, {"rest": "nearest"}, {"objects": 2.5}):
+        with pytest.raises(settings.BadSettings, match="refits.params.partial_order_embedding: (objects|rest): "):
+            settings.refit_params("partial_order_embedding", wrong)

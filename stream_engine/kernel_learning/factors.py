@@ -76,7 +76,7 @@ def spread(columns: Columns, ids: np.ndarray, model: Model, directions: int, tol
         progress(begin + len(here), len(rest), gap=worst)
     placed, share = int((known == PLACED).sum()), float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300))
     return Spread(factor, known, {"placed": placed, "nothing_known": len(rest) - placed, "directions": axes.shape[1],
-                                  "directions_share": share, "placed_gap": worst, "placed_beyond_tolerance": beyond})
+                                  "directions_share": share, "placed_gap": worst, "placed_unfinished": beyond})
 
 
 def majority(said: Asked) -> Asked:
