@@ -17,4 +17,5 @@ def require(what: str, n: int, matrices: float, limit: int | None) -> None:
     need, have = int(matrices * 8 * n * n), available() if limit is None else limit
     if have is not None and need > have:
         raise TooLarge(f"{what}: {n} objects need {need / 1e9:.1f} GB ({matrices:g} matrices of {n} x {n}), "
-                       f"{have / 1e9:.1f} GB may be used; raise the limit, or use the refit `spectral`")
+                       f"{have / 1e9:.1f} GB may be used; raise the limit, choose objects (objects=5000), or use the refit "
+                       "`spectral`")
