@@ -70,6 +70,7 @@ class Metrics:
         self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
+        self.refit_figure = gauge("refit_figure", "What a refit last said: done (iterations), gap, bound, ...", "refit", "figure")
         asked = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning; ties count half.", *asked)
         self.progressive_log_loss = gauge("progressive_log_loss", "Mean log loss of calibrated predictions.", *asked)
@@ -93,6 +94,13 @@ class Metrics:
             self._gain(self.guard.labels(verdict), ("guard", verdict), n)
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
+
+    def refitting(self, kind: str, said: Mapping[str, Any]) -> None:
+        """What a running refit last said: how far it is, and its own figures (their names come from our refits)."""
+        self.refit_progress.labels(kind).set(said.get("done", 0) / max(1, said.get("total", 1)))
+        for figure, value in said.items():
+            if figure not in ("total", "impossible") and isinstance(value, int | float):
+                self.refit_figure.labels(kind, figure).set(value)
 
     def start_from(self, counters: Mapping[str, Any]) -> None:
         """Take the counters of a restored state as the starting point: only what comes after is added."""

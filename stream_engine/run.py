@@ -323,7 +323,7 @@ class Run:
         for outcome in self.workers.watch():
             self._refitted(outcome)
         for kind, said in self.workers.progress().items():
-            self.metrics.refit_progress.labels(kind).set(said.get("done", 0) / max(1, said.get("total", 1)))
+            self.metrics.refitting(kind, said)
 
     def _published(self, future: Future) -> None:
         error = future.exception()

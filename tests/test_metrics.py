@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
 from stream_engine.comparisons import Triplet
 from stream_engine.engine import Engine
 from stream_engine.metrics import Metrics
+from stream_engine.refits.sdp_clustering import solve
 from tests.conftest import ROOT
+from tests.planted import planted_adds3
 
 GOLDEN = ROOT / "tests" / "golden" / "scrape.txt"
 
@@ -38,6 +42,22 @@ def test_counters_follow_and_start_where_the_state_was():
     engine.learn_many([Triplet("a", "c", "b")])
     later.follow(engine.counters)
     assert later.registry.get_sample_value("stream_engine_comparisons_total", {"kind": "triplet"}) == 1
+
+
+def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():
+    metrics = Metrics()
+
+    def tell(done, total, **figures):
+        metrics.refitting("sdp_clustering", {"done": done, "total": total} | figures)
+
+    made = solve(planted_adds3(30, 3, 2.0)[0], k=5, tol=1e-4, progress=tell)
+    value = metrics.registry.get_sample_value
+    assert value("stream_engine_refit_progress_ratio", {"refit": "sdp_clustering"}) == made.iterations / 3000
+    for figure, last in (("done", made.iterations), ("bound", made.upper_bound), ("objective", made.objective)):
+        assert value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": figure}) == pytest.approx(last, rel=1e-9)
+    assert 0 < value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": "gap"}) <= 1e-4
+    metrics.refitting("spectral", {"impossible": True})
+    assert value("stream_engine_refit_figure", {"refit": "spectral", "figure": "impossible"}) is None
 
 
 def test_naming_rules():

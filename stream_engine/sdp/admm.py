@@ -54,7 +54,7 @@ def run(C: np.ndarray, k: int | None, scale: float, unit: Callable[[np.ndarray, 
     """Iterate on C (n, n), which is (W - lambda I) / scale, until (upper bound - best objective) <= tol * unit.
 
     `unit(X, objective)` is what the gap is measured against, in scaled terms. `known`: objective of a feasible point
-    that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap)`.
+    that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap, objective, bound)`.
     """
     loop = _Loop(C, k, unit, tol, start, known)
     while loop.iteration < max_iterations:
@@ -63,7 +63,7 @@ def run(C: np.ndarray, k: int | None, scale: float, unit: Callable[[np.ndarray, 
         if loop.iteration % CHECK == 0 or last:
             gap = loop.check(last)
             if progress:
-                progress(loop.iteration, gap)
+                progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
             if gap <= tol:
                 break
     return Run(loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho),

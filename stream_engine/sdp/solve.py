@@ -78,8 +78,8 @@ def solve(W, k: int | None = None, lam: float | None = None, solver: str = "admm
 
     <W, X> counts both triangles of W. (lambda in the authors' published code acts like half of this one.) W: (n, n)
     array or scipy sparse matrix, symmetric; its diagonal is ignored. `start`: the `state` of an earlier solution.
-    `progress(iteration, max_iterations, gap=...)`. When the iterations run out, the result says `certified=False` and
-    its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) an
+    `progress(iteration, max_iterations, gap=, objective=, bound=)`. When the iterations run out, the result says
+    `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) an
     iteration, some 10 n^2 doubles. BLAS runs on one thread.
 
     Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; memory.TooLarge when it cannot fit.
@@ -176,7 +176,8 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
 
     begin = start or _start(W, labels, lam, scale)
     run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known,
-                   progress and (lambda iteration, gap: progress(iteration, max_iterations, gap=gap)))
+                   progress and (lambda iteration, gap, objective, bound:
+                                 progress(iteration, max_iterations, gap=gap, objective=objective, bound=bound)))
     if known * scale >= run.objective:
         made = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
         # the iterate is on its way to the partition: a later run had better start from its end, with this dual
