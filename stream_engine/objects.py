@@ -111,15 +111,16 @@ class ObjectIndex:
         >>> index.ids(["b", "a", "b"]).tolist(), index.ids(["c", "a"]).tolist(), index.names
         ([0, 1, 0], [2, 1], ('b', 'a', 'c'))
         """
-        names = names if isinstance(names, (list, tuple, Names)) else list(names)
+        names = names if isinstance(names, (list, tuple)) else list(names)
         ids, missing = self._found(pack_names(names))
         if missing:
             unknown = np.flatnonzero(ids < 0)
-            fresh = list(dict.fromkeys(names[at] for at in unknown.tolist()))
+            said = [names[at] for at in unknown.tolist()]
+            fresh = list(dict.fromkeys(said))
             if self._n + len(fresh) > MAX_OBJECTS:
                 raise OverflowError(f"objects: {self._n + len(fresh)} names, at most {MAX_OBJECTS} fit an int32 id")
             self._append(pack_names(fresh))
-            ids[unknown] = self.find([names[at] for at in unknown.tolist()])
+            ids[unknown] = self.find(said)
         return ids
 
     def _append(self, packed: dict[str, np.ndarray]) -> None:
