@@ -43,7 +43,7 @@ def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
     counters = _counters(tables.get("counters"))
     plain = {name: sum(kinds.values()) for name, kinds in counters.items()}
     letters = _letters(tables.get("rejected"))
-    _check(rooms, len(names), counters, letters)
+    _check(rooms, len(names), counters, _refused(tables.get("rejected")))
     rows, weights = net_votes(rooms)
     said = Counted(rooms, rows, weights, plain.get("records", 0), plain.get("triplets", 0), plain.get("quadruplets", 0),
                    plain.get("labels", 0))
@@ -87,7 +87,7 @@ def _counts(table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapping[str, Mapping[str, int]],
-           letters: list[DeadLetter]) -> None:
+           refused: Mapping[str, int]) -> None:
     """Raise `ValueError` where a part does not agree with the others: see the module."""
     t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
     sizes = np.diff(t["start"])
@@ -112,9 +112,16 @@ def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapp
             raise ValueError(f"{part}: i, j that are no pair in order")
         if _sum_of(rooms[part]["w"], _mixed(rooms[part]["i"], rooms[part]["j"], n)) != expected:
             raise ValueError(f"{part}: is not the AddS of the counts")
-    refused = Counter(each.reason for each in letters)
     if refused != counters.get("rejected", {}):
-        raise ValueError(f"rejected: got {dict(refused)}, expected {counters.get('rejected', {})} by the counters")
+        raise ValueError(f"rejected: got {refused}, expected {counters.get('rejected', {})} by the counters")
+
+
+def _refused(table) -> dict[str, int]:
+    """How many were refused, by reason."""
+    found: Counter[str] = Counter()
+    for reason, n in zip(*(table.column(c).to_pylist() for c in "bm"), strict=True) if table is not None else ():
+        found[reason] += n
+    return dict(found)
 
 
 def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
