@@ -282,7 +282,9 @@ def test_an_embedding_by_kernels_places_by_g(files):
     margin = predictor(made.kind, Published(snapshot, {made.kind: made})).margins
     rows = np.array([[0, 1, 0, 4], [0, 9, 0, 4], [1, 4, 7, 10], [3, 99, 3, 1]])
     d = ((F[:, None] - F[None]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(margin(rows), [d[0, 4] - d[0, 1], np.nan, d[7, 10] - d[1, 4], np.nan])
+    expected = [d[0, 4] - d[0, 1], np.nan, d[7, 10] - d[1, 4], np.nan]
+    np.testing.assert_allclose(margin(rows), expected)
+    np.testing.assert_allclose(margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected])  # more than one block of them
     linear = msgspec.structs.replace(ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="placed", beta=3000.0)
     made = learned(linear, snapshot)
     F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T

@@ -7,6 +7,7 @@ from stream_engine.embedding import squared_distances
 from stream_engine.exports import Published
 from stream_engine.progressive import Predictor
 from stream_engine.progressive.similarities import DENSE_LIMIT, by_similarity
+from stream_engine.space import blocks
 
 
 def _arrays(published: Published, kind: str, name: str) -> np.ndarray | None:
@@ -72,14 +73,16 @@ def _by_place(chosen: Predictor, place: np.ndarray):
 
 
 def _by_factor(factor: np.ndarray, known: np.ndarray):
-    """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r)."""
+    """Margins |F_k - F_l|^2 - |F_i - F_j|^2 over a factor (n, r) of K; O(m r), in blocks."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
-        there = (rows < len(known)).all(axis=1)
-        there[there] = (known[rows[there]] > 0).all(axis=1)
-        i, j, k, l = (factor[column].astype(float) for column in rows[there].T)
         found = np.full(len(rows), np.nan)
-        found[there] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
+        for part in blocks(len(rows)):
+            here = rows[part]
+            there = (here < len(known)).all(axis=1)
+            there[there] = (known[here[there]] > 0).all(axis=1)
+            i, j, k, l = (factor[column].astype(float) for column in here[there].T)
+            found[part][there] = ((k - l) ** 2).sum(axis=1) - ((i - j) ** 2).sum(axis=1)
         return found
 
     return margins
