@@ -527,6 +527,11 @@ def test_a_refit_that_cannot_fit_says_so_with_the_numbers():
     numbers = r"up to \d+ MB for 60 objects, 3 classes, \d+ triplet keys and 50000000 rounds - expected at most 1 MB"
     with pytest.raises(CannotRefit, match=numbers):
         triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=1, rounds=50_000_000), 0)
+    # going on also starts over with all rounds, to report both errors: these count too
+    early = triplet_boost.refit(a_snapshot(columns, said), params(rounds=200_000), 0)
+    assert triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000), 0).report["rounds"] == 1000
+    with pytest.raises(CannotRefit, match="and 201000 rounds - expected at most 4 MB"):
+        triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000, mode="continue"), 0, previous=early)
 
 
 def test_parameters_must_leave_something_to_train_on():

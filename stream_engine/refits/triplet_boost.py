@@ -86,7 +86,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     going_on = previous is not None and params.mode == "continue"
     trained = np.flatnonzero(np.isin(previous.arrays["part"], [labels.TRAIN, labels.BEFORE])) if going_on else None
     world = _world(snapshot, params, seed, sets, classes, trained)
-    _check_memory(world, params)
+    _check_memory(world, params, params.rounds + (int(previous.report["rounds"]) if going_on else 0))
     if not going_on:
         booster, comparison = _boosted(world, params, seed, params.rounds, None, progress), {}
     else:
@@ -162,15 +162,16 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
     return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *said))
 
 
-def _check_memory(world: World, params: Params) -> None:
+def _check_memory(world: World, params: Params, rounds: int) -> None:
+    """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
     need = (bytes_needed(world.columns, n, asked) + state_bytes(n, n_labels) + 24 * asked * n_labels + 24 * objects
-            + params.rounds * 3 * (16 + 2 * -(-n_labels // 8)))
+            + rounds * 3 * (16 + 2 * -(-n_labels // 8)))
     room = params.memory_mb * 2**20 or memory.available()
     if room is not None and need > room:
         raise CannotRefit(f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
-                          f"classes, {len(world.columns.anchor)} triplet keys and {params.rounds} rounds - expected at most "
+                          f"classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds - expected at most "
                           f"{room / 2**20:.0f} MB - fewer rounds, a choice (objects=500), or a machine (or memory_mb) with more")
 
 
