@@ -146,6 +146,12 @@ BUGS = [
     Bug("a node's revenue is its number in the tree", "stream_engine/refits/hierarchy.py", "total -= sums[a, b] * size",
         "total -= sums[a, b] * len(where)", "tests/test_hierarchy.py"),
     # TripletBoost.
+    Bug("acceleration follows the rounding of its history", "stream_engine/sdp/anderson.py", "REGULARISED = 1e-5",
+        "REGULARISED = 1e-7", "tests/test_sdp.py -k run_away"),
+    Bug("a control group's limit is not minded", "stream_engine/memory.py", "room.append(int(most) - int(used.read_text()))",
+        "pass", "tests/test_sdp.py -k free_memory"),
+    Bug("going on forgets the rounds behind it when it asks for memory", "stream_engine/refits/triplet_boost.py",
+        'int(previous.report["rounds"]) if going_on', "0 if going_on", BOOST + " -k cannot_fit"),
     Bug("alpha is not smoothed by 1/n", "stream_engine/boosting/rounds.py", "(right + 1 / n) / (wrong + 1 / n)",
         "(right + 1e-9) / (wrong + 1e-9)", BOOST),
     Bug("references of the same class are drawn", "stream_engine/boosting/rounds.py",
