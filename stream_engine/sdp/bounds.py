@@ -57,7 +57,7 @@ def _by_cholesky(A: np.ndarray, k: int | None, slack: float, near: np.ndarray) -
     t = slack / n
     B = (Q * -above) @ Q.T
     B += A
-    np.negative(B, out=B)
+    B *= -1.0
     B += tau * -1.0 / n  # tau P = tau I - tau 1 1'/n
     B[np.diag_indices(n)] += tau + t
     try:

@@ -177,7 +177,7 @@ def _eigenvalues_below(W, of: Dual, sums: Blocks, zero: float) -> str | None:
     A = multiplier(of)
     A += dense(W)
     A = _projected(A, of.labels, sums.sizes)
-    np.negative(A, out=A)
+    A *= -1.0
     # (lambda + zero) I - Q (W + N) Q, with something positive in place of lambda on the range of X_P
     within = max(size_of(W), 1.0) - of.lam - zero
     A += (of.labels[:, None] == of.labels) * (within / sums.sizes[of.labels])
