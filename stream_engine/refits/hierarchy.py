@@ -52,7 +52,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             found = evidence.similarity(snapshot, params.similarity)
             ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
             limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
-            memory.require(KIND, len(ids), 3, limit)
+            memory.require("linkage", len(ids), 3, limit)
         except (memory.TooLarge, evidence.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
