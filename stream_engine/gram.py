@@ -11,11 +11,12 @@ Memory: the result and a strip of dense columns, at most STRIP bytes or an eight
 where one strip is not enough.
 """
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+
+from stream_engine.memory import available
 
 BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once
@@ -165,26 +166,11 @@ def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, produc
                     block += factors[0] @ factors[1]
 
 
-def available_memory() -> int:
-    """Bytes that can still be had without swapping: the machine's, or the control group's if that is less."""
-    try:
-        with open("/proc/meminfo") as file:
-            free = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
-            free = min(free, int(limit.read()) - int(used.read()))
-    except (OSError, ValueError):  # no control group, or one without a limit ("max")
-        pass
-    return free
-
-
 def check_memory(needed: int, what: str) -> None:
     """Raise ValueError, one line, if `needed` bytes are more than there are."""
     if needed < 1 << 24:
         return
-    free = available_memory()
-    if needed > free:
+    free = available()
+    if free is not None and needed > free:
         raise ValueError(f"{what} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is available - ask for some rows "
                          f"(rows=...), or use the factor (kernels.features1, kernels.features2)")

@@ -20,6 +20,7 @@ from stream_engine import feature_space, gram
 from stream_engine.columns import Columns
 from stream_engine.gram import Features
 
+KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 LANDMARK_SHARE = 0.25  # landmarks are at most this share of the objects
 RENEWED_SHARE = 0.3  # touched rows cost about twice as much each as rows of the whole, which is symmetric
 FEW_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feature space

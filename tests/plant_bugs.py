@@ -247,6 +247,9 @@ BUGS = [
         "inner if name in of_chosen else known", "known", "tests/test_chosen.py -k exports_name"),
     Bug("an object that nothing placed predicts", "stream_engine/progressive/learned.py",
         "(known[here[there]] > 0).all(axis=1)", "(here[there] >= 0).all(axis=1)", "tests/test_chosen.py -k places_by_g"),
+    Bug("k1 of many objects is clustered without its leading axis", "stream_engine/sdp/factored.py", "k_means(vectors[:, :k - 1],", "k_means(vectors[:, 1:k],",
+        "tests/test_many_objects.py -k feature_space"),
+    Bug("the value in feature space counts the diagonal", "stream_engine/sdp/factored.py", "sum(axis=0) - spoke", "sum(axis=0)", "tests/test_many_objects.py -k feature_space"),
     Bug("factors of kernels lose their last column", "stream_engine/exports/similarities.py", '"indptr": phi.indptr,', '"indptr": np.minimum(phi.indptr, phi.indptr[-2]),',
         "tests/test_many_objects.py -k factor"),
 ]

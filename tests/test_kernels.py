@@ -257,7 +257,7 @@ def test_shift_makes_the_smallest_eigenvalue_zero():
 
 
 def test_too_large_a_result_is_refused_with_the_numbers(monkeypatch):
-    monkeypatch.setattr(gram, "available_memory", lambda: 100_000_000)
+    monkeypatch.setattr(gram, "available", lambda: 100_000_000)
     columns = columns_of(np.array([[0, 1, 2]], np.int32), 4000)
     with pytest.raises(ValueError, match=r"k1 - 4000 x 4000 float64 kernel entries need 0\.1 GB, 0\.1 GB is available"):
         kernels.k1(columns)

@@ -8,10 +8,11 @@ import pytest
 from stream_engine import exports, kernels
 from stream_engine.comparisons import Triplet
 from stream_engine.engine import Engine
-from stream_engine.exports import Published, similarities
+from stream_engine.exports import Published
 from stream_engine.gram import read_only
 from stream_engine.refits import CannotRefit, refit_module
 from stream_engine.sdp import evidence, labelling, similarity
+from stream_engine.sdp.factored import Factored
 from stream_engine.snapshot import triplet_columns
 from tests.process import engine, jsonl, one_line
 
@@ -85,6 +86,42 @@ def test_the_rest_joins_the_nearest_cluster(kind, params):
     assert labelling.joined(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
 
 
+SOME = tuple(f"o{i}" for i in range(12))
+
+
+@pytest.mark.parametrize("how", [{"k": 1}, {"k": 2}, {"k": 3}, {"k": 3, "refine": False}, {"k": 17}, {},
+                                 {"k": 3, "objects": SOME, "rest": "nearest"}], ids=str)
+def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
+    """The same clusters as by the whole kernel, with the same value of sum_a B_aa / n_a."""
+    snapshot, module = world(size=4000).snapshot(), refit_module("spectral")
+    whole = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 11)
+    assert isinstance(evidence.part(evidence.similarity(snapshot, "k1").W, np.arange(12)), Factored)
+    made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
+    assert labelling.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
+    assert ((made["labels"] < 0) == (whole["labels"] < 0)).all() and len(set(made["labels"])) == int(made["k"]) + 1
+    assert abs(float(made["objective"]) - float(whole["objective"])) < 1e-9
+
+
+def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
+    snapshot = world(size=300).snapshot()
+    K = evidence.similarity(snapshot, "k1").W
+    columns = triplet_columns(snapshot)
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 5)
+    W = evidence.similarity(snapshot, "k1").W
+    decided = [(columns.anchor == i)[columns.n_lo != columns.n_hi].sum() for i in range(18)]
+    assert W.said().tolist() == decided and evidence.linked(W, 4).tolist() == [i for i in range(18) if decided[i] >= 4]
+    most = evidence.chosen(snapshot, W, 1, 5)
+    assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
+    np.testing.assert_allclose(evidence.part(W, most), K[np.ix_(most, most)], atol=1e-12)
+    assert isinstance(evidence.part(W, np.arange(6)), Factored)
+    sdp = refit_module("sdp_clustering")
+    with pytest.raises(CannotRefit, match="k1 of 17 objects - expected at most .* - choose objects"):
+        sdp.refit(snapshot, sdp.Params(similarity="k1", k=2), 0)
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 10)
+    assert (sdp.refit(snapshot, sdp.Params(similarity="k1", k=2, objects=10, stability=0), 0).arrays["labels"] >= 0).sum() == 10
+
+
 def test_hierarchy_of_chosen_objects():
     module, snapshot = refit_module("hierarchy"), world().snapshot()
     made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
@@ -115,7 +152,7 @@ def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch)
 
     published = Published(world().snapshot(), {})
     K = exports.contents(name, published)[name].arrays["K"]
-    monkeypatch.setattr(similarities, "KERNEL_LIMIT", 17)
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 17)
     made = exports.contents(name, published)[name].arrays
     phi = sp.csc_array((made["data"], made["indices"], made["indptr"]), shape=tuple(made["shape"]))
     np.testing.assert_allclose((phi @ phi.T).toarray(), K, atol=1e-12)

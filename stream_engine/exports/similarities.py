@@ -8,7 +8,6 @@ from stream_engine.exports import Content, NothingToExport, Published
 from stream_engine.snapshot import triplet_columns
 
 DENSE_LIMIT = 4096  # objects; above it similarities come as their nonzero entries i < j
-KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 
 
 def _adds(published: Published, room: str) -> dict[str, Content]:
@@ -56,7 +55,7 @@ def _kernel(published: Published, whole, factor) -> Content:
     """K, or where there are too many objects Phi with K = Phi Phi^T as `data`, `indices`, `indptr`, `shape` of a CSC matrix:
     12 bytes a key, never n^2."""
     columns = triplet_columns(published.snapshot)
-    if columns.n_objects <= KERNEL_LIMIT:
+    if columns.n_objects <= kernels.KERNEL_LIMIT:
         return Content({"K": whole(columns)})
     phi = factor(columns)
     return Content({"data": phi.data, "indices": phi.indices, "indptr": phi.indptr, "shape": np.array(phi.shape)})

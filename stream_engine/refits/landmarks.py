@@ -9,8 +9,8 @@ from stream_engine import chosen, embedding
 from stream_engine.artifact import Artifact
 from stream_engine.auxiliary import Across
 from stream_engine.chosen import Part
-from stream_engine.gram import available_memory
 from stream_engine.kernel_learning.factors import LEARNED, Spread
+from stream_engine.memory import available
 from stream_engine.refits import CannotRefit
 from stream_engine.snapshot import Snapshot
 
@@ -26,8 +26,8 @@ def chosen_part(kind: str, snapshot: Snapshot, objects, quadruplets: bool = Fals
 def require(kind: str, snapshot: Snapshot, part: Part, matrices: int, more: int, limit_gb: float | None) -> None:
     """Raise `CannotRefit` unless `matrices` (n', n') float64 matrices and `more` bytes fit (None: into what is free)."""
     n = len(part.ids)
-    need, room = 8 * matrices * n * n + more, available_memory() if limit_gb is None else int(limit_gb * 1e9)
-    if need > room:
+    need, room = 8 * matrices * n * n + more, available() if limit_gb is None else int(limit_gb * 1e9)
+    if room is not None and need > room:
         raise CannotRefit(f"{kind}: {n:,} objects need {need / 1e9:.1f} GB ({matrices} matrices of {n} x {n}, {more / 1e9:.1f} GB "
                           f"of comparisons), {room / 1e9:.1f} GB may be used; next: choose objects (--set objects=500, or "
                           "--objects FILE)")

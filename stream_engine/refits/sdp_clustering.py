@@ -13,10 +13,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.artifact import Artifact
+from stream_engine.kernels import KERNEL_LIMIT
 from stream_engine.refits import CannotRefit, quiet
 from stream_engine.sdp import evidence, labelling, partition, warm
 from stream_engine.sdp.admm import State
 from stream_engine.sdp.evidence import Evidence
+from stream_engine.sdp.factored import Factored
 from stream_engine.sdp.memory import TooLarge
 from stream_engine.sdp.solve import Solution, solve
 from stream_engine.sdp.spur import Choice, spur
@@ -89,7 +91,11 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
         try:
             found = evidence.similarity(snapshot, params.similarity)
             ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
-            ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
+            W = evidence.part(found.W, ids)
+            if isinstance(W, Factored):
+                raise CannotRefit(f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
+                                  "choose objects (--set objects=500, or --objects FILE), or refit spectral")
+            ids = ids[labelling.canonical_order(W)]
             if not len(ids):
                 return _nothing(snapshot, params, seed, found)
             if params.k is not None and params.k > len(ids):

@@ -3,7 +3,8 @@
 k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, then batch kernel-k-means on sum_a B_aa / n_a. Sparse
 throughout: O(nnz) a Lanczos step, seconds at 50,000 objects. Without k: one cluster more than the eigenvalues before
 the largest eigengap, among those above SPUR's lambda_min (the rank of SDP-lambda without X >= 0; Perrot et al. 2020,
-sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it.
+sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. k1 of more than
+16,384 objects is clustered in feature space (`sdp.factored`): the same objective, found from its leading axes.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.artifact import Artifact
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.sdp import evidence, labelling, partition
+from stream_engine.sdp import evidence, factored, labelling, partition
+from stream_engine.sdp.factored import Factored
 from stream_engine.sdp.similarity import top_eigenpairs
 from stream_engine.snapshot import Snapshot
 
@@ -49,16 +51,13 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
         except evidence.NoCounts as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
         W, k, objective = evidence.part(found.W, ids), 0, 0.0
+        if not isinstance(W, Factored):
+            order = labelling.canonical_order(W)
+            ids, W = ids[order], evidence.part(W, order)
         if len(ids):
             k, edge, values = _clusters(snapshot, params, found, ids)
-            progress(1, 3, k=k)
-            inside = partition.spectral_partition(W, k, seed)
-            progress(2, 3)
-            inside = partition.refined(W, inside) if params.refine else inside
-            objective = partition.value(W, inside)
-            labels[ids] = inside
+            labels[ids], objective = _clustered(W, k, seed, params.refine, progress)
             at = np.sort(ids)
             labels[at] = partition.compact(labels[at])
         labels = labelling.joined(labels, found.W) if params.rest == "nearest" else labels
@@ -70,6 +69,17 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
                               "k_by": "given" if params.k is not None else "eigenvalues", "objective": objective,
                               "ari_to_previous": ari}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+
+
+def _clustered(W, k: int, seed: int, refine: bool, progress) -> tuple[np.ndarray, float]:
+    """Labels and their value."""
+    if isinstance(W, Factored):
+        return factored.clustered(W, k, seed, refine, progress)
+    progress(1, 3, k=k)
+    found = partition.spectral_partition(W, k, seed)
+    progress(2, 3, k=k)
+    found = partition.refined(W, found) if refine else found
+    return found, partition.value(W, found)
 
 
 def _clusters(snapshot, params: Params, found, ids) -> tuple[int, float, np.ndarray]:

@@ -13,6 +13,8 @@ from scipy import sparse
 from stream_engine import kernels, weighing
 from stream_engine.chosen import UnknownObjects, named
 from stream_engine.columns import Columns, columns_from_rows, pair_of_entry
+from stream_engine.sdp import factored
+from stream_engine.sdp.factored import Factored
 from stream_engine.sdp.similarity import checked, from_triangle
 from stream_engine.snapshot import Snapshot, triplet_columns
 from stream_engine.space import blocks
@@ -28,9 +30,10 @@ class NoCounts(ValueError):
 
 
 class Evidence(NamedTuple):
-    """W (n, n), zero diagonal, and how many comparisons it was made from (weighted: the sum of squared weights)."""
+    """W (n, n), zero diagonal (k1 of many objects: its factor), and how many comparisons it was made from (weighted: the sum
+    of squared weights)."""
 
-    W: np.ndarray | sparse.csr_array
+    W: np.ndarray | sparse.csr_array | Factored
     comparisons: int
 
 
@@ -45,7 +48,7 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
     if source in _WEIGHED:
         try:
             if source.startswith("k1"):
-                return Evidence(checked(kernels.k1(weighing.counts(snapshot, _WEIGHED[source]))), triplets)
+                return Evidence(factored.k1(weighing.counts(snapshot, _WEIGHED[source])), triplets)
             found = weighing.adds3(snapshot, _WEIGHED[source])
         except weighing.NotKept as error:
             raise NoCounts(f"similarity {source}: {error}") from None
@@ -54,7 +57,7 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
         room = _room(snapshot, "quadruplet_counts", source, every)
         return Evidence(checked(kernels.mulk4(room, n)), every)
     _room(snapshot, "triplet_counts", source, triplets)
-    return Evidence(checked(kernels.k1(triplet_columns(snapshot))), triplets)
+    return Evidence(factored.k1(triplet_columns(snapshot)), triplets)
 
 
 def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[str, np.ndarray]:
@@ -68,11 +71,14 @@ def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[
 
 
 def linked(W, minimum: int) -> np.ndarray:
-    """Ids of the objects with a nonzero similarity to at least `minimum` others (at least 1), increasing.
+    """Ids of the objects with a nonzero similarity to at least `minimum` others (at least 1), increasing;
+    of a factor: those that answered so many questions.
 
     >>> linked(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0.]]), 1).tolist()
     [0, 1]
     """
+    if isinstance(W, Factored):
+        return np.flatnonzero(W.said() >= max(minimum, 1))
     degree = np.diff(W.indptr) if sparse.issparse(W) else np.count_nonzero(W, axis=1)
     return np.flatnonzero(degree >= max(minimum, 1))
 
@@ -97,7 +103,9 @@ def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] |
 
 
 def _sizes(W) -> np.ndarray:
-    """(n,) sum of |W_ij| over j; in blocks of entries where W is sparse."""
+    """(n,) sum of |W_ij| over j, of a factor the questions answered; in blocks of entries where W is sparse."""
+    if isinstance(W, Factored):
+        return W.said()
     if not sparse.issparse(W):
         return np.abs(W).sum(axis=1)
     sums = np.zeros(W.shape[0])
@@ -111,6 +119,8 @@ def _sizes(W) -> np.ndarray:
 
 def part(W, ids: np.ndarray):
     """W restricted to these objects, in this order."""
+    if isinstance(W, Factored):
+        return W.part(ids)
     return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]
 
 

@@ -62,6 +62,15 @@ def k_means(rows: np.ndarray, k: int, seed: int, starts: int = 10) -> np.ndarray
         return compact(KMeans(k, n_init=starts, random_state=seed).fit(rows).labels_)
 
 
+def k_means_from(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Labels of k-means on the rows, from the means of these clusters, numbered by first appearance."""
+    from sklearn.cluster import KMeans
+
+    sizes = np.bincount(labels)
+    means = np.stack([np.bincount(labels, column) for column in rows.T], axis=1) / sizes[:, None]
+    return compact(KMeans(len(sizes), init=means, n_init=1).fit(rows).labels_)
+
+
 def spectral_partition(W, k: int, seed: int = 0) -> np.ndarray:
     """k-means on the k - 1 leading eigenvectors of PWP: the SDP without X >= 0, rounded. Labels (n,) int32."""
     n = W.shape[0]

@@ -61,7 +61,7 @@ class Said:
         took, self._at = now - self._at, now
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         self.look()
-        print(f"{what:36}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
+        print(f"{what:54}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
               f"{self._most:>6.2f}   {figure}", flush=True)
         return took
 
@@ -162,13 +162,14 @@ def main() -> None:
         said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))
         del made
     spectral = refit_module("spectral")
-    for params in (spectral.Params(k=5, objects=5000), spectral.Params(k=5, objects=5000, rest="nearest")):
+    for params in (spectral.Params(k=5, objects=5000), spectral.Params(k=5, objects=5000, rest="nearest"),
+                   spectral.Params(k=5, similarity="k1", objects=5000), spectral.Params(k=5, similarity="k1")):
         made = spectral.refit(snapshot, params, 0)
         labels = made.arrays["labels"][given.landmarks:]
         known = np.flatnonzero(labels >= 0)
         table = np.zeros((5, 5), int)
         np.add.at(table, (labels[known], (known + given.landmarks) % 5), 1)
-        said(f"spectral, objects = {params.objects}, rest: {params.rest}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
+        said(f"spectral {params.similarity}, objects = {params.objects}, rest: {params.rest}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
 
 
 if __name__ == "__main__":
