@@ -2,7 +2,10 @@
 
 import copy
 import json
+import os
+import select
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,6 +51,8 @@ def names_in(path: str) -> list[str]:
 def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, shown: str = "none") -> Artifact:
     """Make an artifact and publish it; `shown`: "bar", "json" (lines on standard output) or "none"."""
     checked = refit_params(kind, params)
+    if shown == "json":
+        threading.Thread(target=_end_with_the_reader, daemon=True).start()
     store = Store(state)
     snapshot = reading.chosen(store, which)
     previous = store.latest_artifact(kind)
@@ -59,6 +64,14 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
                 print(json.dumps({"impossible": True}), flush=True)
             raise
     return store.publish_artifact(made)
+
+
+def _end_with_the_reader() -> None:
+    """End this process when nobody is left to read its standard output, which is a pipe: the engine was killed."""
+    asked = select.poll()
+    asked.register(sys.stdout.fileno(), 0)  # errors are always told
+    asked.poll()
+    os._exit(1)
 
 
 def _teller(shown: str, kind: str, bars: Bars):

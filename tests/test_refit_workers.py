@@ -1,6 +1,7 @@
 """A refit maps the snapshot that it reads instead of copying it, and no refit uses more than one BLAS thread."""
 
 import mmap
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from stream_engine import Engine, refitting
-from stream_engine.comparisons import Decoded
+from stream_engine.comparisons import Decoded, Triplet
 from stream_engine.refits import spectral
 from stream_engine.store import Store
 from stream_engine.workers import Workers, _Worker
@@ -49,6 +50,38 @@ def test_a_worker_starts_with_one_thread_for_every_library(tmp_path, monkeypatch
     worker.process.wait()
     assert [outcome.error for outcome in workers.watch()] == [""]
     assert set(worker.progress.values()) == {"1"} and len(worker.progress) >= 4
+
+
+def test_a_refit_that_says_nothing_ends_with_its_engine(tmp_path):
+    """Its engine is killed: it does not go on for hours. Output that is no pipe does not end it."""
+    engine = Engine()
+    engine.learn_many([Triplet("a", "b", "c")])
+    Store(tmp_path).publish(engine.snapshot())
+
+    def command(seconds):
+        return [sys.executable, "-c", f"""
+import time
+from types import SimpleNamespace
+from stream_engine import refitting
+
+def refit(*given):
+    print("on", flush=True)
+    time.sleep({seconds})
+    raise SystemExit(7)
+
+refitting.refit_module = lambda kind: SimpleNamespace(refit=refit)
+refitting.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
+"""]
+
+    worker = subprocess.Popen(command(600), stdout=subprocess.PIPE)
+    try:
+        assert worker.stdout.readline() == b"on\n"
+        worker.stdout.close()
+        assert worker.wait(120) == 1
+    finally:
+        worker.kill()
+    with open(tmp_path / "said", "w") as said:
+        assert subprocess.run(command(0.3), stdout=said).returncode == 7
 
 
 def test_cancelled_refits_are_gone_and_others_run_on(tmp_path):
