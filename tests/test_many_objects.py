@@ -113,7 +113,9 @@ def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
     assert W.said().tolist() == decided and evidence.linked(W, 4).tolist() == [i for i in range(18) if decided[i] >= 4]
     most = evidence.chosen(snapshot, W, 1, 5)
     assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
-    np.testing.assert_allclose(evidence.part(W, most), K[np.ix_(most, most)], atol=1e-12)
+    for few in (0, 1000):
+        monkeypatch.setattr(kernels, "FEW_COLUMNS", few)
+        np.testing.assert_allclose(evidence.part(W, most), K[np.ix_(most, most)], atol=1e-12)
     assert isinstance(evidence.part(W, np.arange(6)), Factored)
     sdp = refit_module("sdp_clustering")
     with pytest.raises(CannotRefit, match="k1 of 17 objects - expected at most .* - choose objects"):

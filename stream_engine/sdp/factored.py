@@ -33,9 +33,14 @@ class Factored(NamedTuple):
         return np.bincount(self.phi.indices[self.phi.data != 0], minlength=self.shape[0])
 
     def part(self, ids: np.ndarray) -> "np.ndarray | Factored":
-        """Among these objects, in this order: as an array up to KERNEL_LIMIT of them, else as a factor. O(entries + result)."""
+        """Among these objects, in this order: as an array up to KERNEL_LIMIT of them, else as a factor. O(entries) and the
+        product: in BLAS with few features, as in a landmark design."""
         phi = self.phi[ids]
-        return checked((phi @ phi.T).toarray()) if len(ids) <= kernels.KERNEL_LIMIT else Factored(phi)
+        if len(ids) > kernels.KERNEL_LIMIT:
+            return Factored(phi)
+        phi = phi.toarray() if phi.shape[1] <= kernels.FEW_COLUMNS else phi
+        product = phi @ phi.T
+        return checked(product.toarray() if sp.issparse(product) else product)
 
     def __matmul__(self, other: sp.csr_array) -> np.ndarray:
         """K @ other for few columns, with the diagonal of K. O(entries * columns)."""

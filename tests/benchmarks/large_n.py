@@ -32,18 +32,19 @@ from stream_engine.snapshot import Snapshot, frozen
 from stream_engine.store import Store
 
 BLOCK = 1_000_000
+GROUPS = 5
 
 
-def resident() -> float:
+def resident(pid: int | str = "self") -> float:
     """GB now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e9
 
 
-def anonymous() -> float:
-    """GB of anonymous memory now (RssAnon)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) * 1024e-9
+def anonymous(pid: int | str = "self") -> float:
+    """GB of anonymous memory now (RssAnon); 0 for a process that has ended."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) * 1024e-9
 
 
 class Said:
@@ -66,13 +67,13 @@ class Said:
         return took
 
 
-def block(rng, n: int, landmarks: np.ndarray, groups: int) -> np.ndarray:
+def block(rng, n: int, landmarks: int) -> np.ndarray:
     """(m, 3) triplets: objects of a group are nearer to the landmarks of their own group, four times of five."""
-    anchor = rng.integers(len(landmarks), n, BLOCK, dtype=np.int32)
-    pair = rng.integers(0, len(landmarks), (BLOCK, 2), dtype=np.int32)
+    anchor = rng.integers(landmarks, n, BLOCK, dtype=np.int32)
+    pair = rng.integers(0, landmarks, (BLOCK, 2), dtype=np.int32)
     pair = pair[(apart := pair[:, 0] != pair[:, 1])]
     anchor = anchor[apart]
-    swap = (pair[:, 1] % groups == anchor % groups) & (pair[:, 0] % groups != anchor % groups)
+    swap = (pair[:, 1] % GROUPS == anchor % GROUPS) & (pair[:, 0] % GROUPS != anchor % GROUPS)
     swap ^= rng.random(len(pair)) < 0.2
     pair[swap] = pair[swap][:, ::-1]
     return np.column_stack([anchor, pair])
@@ -90,10 +91,10 @@ def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
 
 def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> None:
     n, rng = len(snapshot.objects), np.random.default_rng(1)
-    labelled = {snapshot.objects[i]: f"group {i % 5}" for i in range(n) if i < landmarks or i % 2}
+    labelled = {snapshot.objects[i]: f"group {i % GROUPS}" for i in range(n) if i < landmarks or i % 2}
     snapshot = snapshot._replace(labels=labelled)
-    fresh = block(rng, n, np.arange(landmarks), 5)
-    mine, other = (fresh[:, side] % 5 == fresh[:, 0] % 5 for side in (1, 2))
+    fresh = block(rng, n, landmarks)
+    mine, other = (fresh[:, side] % GROUPS == fresh[:, 0] % GROUPS for side in (1, 2))
     fresh = np.where(mine[:, None], fresh, fresh[:, [0, 2, 1]])[mine != other][:, [0, 1, 0, 2]]
     runs = {
         "kernel_learning": {"form": "t", "rest": "placed", "tolerance": 1e-3},
@@ -134,7 +135,7 @@ def main() -> None:
     counts, similarity = TripletCounts(), AddS3()
     counted, spent, wall = 0, 0.0, time.monotonic()
     while counted < given.comparisons:
-        batch = empty_batch(n)._replace(triplets=block(rng, n, np.arange(given.landmarks), 5))
+        batch = empty_batch(n)._replace(triplets=block(rng, n, given.landmarks))
         begin = time.process_time()
         counts.update(batch)
         said.look()
@@ -167,8 +168,8 @@ def main() -> None:
         made = spectral.refit(snapshot, params, 0)
         labels = made.arrays["labels"][given.landmarks:]
         known = np.flatnonzero(labels >= 0)
-        table = np.zeros((5, 5), int)
-        np.add.at(table, (labels[known], (known + given.landmarks) % 5), 1)
+        table = np.zeros((5, GROUPS), int)
+        np.add.at(table, (labels[known], (known + given.landmarks) % GROUPS), 1)
         said(f"spectral {params.similarity}, objects = {params.objects}, rest: {params.rest}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
 
 

@@ -15,7 +15,6 @@ the first M comparisons beside it, by itself.
 import argparse
 import gc
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,53 +29,7 @@ from stream_engine.engine import Engine
 from stream_engine.objects import ObjectIndex
 from stream_engine.partial_order import PartialOrder
 from stream_engine.store import Store
-
-BLOCK = 1_000_000
-GROUPS = 5
-
-
-def resident(pid: int | str = "self") -> float:
-    """GB now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e9
-
-
-def anonymous(pid: int | str = "self") -> float:
-    """GB of anonymous memory now (RssAnon); 0 for a process that has ended."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) * 1024e-9
-
-
-class Said:
-    """One line a step: CPU seconds, memory after it, the highest so far (of anonymous memory: the highest seen)."""
-
-    def __init__(self):
-        self._at, self._most = time.process_time(), 0.0
-
-    def look(self) -> None:
-        """Notice how much anonymous memory there is."""
-        self._most = max(self._most, anonymous())
-
-    def __call__(self, what: str, figure: str = "") -> float:
-        now = time.process_time()
-        took, self._at = now - self._at, now
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        self.look()
-        print(f"{what:36}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
-              f"{self._most:>6.2f}   {figure}", flush=True)
-        return took
-
-
-def block(rng, n: int, landmarks: int) -> np.ndarray:
-    """(m, 3) triplets: objects of a group are nearer to the landmarks of their own group, four times of five."""
-    anchor = rng.integers(landmarks, n, BLOCK, dtype=np.int32)
-    pair = rng.integers(0, landmarks, (BLOCK, 2), dtype=np.int32)
-    pair = pair[(apart := pair[:, 0] != pair[:, 1])]
-    anchor = anchor[apart]
-    swap = (pair[:, 1] % GROUPS == anchor % GROUPS) & (pair[:, 0] % GROUPS != anchor % GROUPS)
-    swap ^= rng.random(len(pair)) < 0.2
-    pair[swap] = pair[swap][:, ::-1]
-    return np.column_stack([anchor, pair])
+from tests.benchmarks.large_n import BLOCK, GROUPS, Said, anonymous, block, resident
 
 
 def decoded(rows: np.ndarray) -> Decoded:
