@@ -47,6 +47,7 @@ class _Manager(KafkaConnectionManager):
     failures = hang_ups = 0
 
     def get_connection(self, *args: Any, **more: Any) -> Any:
+        """The library's, watched: how a new connection ends is remembered."""
         known = set(self._conns.values())
         connection = super().get_connection(*args, **more)
         if connection not in known:

@@ -60,6 +60,8 @@ def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequenc
 
 
 class Joined(NamedTuple):
+    """Which rows of a table belong to objects, and what to say of those that do not."""
+
     known: np.ndarray  # ids of the objects that the file has something about
     at: np.ndarray  # their rows
     report: dict[str, Any]

@@ -323,7 +323,8 @@ def _said(error: msgspec.ValidationError, at: str = "") -> str:
 class _Secret(str):
     """Text that came from the environment or a file by reference and is not shown."""
 
-    __repr__ = lambda self: HIDDEN  # noqa: E731
+    def __repr__(self) -> str:
+        return HIDDEN
 
 
 def _is_reference(value: Any) -> bool:

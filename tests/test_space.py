@@ -181,5 +181,13 @@ def test_a_full_disk(tmp_path, events):
 
 
 def test_how_it_is_stored_is_not_a_part_of_the_state(tmp_path, events):
-    for name in ("disk", "memory"):  # resumed by the other one
-        engine("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / f"{name}.toml")
+    """Half read with counts in one place, resumed with them in the other: the bytes of the state that never moved."""
+    lines, found = events.read_text().splitlines(), {}
+    for first, second in (("memory", "memory"), ("disk", "memory"), ("memory", "disk")):
+        state, growing = tmp_path / first / second, tmp_path / "growing.jsonl"
+        for name, read in ((first, lines[: len(lines) // 2]), (second, lines)):
+            jsonl(growing, read)
+            engine("run", growing, "--state", state, "--no-refits", "--config", tmp_path / f"{name}.toml")
+        found[first, second] = {file.name: file.read_bytes() for file in sorted((state / "snapshots").iterdir())}
+    one, *others = found.values()
+    assert len(one) == 2 and others == [one, one]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from stream_engine.accumulators import adds, radix
 from stream_engine.accumulators.adds import AddS3
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
-from stream_engine.accumulators.triplet_counts import TripletCounts, summary
-from stream_engine.columns import Columns, columns_from_triplets
+from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.columns import Columns, columns_from_triplets, summary
 from stream_engine.comparisons import empty_batch
 from tests.generators import as_batch
 from tests.laws.test_accumulators import same

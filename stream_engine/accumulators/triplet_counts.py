@@ -15,7 +15,7 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.columns import canonical_counts, handed_over, summary  # noqa: F401  (summary takes this state)
+from stream_engine.columns import canonical_counts, handed_over
 from stream_engine.comparisons import Batch
 from stream_engine.space import repeated, room
 

@@ -39,6 +39,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tree(NamedTuple):
+    """One dendrogram and what it earns: the comparison-based revenue (Mandal, Perrot & Ghoshdastidar 2023)."""
+
     method: str
     linkage: np.ndarray  # (m - 1, 4) float64, scipy's format
     revenue: float

@@ -68,6 +68,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Chosen(NamedTuple):
+    """The lambdas to learn with, every pair that was tried with its held-out error, and where to start from."""
+
     lambda1: float
     lambda2: float
     tried: list[dict[str, float]]
@@ -202,6 +204,8 @@ def _choose(snapshot: Snapshot, params: Params, seed: int, triplets, weight, hel
 
 
 class Attempt(NamedTuple):
+    """One pair of lambdas, its held-out error, and its answer as a start for the next."""
+
     error: float
     lambda1: float
     lambda2: float

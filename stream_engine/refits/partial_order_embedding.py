@@ -86,6 +86,8 @@ class Inputs(NamedTuple):
 
 
 class Chosen(NamedTuple):
+    """The beta to embed with, the smallest at which anything is learned, how it was chosen, and what was tried."""
+
     beta: float
     smallest: float
     how: str

@@ -329,6 +329,7 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, as the engine does."""
 
     def error(self, message: str):
+        """Raise `BadSettings` in place of usage and exit."""
         from stream_engine.settings import BadSettings
 
         raise BadSettings(f"spark-counts: {message}")

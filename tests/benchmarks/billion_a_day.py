@@ -19,8 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.benchmarks.ten_million import anonymous, block, name, resident
+from tests.benchmarks.large_n import anonymous, block, resident
+from tests.benchmarks.ten_million import name
 from tests.kafka.broker import free_ports
+from tests.process import until
 
 
 def metric(said: str, which: str) -> float:
@@ -49,32 +51,40 @@ def main() -> None:
         events.touch()
         process = subprocess.Popen([sys.executable, "-m", "stream_engine", "run", str(events), "--follow", "--state", f"{folder}/s",
                                     "--listen", f"127.0.0.1:{port}", "--no-refits", "--snapshot-interval", str(given.interval)],
-                                   preexec_fn=lambda: os.nice(5), stderr=subprocess.DEVNULL)
-        ask = lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()  # noqa: E731
-        while True:
+                                   preexec_fn=lambda: os.nice(5))
+
+        def ask() -> str:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+
+        def learned() -> bool:
+            if process.poll() is not None:
+                raise SystemExit(f"the engine ended with {process.returncode}")
             try:
-                ask()
-                break
-            except OSError:
-                time.sleep(0.2)
-        with events.open("ab", buffering=0) as file:
-            file.write(lines[0])
-            time.sleep(5)  # everything is compiled
-            begin, used, written, size, lags, next_look = time.monotonic(), cpu(process.pid), 0, 0, [], 1.0
-            while (now := time.monotonic() - begin) < given.seconds:
-                due = int(now * given.rate) - written
-                data = b"".join(lines[(written + k) % len(lines)] for k in range(due))
-                file.write(data)
-                written, size = written + due, size + len(data)
-                if now >= next_look:
-                    next_look = now + 1
-                    lags.append(metric(ask(), "stream_engine_lag_records") / (size / now))
-                time.sleep(0.1)
-            took = time.monotonic() - begin
-            used = cpu(process.pid) - used
-            memory = anonymous(process.pid), resident(process.pid)
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+                return metric(ask(), "stream_engine_comparisons_total") > 0
+            except OSError:  # it does not listen yet
+                return False
+
+        try:
+            with events.open("ab", buffering=0) as file:
+                file.write(lines[0])
+                until(learned, 120, "the first comparison, so that everything is compiled")
+                begin, used, written, size, lags, next_look = time.monotonic(), cpu(process.pid), 0, 0, [], 1.0
+                while (now := time.monotonic() - begin) < given.seconds:
+                    due = int(now * given.rate) - written
+                    data = b"".join(lines[(written + k) % len(lines)] for k in range(due))
+                    file.write(data)
+                    written, size = written + due, size + len(data)
+                    if now >= next_look:
+                        next_look = now + 1
+                        lags.append(metric(ask(), "stream_engine_lag_records") / (size / now))
+                    time.sleep(0.1)
+                took = time.monotonic() - begin
+                used = cpu(process.pid) - used
+                memory = anonymous(process.pid), resident(process.pid)
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+        finally:
+            process.kill()
         lags = np.array(lags)
         print(f"{written:,} events in {took:.0f} s: {written / took:,.0f} a second; {used / took:.3f} of a core; lag in the median "
               f"{np.median(lags):.2f} s, at most {lags.max():.2f} s; anonymous {memory[0]:.2f} GB, resident {memory[1]:.2f} GB; {given.objects:,} objects")

@@ -79,6 +79,21 @@ def block(rng, n: int, landmarks: int) -> np.ndarray:
     return np.column_stack([anchor, pair])
 
 
+def counted(learn, make, wanted: int, said: Said) -> int:
+    """Learn batches until so many comparisons are; the rate is that of `learn` alone, without the making."""
+    done, spent, wall = 0, 0.0, time.monotonic()
+    while done < wanted:
+        batch = make()
+        begin = time.process_time()
+        learn(batch)
+        spent += time.process_time() - begin
+        said.look()
+        done += len(batch.triplets)
+    said(f"{done:,} comparisons", f"{done / spent:,.0f} per CPU second (made in the rest of the time), "
+         f"{done / (time.monotonic() - wall):,.0f} a second of the clock")
+    return done
+
+
 def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as state:
         store = Store(state)
@@ -133,24 +148,19 @@ def main() -> None:
     index.ids([f"object-{i:07d}" for i in range(n)])
     said(f"{n:,} names")
     counts, similarity = TripletCounts(), AddS3()
-    counted, spent, wall = 0, 0.0, time.monotonic()
-    while counted < given.comparisons:
-        batch = empty_batch(n)._replace(triplets=block(rng, n, given.landmarks))
-        begin = time.process_time()
+
+    def learn(batch) -> None:
         counts.update(batch)
         said.look()
         similarity.update(batch)
-        spent += time.process_time() - begin
-        said.look()
-        counted += len(batch.triplets)
-    said(f"{counted:,} comparisons", f"{counted / spent:,.0f} per CPU second (made in the rest of the time), "
-         f"{counted / (time.monotonic() - wall):,.0f} a second of the clock")
+
+    done = counted(learn, lambda: empty_batch(n)._replace(triplets=block(rng, n, given.landmarks)), given.comparisons, said)
     arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
     arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
     arrays = frozen(arrays)
     keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
     said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
-    counters = empty_counters() | {"triplets": counted, "comparisons": counted}
+    counters = empty_counters() | {"triplets": done, "comparisons": done}
     snapshot = Snapshot(1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays)
     if given.counts:
         return _written(snapshot, given.on_disk, said)

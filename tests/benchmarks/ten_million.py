@@ -29,7 +29,7 @@ from stream_engine.engine import Engine
 from stream_engine.objects import ObjectIndex
 from stream_engine.partial_order import PartialOrder
 from stream_engine.store import Store
-from tests.benchmarks.large_n import BLOCK, GROUPS, Said, anonymous, block, resident
+from tests.benchmarks.large_n import BLOCK, GROUPS, Said, anonymous, block, counted, resident
 
 
 def decoded(rows: np.ndarray) -> Decoded:
@@ -73,20 +73,6 @@ def guarded(index: ObjectIndex, rng, wanted: int, landmarks: int, said: Said) ->
          "per CPU second")
 
 
-def counted(engine: Engine, rng, wanted: int, landmarks: int, said: Said) -> None:
-    """Learn so many comparisons; the rate is the engine's, names looked up, without the making of the blocks."""
-    n, done, spent, wall = len(engine.objects), 0, 0.0, time.monotonic()
-    while done < wanted:
-        made = decoded(block(rng, n, landmarks))
-        begin = time.process_time()
-        engine.learn(made)
-        spent += time.process_time() - begin
-        said.look()
-        done += len(made.triplets)
-    said(f"{done:,} comparisons", f"{done / spent:,.0f} per CPU second (made in the rest of the time), "
-         f"{done / (time.monotonic() - wall):,.0f} a second of the clock")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10**7)
@@ -108,7 +94,7 @@ def main() -> None:
     said(f"{n:,} names", f"{1e9 * (anonymous() - before) / n:.0f} bytes each")
     if given.guard:
         guarded(engine.objects, rng, given.guard, given.landmarks, said)
-    counted(engine, rng, given.comparisons, given.landmarks, said)
+    counted(engine.learn, lambda: decoded(block(rng, n, given.landmarks)), given.comparisons, said)
     for room, each in engine.accumulators.items():
         held = each.nbytes
         state = each.state()  # settles
@@ -128,7 +114,7 @@ def main() -> None:
         begin = time.monotonic()
         engine = Engine.restore(store.latest().snapshot)
         said("restarted from the snapshot", f"{time.monotonic() - begin:.1f} s of the clock, {engine.counters['comparisons']:,} comparisons")
-        counted(engine, rng, BLOCK, given.landmarks, said)
+        counted(engine.learn, lambda: decoded(block(rng, n, given.landmarks)), BLOCK, said)
         del engine
         gc.collect()
         space.keep_in_memory()
