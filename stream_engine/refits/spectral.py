@@ -27,7 +27,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
     ..._decayed, ..._weighted, ..._trusted. `k`: the number of clusters; none: by eigenvalues, at most
     `most`, of AddS. `lambda_factor`: of sqrt(c ln n / n), the edge they must exceed. `refine`: kernel-k-means after
-    k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1. `objects`: cluster these names
+    k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1 (k1 of more than 16,384 objects:
+    one that answered fewer questions). `objects`: cluster these names
     only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity."""
 
     similarity: Literal[evidence.SOURCES] = "adds3"
