@@ -112,15 +112,15 @@ class UnusableSource(ValueError):
 
 # scheme -> "module:callable"; the callable takes (rest, positions, **options)
 SOURCES = {
-    "file": "connectors.file:FileSource",
-    "stdin": "connectors.stdin:StdinSource",
+    "file": "connectors.files.source:FileSource",
+    "stdin": "connectors.files.stdin:StdinSource",
     "memory": "connectors.memory:MemorySource",
-    "kafka": "connectors.kafka:KafkaSource",
-    "deltas": "connectors.deltas:DeltaSource",
+    "kafka": "connectors.kafka.source:KafkaSource",
+    "deltas": "connectors.spark_deltas:DeltaSource",
 }
 SINKS = {
-    "file": "connectors.dead_letters:DeadLetterFile",
-    "kafka": "connectors.kafka_dead_letters:KafkaDeadLetters",
+    "file": "connectors.files.dead_letter_sink:DeadLetterFile",
+    "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",
 }
 
 

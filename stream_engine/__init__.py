@@ -6,11 +6,11 @@
 from importlib import import_module
 
 _PUBLIC = {
-    "Engine": "stream_engine.engine",
-    "Triplet": "stream_engine.comparisons",
-    "Quadruplet": "stream_engine.comparisons",
-    "Label": "stream_engine.comparisons",
-    "read_snapshot": "stream_engine.snapshot",
+    "Engine": "stream_engine.state.engine",
+    "Triplet": "stream_engine.data.comparisons",
+    "Quadruplet": "stream_engine.data.comparisons",
+    "Label": "stream_engine.data.comparisons",
+    "read_snapshot": "stream_engine.state.snapshot",
 }
 __all__ = list(_PUBLIC)
 

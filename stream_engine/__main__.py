@@ -11,17 +11,19 @@ from pathlib import Path
 import click
 
 from connectors import SinkUnavailable, SourceFailed, UnusableSource
-from stream_engine import exports, logs, settings as configuration
-from stream_engine.asking import DEFAULT, STRATEGIES, CannotAsk
-from stream_engine.container import Corrupt
-from stream_engine.engine import OverlappingStates
-from stream_engine.formats import FORMATS, UnusableOptions
-from stream_engine.comparisons import EVENT_TYPES
+from stream_engine import exports
+from stream_engine.service import logs, settings as configuration
+from stream_engine.asking import CannotAsk, DEFAULT, STRATEGIES
+from stream_engine.data.container import Corrupt
+from stream_engine.state.engine import OverlappingStates
+from stream_engine.formats import FORMATS
+from stream_engine.formats.options import UnusableOptions
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.exports.files import FORMATS as EXPORT_FORMATS
-from stream_engine.metrics import engine_version
-from stream_engine.refits import REFITS, CannotRefit, SolverFailed
-from stream_engine.settings import BadSettings
-from stream_engine.store import NoSuchSnapshot, StateInUse
+from stream_engine.service.metrics import engine_version
+from stream_engine.refits import CannotRefit, REFITS, SolverFailed
+from stream_engine.service.settings import BadSettings
+from stream_engine.state.store import NoSuchSnapshot, StateInUse
 
 UNUSABLE = (BadSettings, UnusableSource, UnusableOptions, CannotAsk, click.UsageError)
 FAILED = (SourceFailed, SinkUnavailable, Corrupt, NoSuchSnapshot, StateInUse, CannotRefit, SolverFailed, OverlappingStates,
@@ -69,7 +71,7 @@ def _option(*names, key, **more):
 @_option("--log-format", key="log.format", type=click.Choice(["text", "json"]), help="How log lines look.")
 def run(source, config, where, refit, no_refits, **given) -> None:
     """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
-    from stream_engine import progress, run as loop
+    from stream_engine.service import progress_bars, run as loop
 
     overrides = {name.replace("__", "."): value for name, value in given.items()}
     for option in ("input.columns", "input.labels_columns"):
@@ -80,7 +82,7 @@ def run(source, config, where, refit, no_refits, **given) -> None:
                   "input.where": dict(kv for text in where for kv in configuration.mapping(text, "--where", "\0").items()) or None}
     settings = configuration.load(config, overrides)
     logs.configure(settings.log.format, settings.log.level)
-    with progress.Bars() as bars:
+    with progress_bars.Bars() as bars:
         loop.run(settings, bars)
 
 
@@ -94,9 +96,9 @@ def run(source, config, where, refit, no_refits, **given) -> None:
 @click.argument("what", nargs=-1)
 def export(state, out, snapshot, format, object_order, what) -> None:
     """Write files that scientists load: all, or those named in WHAT."""
-    from stream_engine import reading
+    from stream_engine.commands import export_inspect
 
-    for path in reading.export(state, out, snapshot, format, what, object_order):
+    for path in export_inspect.export(state, out, snapshot, format, what, object_order):
         click.echo(path)
 
 
@@ -105,10 +107,10 @@ def export(state, out, snapshot, format, object_order, what) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def inspect(state, as_json) -> None:
     """What is in the state: counts, positions, snapshots, artifacts."""
-    from stream_engine import reading
+    from stream_engine.commands import export_inspect
 
-    found = reading.inspect(state)
-    click.echo(json.dumps(found, indent=1, ensure_ascii=False) if as_json else reading.as_text(found))
+    found = export_inspect.inspect(state)
+    click.echo(json.dumps(found, indent=1, ensure_ascii=False) if as_json else export_inspect.as_text(found))
 
 
 @cli.command()
@@ -124,15 +126,15 @@ def inspect(state, as_json) -> None:
 @click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
 def refit(state, kind, snapshot, assignments, objects, config, params, seed, shown) -> None:
     """One refit of a published snapshot, in the foreground."""
-    from stream_engine import refitting
+    from stream_engine.commands import refit
 
     settings = configuration.load(config, {"refits.seed": seed})
-    given = refitting.assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
+    given = refit.assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
     if objects is not None:
-        given["objects"] = refitting.names_in(objects)
-    made = refitting.refit(state, kind, snapshot, given, settings.refits.seed, shown)
+        given["objects"] = refit.names_in(objects)
+    made = refit.refit(state, kind, snapshot, given, settings.refits.seed, shown)
     if shown != "json":
-        click.echo(refitting.as_text(made))
+        click.echo(refit.as_text(made))
 
 
 @cli.command()
@@ -140,9 +142,9 @@ def refit(state, kind, snapshot, assignments, objects, config, params, seed, sho
 @click.option("--out", required=True, metavar="STATE", help="State directory of the sum.")
 def merge(states, out) -> None:
     """Sum states that read disjoint partitions into the one that a single process would have counted."""
-    from stream_engine import merging
+    from stream_engine.commands import merge
 
-    made, new = merging.merge(states, out)
+    made, new = merge.merge(states, out)
     click.echo(f"snapshot {made.sequence} of {out}: {made.counters['comparisons']:,} comparisons over {len(made.objects):,} "
                f"objects from {len(set(states))} states" + ("" if new else "; it was there already"))
 
@@ -159,14 +161,14 @@ def spark_counts(job, master, conf, jars, driver_memory, print_only) -> None:
 
     Options of the job: --type --columns --where --format --start --follow --every --per-batch --option.
     """
-    from stream_engine.spark import submit
+    from stream_engine.commands import spark_counts
 
     spark = ["--master", master, "--driver-memory", driver_memory, *(f"--conf={each}" for each in conf),
              *(["--jars", jars] if jars else [])]
-    line = submit.command(job, spark)
-    click.echo(submit.as_text(line))
+    line = spark_counts.command(job, spark)
+    click.echo(spark_counts.as_text(line))
     if not print_only:
-        submit.run(line)
+        spark_counts.run(line)
 
 
 @cli.command()
@@ -179,11 +181,11 @@ def spark_counts(job, master, conf, jars, driver_memory, print_only) -> None:
 @click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
 def produce(files, target, batch, encoding, rate, format, config) -> None:
     """Send files of events to a topic."""
-    from connectors.produce import produce as send
-    from stream_engine import progress
+    from connectors.kafka.produce import produce as send
+    from stream_engine.service import progress_bars
 
     options = configuration.load(config, {}).kafka
-    with progress.Bars() as bars:
+    with progress_bars.Bars() as bars:
         sent = send(files, target, options=options, batch=batch, encoding=encoding, rate=rate, format=format,
                     progress=bars.sent)
     click.echo(f"{sent.events:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
@@ -202,22 +204,22 @@ def produce(files, target, batch, encoding, rate, format, config) -> None:
 @click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
 def ask(state, n, strategy, kind, objects, snapshot, seed, out, config) -> None:
     """What to ask people next: questions as JSON lines, the most useful first."""
-    from stream_engine.asking import command
+    from stream_engine.commands import ask
 
     options = configuration.load(config, {}).kafka
-    asked = command.ask(state, n, strategy, kind, seed, objects, snapshot)
+    asked = ask.ask(state, n, strategy, kind, seed, objects, snapshot)
     if out is None:
         click.echo(b"\n".join(asked.lines))
     else:
-        click.echo(f"{asked.about}; written to {command.write(asked, out, options)}")
+        click.echo(f"{asked.about}; written to {ask.write(asked, out, options)}")
 
 
 @cli.command("warm-up")
 def warm_up() -> None:
     """Compile what is compiled on first use, so that a run starts at full speed."""
-    from stream_engine import warm
+    from stream_engine.commands import warm_up
 
-    for what, seconds in warm.warm_up():
+    for what, seconds in warm_up.warm_up():
         click.echo(f"{what:24}{seconds:6.2f} s")
 
 
@@ -233,7 +235,7 @@ def check_config(file) -> None:
 @click.option("--seed", default=0, show_default=True, help="Seed of the made events and the refits.")
 def demo(state, seed) -> None:
     """The main job on built-in real data, end to end: handwritten digits, compared by noisy judges."""
-    from stream_engine import demo as demonstration
+    from stream_engine.commands import demo as demonstration
 
     click.echo(demonstration.demo(Path(state), seed))
 

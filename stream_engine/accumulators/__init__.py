@@ -11,17 +11,17 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from stream_engine.comparisons import Batch
+from stream_engine.data.comparisons import Batch
 
 ACCUMULATORS = {
-    "adds3": "stream_engine.accumulators.adds:AddS3",
-    "adds4": "stream_engine.accumulators.adds:AddS4",
+    "adds3": "stream_engine.accumulators.adds_similarity:AddS3",
+    "adds4": "stream_engine.accumulators.adds_similarity:AddS4",
     "triplet_counts": "stream_engine.accumulators.triplet_counts:TripletCounts",
     "quadruplet_counts": "stream_engine.accumulators.quadruplet_counts:QuadrupletCounts",
-    "adds3_weighted": "stream_engine.accumulators.weighted:WeightedAddS3",
-    "triplet_counts_weighted": "stream_engine.accumulators.weighted:WeightedTripletCounts",
-    "adds3_decayed": "stream_engine.accumulators.decayed:DecayedAddS3",
-    "triplet_counts_decayed": "stream_engine.accumulators.decayed:DecayedTripletCounts",
+    "adds3_weighted": "stream_engine.accumulators.weighted_counts:WeightedAddS3",
+    "triplet_counts_weighted": "stream_engine.accumulators.weighted_counts:WeightedTripletCounts",
+    "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3",
+    "triplet_counts_decayed": "stream_engine.accumulators.decayed_counts:DecayedTripletCounts",
     "worker_votes": "stream_engine.accumulators.worker_votes:WorkerVotes",
     "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",

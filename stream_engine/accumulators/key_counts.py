@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ClassVar, Self
 
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.comparisons import Batch
+from stream_engine.data.comparisons import Batch
 
 
 class KeyCounts:

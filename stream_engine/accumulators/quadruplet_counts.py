@@ -15,8 +15,8 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.columns import canonical_counts, handed_over
-from stream_engine.comparisons import Batch
+from stream_engine.data.triplet_columns import canonical_counts, handed_over
+from stream_engine.data.comparisons import Batch
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +38,7 @@ def _encode(rows, high, low, wide, at, bits):
 class QuadrupletCounts(KeyCounts):
     """`state()`: `i`, `j`, `k`, `l` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32, or int64 from 2**30 on.
 
-    >>> from stream_engine.comparisons import empty_batch
+    >>> from stream_engine.data.comparisons import empty_batch
     >>> counts = QuadrupletCounts()
     >>> counts.update(empty_batch(4)._replace(quadruplets=np.array([[0, 1, 2, 3], [3, 2, 1, 0]], np.int32)))
     >>> [int(array[0]) for array in counts.state().values()]

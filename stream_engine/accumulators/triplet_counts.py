@@ -15,9 +15,9 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.columns import canonical_counts, handed_over
-from stream_engine.comparisons import Batch
-from stream_engine.space import repeated, room
+from stream_engine.data.triplet_columns import canonical_counts, handed_over
+from stream_engine.data.comparisons import Batch
+from stream_engine.data.mapped_arrays import repeated, room
 
 
 @njit(cache=True, nogil=True)
@@ -61,7 +61,7 @@ class TripletCounts(KeyCounts):
     """`state()`: `lo`, `hi` (P,) int32, `start` (P + 1,) int64, `anchor` (K,) int32, `n_lo`, `n_hi` (K,) int32, or
     int64 once a count reaches 2**30: the fields of `columns.Columns`.
 
-    >>> from stream_engine.comparisons import Batch, empty_batch
+    >>> from stream_engine.data.comparisons import Batch, empty_batch
     >>> counts = TripletCounts()
     >>> counts.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [0, 2, 1], [0, 1, 2]], np.int32)))
     >>> state = counts.state()

@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from stream_engine.comparisons import Batch
+from stream_engine.data.comparisons import Batch
 
 TRIM_FLOOR = 1 << 12  # triplets
 
@@ -23,7 +23,7 @@ TRIM_FLOOR = 1 << 12  # triplets
 class Window:
     """The triplets of the recent past.
 
-    >>> from stream_engine.comparisons import empty_batch
+    >>> from stream_engine.data.comparisons import empty_batch
     >>> w = Window("count", window=1)
     >>> w.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [1, 0, 2]], np.int32)))
     >>> w.state()["rows"].tolist()

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 
 from stream_engine.accumulators import radix
-from stream_engine.comparisons import Batch
-from stream_engine.names import pack_names, unpack_names
+from stream_engine.data.comparisons import Batch
+from stream_engine.data.packed_names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12
 LIMIT = 0.99
@@ -77,7 +77,7 @@ class WorkerReliability:
     """`state()`: `lo`, `hi`, `anchor` (K,) int32 in order, `odds` (K,) float64; a row a worker in the order of names
     (`utf8`, `offsets`): `right` float64, `informed` int64.
 
-    >>> from stream_engine.comparisons import empty_batch
+    >>> from stream_engine.data.comparisons import empty_batch
     >>> online = WorkerReliability()
     >>> online.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [0, 1, 2]], np.int32)))
     >>> online.state()["informed"].tolist(), online.state()["right"].round(3).tolist()

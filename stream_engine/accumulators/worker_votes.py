@@ -16,9 +16,9 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.columns import canonical_counts
-from stream_engine.comparisons import Batch
-from stream_engine.names import pack_names, unpack_names
+from stream_engine.data.triplet_columns import canonical_counts
+from stream_engine.data.comparisons import Batch
+from stream_engine.data.packed_names import pack_names, unpack_names
 
 TALLIES = ("events", "passed", "failed")
 
@@ -42,7 +42,7 @@ class WorkerVotes:
     """`state()`: `lo`, `hi`, `anchor`, `worker` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32 (int64 from 2**30 on);
     `utf8`, `offsets`: the workers' names, sorted; `events`, `passed`, `failed` (workers,) int64.
 
-    >>> from stream_engine.comparisons import empty_batch
+    >>> from stream_engine.data.comparisons import empty_batch
     >>> votes = WorkerVotes()
     >>> votes.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [0, 2, 1]], np.int32)))
     >>> state = votes.state()

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from stream_engine.asking.known import Known
-from stream_engine.columns import pair_of_entry
+from stream_engine.data.triplet_columns import pair_of_entry
 
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:

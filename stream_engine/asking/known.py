@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.artifact import Artifact
-from stream_engine.columns import Columns, pair_of_entry
-from stream_engine.snapshot import Snapshot, triplet_columns
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 MOST_OBJECTS = 2_000_000  # so that a code fits an int64
 FEW = 4_000_000  # questions up to which they are listed one by one

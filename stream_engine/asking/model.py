@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import eigsh
 
 from stream_engine.asking.known import Known
-from stream_engine.kernel_learning.counts import weighted_triplets
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 
 DIMENSIONS = (1, 2, 3, 4, 6)
 LAPSE, PRIOR = 0.1, 0.5

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from stream_engine.boosting.labels import Groups
-from stream_engine.columns import Columns
+from stream_engine.data.triplet_columns import Columns
 
 
 class Codes(NamedTuple):
@@ -44,7 +44,7 @@ def first_partner(groups: Groups) -> np.ndarray:
 def codes_from_columns(columns: Columns, groups: Groups, anchors: np.ndarray) -> Codes:
     """The columns whose two references are examples of different groups, with the given object ids as anchors 0, 1, ...
 
-    >>> from stream_engine.columns import columns_from_triplets
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> from stream_engine.boosting.labels import group, label_sets
     >>> columns = columns_from_triplets([[0, 1, 2], [3, 2, 1], [3, 2, 1], [3, 1, 2], [0, 1, 3]], 4)
     >>> c = codes_from_columns(columns, group(label_sets([0, 1, 0, 0], 4), [0, 1, 2, 3]), np.array([0, 3]))

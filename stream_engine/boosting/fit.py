@@ -13,9 +13,8 @@ import numpy as np
 from stream_engine.boosting import votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import Groups, group, label_sets
-from stream_engine.boosting.rounds import (Classifiers, advance, confidences, errors, joined, log_bound, no_classifiers,
-                                           start)
-from stream_engine.columns import Columns
+from stream_engine.boosting.rounds import Classifiers, advance, confidences, errors, joined, log_bound, no_classifiers, start
+from stream_engine.data.triplet_columns import Columns
 
 
 class Curve(NamedTuple):
@@ -48,7 +47,7 @@ def fit(columns: Columns, y, rounds: int = 100_000, seed: int = 0, *, watch=(), 
     on from; those whose references are no training examples of different label sets any more are left out. Raises
     ValueError for unusable arguments. About 1 microsecond a round, 2 bytes a triplet.
 
-    >>> from stream_engine.columns import columns_from_triplets
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets([[2, 0, 1], [3, 1, 0], [4, 1, 0]], 5)
     >>> booster = fit(columns, [0, 1, 0, 1, -1], rounds=50)
     >>> predict(booster, columns).label[2:].tolist(), predict(booster, columns, [4]).abstained.tolist()

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from stream_engine.comparisons import Decoded, InvalidEvent, canonical_quadruplet
-from stream_engine.engine import Engine
-from stream_engine.snapshot import Snapshot
+from stream_engine.data.comparisons import Decoded, InvalidEvent, canonical_quadruplet
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
 
 
 class Answers(NamedTuple):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.votes import decide
-from stream_engine.columns import columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.estimators.answers import answers_of, only_triplets, rows_of, seed_of
 
 

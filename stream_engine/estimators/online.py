@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from river import base
 
-from stream_engine.comparisons import InvalidEvent, Triplet
-from stream_engine.engine import Engine
-from stream_engine.exports import Published
-from stream_engine.kernel_learning.online import OnlineKernel
-from stream_engine.progressive import predictor
-from stream_engine.progressive.calibration import Calibration
+from stream_engine.data.comparisons import InvalidEvent, Triplet
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.prediction import predictor
+from stream_engine.prediction.calibration import Calibration
 
 SIMILARITIES = ("adds3", "k1", "k2", "online")
 _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
@@ -127,7 +127,7 @@ class ComparisonClassifier(base.Classifier):
         self._serve()
 
     def _unit_test_skips(self) -> set[str]:
-        """river's checks that feed rows of numbers: these are no comparisons. tests/test_river.py runs them on some."""
+        """river's checks that feed rows of numbers: these are no comparisons. tests/estimators/test_river.py runs them on some."""
         return {"check_learn_one", "check_pickling", "check_shuffle_features_no_impact", "check_emerging_features",
                 "check_disappearing_features", "check_radically_disappearing_features", "check_predict_one_pure",
                 "check_predict_one_before_any_learn", "check_no_state_aliasing_with_input", "check_clone_is_independent",

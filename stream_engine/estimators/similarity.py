@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stream_engine import embedding, kernels
+from stream_engine.statistics import embedding, kernels
 from stream_engine.estimators.answers import answers_of, only_triplets, rows_of, seed_of, snapshot_of
 from stream_engine.refits import kernel_learning
-from stream_engine.snapshot import triplet_columns
+from stream_engine.state.snapshot import triplet_columns
 
 
 class _Answering(TransformerMixin, BaseEstimator):

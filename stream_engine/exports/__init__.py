@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.artifact import Artifact
-from stream_engine.snapshot import Snapshot
+from stream_engine.state.published import Published
 
 # WHAT -> "module:function" giving {file name without suffix: Content}
 EXPORTS = {
@@ -21,11 +20,11 @@ EXPORTS = {
     "triplet_counts": "stream_engine.exports.similarities:triplet_counts",
     "k1": "stream_engine.exports.similarities:k1",
     "k2": "stream_engine.exports.similarities:k2",
-    "partial_order": "stream_engine.exports.order:partial_order",
-    **{f"{what}_{how}": f"stream_engine.exports.trusted:{what}_{how}" for what in ("adds3", "triplet_counts")
+    "partial_order": "stream_engine.exports.partial_order:partial_order",
+    **{f"{what}_{how}": f"stream_engine.exports.workers:{what}_{how}" for what in ("adds3", "triplet_counts")
        for how in ("window", "decayed", "weighted", "trusted")},
-    "workers": "stream_engine.exports.trusted:workers",
-    "workers_online": "stream_engine.exports.trusted:workers_online",
+    "workers": "stream_engine.exports.workers:workers",
+    "workers_online": "stream_engine.exports.workers:workers_online",
     "clusters": "stream_engine.exports.learned:clusters",
     "booster": "stream_engine.exports.learned:booster",
     "kernel": "stream_engine.exports.learned:kernel",
@@ -33,15 +32,6 @@ EXPORTS = {
     "confidence": "stream_engine.exports.evidence:confidence",
 }
 ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written only when named, never served over HTTP
-
-
-class Published(NamedTuple):
-    """What an export reads: one snapshot and the artifacts that were made from it or before it, by kind."""
-
-    snapshot: Snapshot
-    artifacts: dict[str, Artifact]
-    known: dict[str, tuple[str, ...]] = {}  # the objects of an artifact where they are not the snapshot's first ones
-    as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)
 
 
 class Content(NamedTuple):

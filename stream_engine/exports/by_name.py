@@ -7,10 +7,11 @@ otherwise; by name they agree, and equal statistics give equal files. O(state).
 import numpy as np
 
 from stream_engine.accumulators import accumulator
-from stream_engine.artifact import Artifact
-from stream_engine.exports import NothingToExport, Published
-from stream_engine.partial_order import PartialOrder
-from stream_engine.snapshot import Snapshot
+from stream_engine.state.artifact import Artifact
+from stream_engine.exports import NothingToExport
+from stream_engine.state.published import Published
+from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.state.snapshot import Snapshot
 
 # Where an artifact's arrays speak of objects: axes that run over them, or ids as values. Others hold neither.
 _PICTURES = {"coordinates": (0,), "neighbours": (0, "ids"), "linkage": ("dendrogram",)}

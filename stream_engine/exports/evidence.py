@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from stream_engine import certainty
-from stream_engine.columns import pair_of_entry
-from stream_engine.exports import Content, NothingToExport, Published
-from stream_engine.snapshot import triplet_columns
+from stream_engine.statistics.confidence import evidence as evidence_of_objects, left_one_out, majority, predicted
+from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import triplet_columns
 
 
 def _columns(published: Published):
@@ -21,8 +22,8 @@ def confidence(published: Published) -> dict[str, Content]:
     columns = _columns(published)
     pair = pair_of_entry(columns)
     rows = {"anchor": columns.anchor, "lo": columns.lo[pair], "hi": columns.hi[pair],
-            "confidence": certainty.majority(columns.n_lo, columns.n_hi),
-            "predicted": certainty.predicted(certainty.left_one_out(columns), columns.n_lo, columns.n_hi)}
+            "confidence": majority(columns.n_lo, columns.n_hi),
+            "predicted": predicted(left_one_out(columns), columns.n_lo, columns.n_hi)}
     order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
     return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
 
@@ -35,7 +36,7 @@ def evidence(published: Published) -> dict[str, Content]:
         return _ordered(evidence(published.as_seen)["evidence"], published)
     columns = _columns(published)
     snapshot = published.snapshot
-    found = certainty.evidence(columns, snapshot.room("quadruplet_counts") or None)
+    found = evidence_of_objects(columns, snapshot.room("quadruplet_counts") or None)
     arrays = {name: np.asarray(array) for name, array in found._asdict().items()}
     firm = published.artifacts["sdp_clustering"].arrays.get("stability") if "sdp_clustering" in published.artifacts else None
     if firm is not None:
@@ -46,7 +47,7 @@ def evidence(published: Published) -> dict[str, Content]:
 
 
 def _predicting(published: Published) -> list[str]:
-    from stream_engine.progressive import PREDICTORS
+    from stream_engine.prediction import PREDICTORS
 
     return [kind for kind in published.artifacts if kind in PREDICTORS]
 
@@ -59,7 +60,7 @@ def _ordered(content: Content, published: Published) -> dict[str, Content]:
 
 def _right(columns, published: Published, kind: str) -> np.ndarray:
     """(n,) share of the answers about each object that an artifact gets right."""
-    from stream_engine.progressive import predictor
+    from stream_engine.prediction import predictor
 
     n, pair = columns.n_objects, pair_of_entry(columns)
     members = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)

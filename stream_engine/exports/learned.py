@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from stream_engine.artifact import Artifact
-from stream_engine.exports import Content, NothingToExport, Published
+from stream_engine.state.artifact import Artifact
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.published import Published
 
 
 def _artifact(published: Published, kind: str) -> Artifact:

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.exports import Content, Published
-from stream_engine.snapshot import Snapshot, triplet_columns
+from stream_engine.exports import Content
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 def objects(published: Published) -> dict[str, Content]:

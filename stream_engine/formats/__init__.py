@@ -11,60 +11,18 @@ one valid event, slow and plain), `expand` (events to comparisons), `events` (co
 allowed to be unsure of an event and leave it to `validate`; it is never allowed to take one that `validate` refuses.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from stream_engine.comparisons import Decoded, Label, Quadruplet, Triplet
+from stream_engine.data.comparisons import Decoded
+from stream_engine.formats.options import EventOptions, UnusableOptions
 
 FORMATS = {
     "json": "stream_engine.formats.json_events:Decoder",
     "csv": "stream_engine.formats.csv_events:Decoder",
     "arrow": "stream_engine.formats.arrow_events:Decoder",
 }
-
-
-class UnusableOptions(ValueError):
-    """The options cannot be used for any input: an argument error, one line."""
-
-
-class UnreadableHeader(UnusableOptions):
-    """No row of this table can be read: its header lacks columns that the options ask for. One line, an argument
-    error: the columns that are missing, those that are there, and `--columns` to map them."""
-
-
-class EventOptions(NamedTuple):
-    """How events are to be read.
-
-    `type` is the type of every event (None: each says its own, `triplet` by default). `columns` maps a contract field
-    to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
-    this text. `judges` asks for workers, weights and times too. The contract field `catch` is looked at only when `columns`
-    maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the judgements.
-    """
-
-    type: str | None = None
-    columns: Mapping[str, tuple[str, ...]] = {}
-    where: Mapping[str, str] = {}
-    judges: bool = False
-
-
-class Accepts(NamedTuple):
-    """An example at the foot of a format: what a value must decode to, comparisons first, then labels."""
-
-    value: Any
-    said: list[Triplet | Quadruplet | Label]
-    options: EventOptions = EventOptions()
-    header: bytes = b""
-
-
-class Rejects(NamedTuple):
-    """An example at the foot of a format: a value of one event, the code it is refused with, words of the reason."""
-
-    value: Any
-    reason: str
-    message: str
-    options: EventOptions = EventOptions()
-    header: bytes = b""
 
 
 def decoder(name: str, options: EventOptions) -> Callable[..., Decoded]:
@@ -97,7 +55,7 @@ def decode_many(decode: Callable[..., Decoded], values: Sequence[bytes | None]) 
     many = getattr(decode, "many", None)
     if many is not None:
         return many(values)
-    from stream_engine.formats.events import joined
+    from stream_engine.formats.event_columns import joined
 
     parts = [decode(value) for value in values]
     return joined(parts), [at for at, part in enumerate(parts) for _ in part.rejected]

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from stream_engine.comparisons import Decoded, Label, Quadruplet, Triplet
-from stream_engine.formats import Accepts, EventOptions, Rejects
-from stream_engine.formats.arrays import plain_value
-from stream_engine.formats.events import MAX_UNKNOWN, Block, joined, nothing, unreadable
-from stream_engine.formats.plan import PAIRS, QUADRUPLET, Plan, plan_of
-from stream_engine.formats.tables import Table, read_table
+from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
+from stream_engine.formats.options import Accepts, EventOptions, Rejects
+from stream_engine.formats.arrow_arrays import plain_value
+from stream_engine.formats.event_columns import Block, MAX_UNKNOWN, joined, nothing, unreadable
+from stream_engine.formats.event_fields import PAIRS, Plan, QUADRUPLET, plan_of
+from stream_engine.formats.table_events import Table, read_table
 
 
 class Decoder:

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from stream_engine.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
-from stream_engine.formats import Accepts, EventOptions, Rejects, UnreadableHeader
-from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
-from stream_engine.formats.events import MAX_UNKNOWN, Block, nothing
+from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
+from stream_engine.formats.csv_rows import Rows, UNCLOSED, WHOLE, WRONG_WIDTH, rows_of
+from stream_engine.formats.event_columns import Block, MAX_UNKNOWN, nothing
 from stream_engine.formats.json_lines import is_utf8
-from stream_engine.formats.plan import TRIPLET, Plan, plan_of
-from stream_engine.formats.tables import Table, read_table
+from stream_engine.formats.event_fields import Plan, TRIPLET, plan_of
+from stream_engine.formats.table_events import Table, read_table
 
 _BOM = b"\xef\xbb\xbf"
 _CODED = pa.dictionary(pa.int32(), pa.string())

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from stream_engine.comparisons import MAX_NAME_BYTES
-from stream_engine.formats.faults import ALL_CHOSEN, EMPTY, FINE, NONE_CHOSEN, NOT_SHOWN, SAME, SAME_PAIR, TOO_LONG
-from stream_engine.formats.plan import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
+from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.formats.fault_messages import ALL_CHOSEN, EMPTY, FINE, NONE_CHOSEN, NOT_SHOWN, SAME, SAME_PAIR, TOO_LONG
+from stream_engine.formats.event_fields import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
 
 
 

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stream_engine.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
-from stream_engine.formats import Accepts, EventOptions, Rejects
-from stream_engine.formats.events import Block, joined, nothing
+from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.formats.options import Accepts, EventOptions, Rejects
+from stream_engine.formats.event_columns import Block, joined, nothing
 from stream_engine.formats.json_lines import ERRORS, Items, ends_if_plain, is_utf8, items_of, locator
 from stream_engine.formats.json_structs import Structs, add_structs, where_decoder
-from stream_engine.formats.plan import plan_of
-from stream_engine.formats.validate import MISSING, Caught, Said, read_event
+from stream_engine.formats.event_fields import plan_of
+from stream_engine.formats.validate import Caught, MISSING, Said, read_event
 
 ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
 _FEW = 64  # lines decoded at a time around a bad one

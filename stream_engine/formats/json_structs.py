@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from stream_engine.comparisons import EVENT_TYPES, MAX_LIST
-from stream_engine.formats.events import MAX_UNKNOWN, Block, Field
-from stream_engine.formats.plan import LABEL, TRIPLET, Plan
+from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST
+from stream_engine.formats.event_columns import Block, Field, MAX_UNKNOWN
+from stream_engine.formats.event_fields import LABEL, Plan, TRIPLET
 from stream_engine.formats.validate import AwareTime
 
 Name = str | int

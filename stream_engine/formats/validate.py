@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from stream_engine.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
-from stream_engine.formats.plan import KIND, LABEL, TRIPLET, Field, Plan
+from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, MAX_LIST
+from stream_engine.formats.event_fields import Field, KIND, LABEL, Plan, TRIPLET
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -55,7 +55,7 @@ def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
 
     >>> event = {"anchor": 1, "near": "b", "far": "c"}
     >>> from stream_engine.formats import EventOptions
-    >>> from stream_engine.formats.plan import plan_of
+    >>> from stream_engine.formats.event_fields import plan_of
     >>> read_event(lambda name: event.get(name, MISSING), plan_of(EventOptions()), text=False).names
     (['1'], ['b'], ['c'])
     """

@@ -81,7 +81,7 @@ def _depths(start, target, n_nodes):
 def embed_order(rows: np.ndarray, n: int) -> Shifted:
     """A Gram matrix that satisfies every one of (m, 4) acyclic comparisons over n objects. Raises `Cyclic`. O(m + n^3).
 
-    >>> from stream_engine.kernel_learning.operator import excess
+    >>> from stream_engine.kernel_learning.distance_operator import excess
     >>> rows = np.array([[0, 1, 0, 2], [0, 2, 1, 2]])
     >>> excess(embed_order(rows, 3).gram, rows).round(6).tolist()
     [-1.0, -1.0]

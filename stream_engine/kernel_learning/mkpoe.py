@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_engine.kernel_learning import linear, pdhg
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.operator import adjoint, satisfied
+from stream_engine.kernel_learning.distance_operator import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
 from stream_engine.kernel_learning.rckl import trimmed
 

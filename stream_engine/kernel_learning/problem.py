@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.special import entr, expit
 
-from stream_engine.kernel_learning.operator import adjoint, excess
+from stream_engine.kernel_learning.distance_operator import adjoint, excess
 
 
 class Problem(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 
 from stream_engine.kernel_learning import fista, linear, pdhg
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.operator import excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
 FORMS = ("t", "mkl", "ak")

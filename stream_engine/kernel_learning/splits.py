@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import held_out
+from stream_engine.kernel_learning import hash_split
 from stream_engine.kernel_learning.constraints import Constraints, constraints
-from stream_engine.kernel_learning.operator import triplet_rows
-from stream_engine.snapshot import Snapshot
+from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.state.snapshot import Snapshot
 
 
 class Split(NamedTuple):
@@ -29,7 +29,7 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
     Folds that leave nothing to train or to test on are left out.
     """
     splits = []
-    fold = held_out.object_folds(held_out.name_hashes(snapshot.objects, seed), folds)
+    fold = hash_split.object_folds(hash_split.name_hashes(snapshot.objects, seed), folds)
     triplets, votes = voted
     for number in range(folds):
         inside = fold != number
@@ -45,9 +45,9 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
 def by_comparisons_out(snapshot: Snapshot, which: str, voted, share: float, seed: int) -> list[Split]:
     """One split: a share of the comparisons is taken out before the rest is processed. None when either side is
     empty."""
-    hashes = held_out.name_hashes(snapshot.objects, seed)
-    train = constraints(snapshot, which, lambda rows: held_out.comparison_draws(rows, hashes) >= share)
-    test = held_out.comparison_draws(triplet_rows(voted[0]), hashes) < share
+    hashes = hash_split.name_hashes(snapshot.objects, seed)
+    train = constraints(snapshot, which, lambda rows: hash_split.comparison_draws(rows, hashes) >= share)
+    test = hash_split.comparison_draws(triplet_rows(voted[0]), hashes) < share
     if len(train.rows) == 0 or not test.any():
         return []
     everyone = np.ones(len(snapshot.objects), bool)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.operator import adjoint, excess
+from stream_engine.kernel_learning.distance_operator import adjoint, excess
 from stream_engine.kernel_learning.problem import Problem
 
 

@@ -16,11 +16,11 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from stream_engine.artifact import Artifact
+from stream_engine.state.artifact import Artifact
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.sdp import evidence, labelling, memory
-from stream_engine.sdp.similarity import dense
-from stream_engine.snapshot import Snapshot
+from stream_engine.clustering import label_matching, memory_check, similarity_of_snapshot
+from stream_engine.statistics.spectral import dense
+from stream_engine.state.snapshot import Snapshot
 
 KIND = "hierarchy"
 METHODS = ("average", "complete")
@@ -51,14 +51,14 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     revenue and revenue_bound. Raises `CannotRefit`."""
     with threadpool_limits(1):
         try:
-            found = evidence.similarity(snapshot, params.similarity)
-            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
+            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
             limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
-            memory.require("linkage", len(ids), 3, limit)
-        except (memory.TooLarge, evidence.NoCounts) as error:
+            memory_check.require("linkage", len(ids), 3, limit)
+        except (memory_check.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        ids = ids[labelling.canonical_order(evidence.part(found.W, ids))]
-        W = dense(evidence.part(found.W, ids))
+        ids = ids[label_matching.canonical_order(similarity_of_snapshot.part(found.W, ids))]
+        W = dense(similarity_of_snapshot.part(found.W, ids))
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
             trees.append(tree(W, method))

@@ -16,15 +16,15 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine import auxiliary
-from stream_engine.artifact import Artifact
-from stream_engine.auxiliary import Auxiliary, KernelSpec
-from stream_engine.chosen import Part, common, learned_ids
-from stream_engine.kernel_learning import factors, held_out, mkpoe, rckl
-from stream_engine.kernel_learning.counts import net_triplets, weighted_triplets
-from stream_engine.kernel_learning.operator import satisfied, triplet_rows
-from stream_engine.refits import CannotRefit, SolverFailed, landmarks, quiet
-from stream_engine.snapshot import Snapshot, triplet_columns
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.state.artifact import Artifact
+from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
+from stream_engine.statistics.subset import Part, common, learned_ids
+from stream_engine.kernel_learning import hash_split, mkpoe, out_of_sample_factor, rckl
+from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
+from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
+from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "kernel_learning"
 MATRICES = 16  # of n'^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
@@ -84,13 +84,13 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     2: placed) have a row for each of the snapshot's objects, and with rest = "placed" so has `factor` F.
     """
     with threadpool_limits(1):
-        part = landmarks.chosen_part(KIND, snapshot, params.objects)
+        part = subset_refits.chosen_part(KIND, snapshot, params.objects)
         columns, names = triplet_columns(part.snapshot), part.snapshot.objects
         triplets, weight = weighted_triplets(columns)
         _check(params, part.all_of(snapshot), triplets, len(net_triplets(columns)[0]))
-        landmarks.require(KIND, snapshot, part, MATRICES + len(params.kernels), 8 * len(triplets) * (20 + len(params.kernels)),
+        subset_refits.require(KIND, snapshot, part, MATRICES + len(params.kernels), 8 * len(triplets) * (20 + len(params.kernels)),
                           params.memory_gb)
-        helpers = auxiliary.load(params.kernels, names, snapshot.objects)
+        helpers = auxiliary_kernels.load(params.kernels, names, snapshot.objects)
         chosen = _choose(part.snapshot, params, seed, triplets, weight, helpers, progress)
         start = _warm(previous, helpers, triplets, part.ids, params) or chosen.start
         total = len(chosen.tried) + 1
@@ -140,26 +140,26 @@ def _check(params: Params, among: str, triplets: np.ndarray, decided: int) -> No
         )
 
 
-def _placed(snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned) -> factors.Spread | None:
+def _placed(snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned) -> out_of_sample_factor.Spread | None:
     """The others beside the learned points: auxiliary parts by Nystrom, the rest by the refit's own loss and lambda1."""
     if params.rest == "none":
         return None
     used = [a for a, weight in enumerate(learned.mu.tolist()) if weight > 0]
     specs = {helpers.names[a]: params.kernels[helpers.names[a]] for a in used}
-    across = auxiliary.across(specs, snapshot.objects, part.ids)
+    across = auxiliary_kernels.across(specs, snapshot.objects, part.ids)
     roots = [mkpoe.factor(helpers.kernels[a]) for a in used]
     scales = np.sqrt(learned.mu[used])
     maps = [scale * each.inverse for scale, each in zip(scales, roots)]
     fixed = [scale * each.root for scale, each in zip(scales, roots)]
-    model = factors.Model(
+    model = out_of_sample_factor.Model(
         float(np.trace(learned.gram)),
-        factors.root(learned.k0, params.directions),
+        out_of_sample_factor.root(learned.k0, params.directions),
         np.concatenate([np.zeros((len(part.ids), 0)), *fixed], axis=1),
-        *landmarks.given(across, maps, len(snapshot.objects)),
+        *subset_refits.given(across, maps, len(snapshot.objects)),
         chosen.lambda1,
         params.loss,
     )
-    return factors.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
+    return out_of_sample_factor.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
 
 
 def _choose(snapshot: Snapshot, params: Params, seed: int, triplets, weight, helpers: Auxiliary, progress) -> Chosen:
@@ -174,7 +174,7 @@ def _choose(snapshot: Snapshot, params: Params, seed: int, triplets, weight, hel
     second = second if params.form != "t" and helpers.kernels else second[:1]
     if len(first) * len(second) == 1:
         return Chosen(first[0], second[0], [], None)
-    test = held_out.comparison_draws(rows, held_out.name_hashes(snapshot.objects, seed)) < params.held_out
+    test = hash_split.comparison_draws(rows, hash_split.name_hashes(snapshot.objects, seed)) < params.held_out
     if test.all() or not test.any():  # too few to hold any out: the middle of the grid, and the report says so
         return Chosen(first[len(first) // 2], second[len(second) // 2], [], None)
     kept = weight[~test].sum() / weight.sum()  # E is a sum: the same lambda weighs more against fewer triplets
@@ -284,9 +284,9 @@ def _artifact(
         "satisfied": np.array(learned.satisfied),
         "triplets": part.ids[triplets].astype(np.int32),
         "dual": learned.dual,
-        **landmarks.arrays(snapshot, params, part, learned.gram, placed, previous),
+        **subset_refits.arrays(snapshot, params, part, learned.gram, placed, previous),
     }
-    report |= landmarks.report(snapshot, params, part, placed)
+    report |= subset_refits.report(snapshot, params, part, placed)
     return Artifact(
         KIND,
         snapshot.digest,

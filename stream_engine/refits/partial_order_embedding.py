@@ -16,18 +16,18 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine import auxiliary
-from stream_engine.artifact import Artifact
-from stream_engine.auxiliary import KernelSpec
-from stream_engine.chosen import Part
-from stream_engine.kernel_learning import constant_shift, factors, mkpoe
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.state.artifact import Artifact
+from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
+from stream_engine.statistics.subset import Part
+from stream_engine.kernel_learning import constant_shift, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
-from stream_engine.kernel_learning.counts import net_triplets
-from stream_engine.kernel_learning.operator import excess
-from stream_engine.kernel_learning.placing import Asked
+from stream_engine.kernel_learning.triplet_lists import net_triplets
+from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.out_of_sample import Asked
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
-from stream_engine.refits import CannotRefit, SolverFailed, landmarks, quiet
-from stream_engine.snapshot import Snapshot, triplet_columns
+from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "partial_order_embedding"
 MATRICES = 12  # of n'^2 doubles for each kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
@@ -100,9 +100,9 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     Arrays of a choice: as in `refits.kernel_learning`; W and the maps are over the chosen objects.
     """
     with threadpool_limits(1):
-        part = landmarks.chosen_part(KIND, snapshot, params.objects, quadruplets=True)
+        part = subset_refits.chosen_part(KIND, snapshot, params.objects, quadruplets=True)
         blocks = 1 if params.form == "order" else MATRICES * max(len(params.kernels), 1)
-        landmarks.require(KIND, snapshot, part, MATRICES + blocks, 0, params.memory_gb)
+        subset_refits.require(KIND, snapshot, part, MATRICES + blocks, 0, params.memory_gb)
         found = constraints(part.snapshot, params.constraints)
         voted = net_triplets(triplet_columns(part.snapshot))
         _check(part.snapshot, params, part.all_of(snapshot), found, len(voted[0]))
@@ -163,33 +163,33 @@ def _check(snapshot: Snapshot, params: Params, among: str, found: Constraints, d
 def _inputs(snapshot: Snapshot, params: Params, every) -> Inputs:
     n = len(snapshot.objects)
     if params.features is not None:
-        features, said = auxiliary.load_features("features", params.features, snapshot.objects, every)
+        features, said = auxiliary_kernels.load_features("features", params.features, snapshot.objects, every)
         return Inputs(["features"], [features @ features.T], features, [said])
     if not params.kernels:
         return Inputs(["identity"], [np.eye(n)], None, [])
-    helpers = auxiliary.load(params.kernels, snapshot.objects, every)
+    helpers = auxiliary_kernels.load(params.kernels, snapshot.objects, every)
     return Inputs(helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved) -> factors.Spread | None:
+def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved) -> out_of_sample_factor.Spread | None:
     """All others beside the embedded ones: by what files know of them, or without any by their own comparisons."""
     if params.rest == "none":
         return None
     n, none, trace = len(snapshot.objects), np.zeros((len(part.ids), 0)), float(np.trace(solved.gram))
     ridge, votes = 1.0, _votes(params.constraints, beta / float(found.weight.sum()))
     if given.names == ["identity"]:
-        rows, known = landmarks.given([], [], n)
-        model = factors.Model(trace, factors.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
+        rows, known = subset_refits.given([], [], n)
+        model = out_of_sample_factor.Model(trace, out_of_sample_factor.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
     else:
         if given.features is not None:
-            across = [auxiliary.features_across(params.features, snapshot.objects, given.features.shape[1])]
+            across = [auxiliary_kernels.features_across(params.features, snapshot.objects, given.features.shape[1])]
             embedded = given.features @ solved.maps[0].T
         else:
-            across = auxiliary.across(params.kernels, snapshot.objects, part.ids)
+            across = auxiliary_kernels.across(params.kernels, snapshot.objects, part.ids)
             embedded = mkpoe.embed(solved, given.kernels)
-        rows, known = landmarks.given(across, solved.maps, n)
-        model = factors.Model(trace, none, embedded, rows, known, ridge, "hinge", votes)
-    return factors.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
+        rows, known = subset_refits.given(across, solved.maps, n)
+        model = out_of_sample_factor.Model(trace, none, embedded, rows, known, ridge, "hinge", votes)
+    return out_of_sample_factor.spread(triplet_columns(snapshot), part.ids, model, params.directions, params.tolerance)
 
 
 def _votes(which: str, scale: float):
@@ -197,7 +197,7 @@ def _votes(which: str, scale: float):
     constraint does, beta / |C|."""
 
     def votes(said: Asked) -> Asked:
-        said = said if which == "raw" else factors.majority(said)
+        said = said if which == "raw" else out_of_sample_factor.majority(said)
         return said._replace(n_lo=said.n_lo * scale, n_hi=said.n_hi * scale)
 
     return votes
@@ -335,7 +335,7 @@ def _made(snapshot, params, seed, previous, part: Part, found, gram, objective, 
         "satisfied": np.array(fraction),
         "constraints": part.ids[found.rows].astype(np.int32),
         **arrays,
-        **landmarks.arrays(snapshot, params, part, gram, placed, previous),
+        **subset_refits.arrays(snapshot, params, part, gram, placed, previous),
     }
     return Artifact(
         KIND,
@@ -344,5 +344,5 @@ def _made(snapshot, params, seed, previous, part: Part, found, gram, objective, 
         msgspec.json.decode(msgspec.json.encode(params)),
         seed,
         arrays,
-        report | landmarks.report(snapshot, params, part, placed),
+        report | subset_refits.report(snapshot, params, part, placed),
     )

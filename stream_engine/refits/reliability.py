@@ -11,15 +11,15 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine import trust
-from stream_engine.artifact import Artifact
-from stream_engine.names import pack_names, unpack_names
+from stream_engine.statistics import worker_reliability
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot
 
 KIND = "reliability"
 _OF_WORKERS = "it is about workers, and every answer tells of them"
-LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/test_trust.py continues one from another",
+LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/statistics/test_worker_reliability.py continues one from another",
                  "chosen_objects": _OF_WORKERS, "chosen_objects_of_poor_snapshots": _OF_WORKERS}
 
 
@@ -49,15 +49,15 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     if not room:
         raise CannotRefit(f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine "
                           "with it")
-    votes = trust.votes_of(snapshot)
+    votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):
-        found = trust.estimate(votes, (params.prior_right, params.prior_wrong), params.rank, params.folds, params.rounds,
+        found = worker_reliability.estimate(votes, (params.prior_right, params.prior_wrong), params.rank, params.folds, params.rounds,
                                params.tol, params.max_iterations, _start(previous, votes.names, params))
     progress(1, 2)
-    record = trust.records(votes)
-    weight = trust.trust(found.accuracy)
-    i, j, w = trust.adds(votes, weight[votes.worker])
+    record = worker_reliability.records(votes)
+    weight = worker_reliability.trust(found.accuracy)
+    i, j, w = worker_reliability.adds(votes, weight[votes.worker])
     squares = float((weight**2) @ record.comparisons)
     arrays = {**pack_names(votes.names), "accuracy": found.accuracy, "weight": weight, **record._asdict(),
               **{tally: np.array(room[tally]) for tally in ("events", "passed", "failed")}, "i": i, "j": j, "w": w,
@@ -74,7 +74,7 @@ def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | Non
     return np.array([known.get(name, params.prior_right / (params.prior_right + params.prior_wrong)) for name in names])
 
 
-def _report(found: trust.Reliability, record: trust.Records, room) -> dict[str, Any]:
+def _report(found: worker_reliability.Reliability, record: worker_reliability.Records, room) -> dict[str, Any]:
     decided, caught = int((record.agreed + record.disagreed).sum()), int(room["passed"].sum() + room["failed"].sum())
     quantiles = np.quantile(found.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(found.accuracy) else []
     return {"workers": len(found.accuracy), "comparisons": int(record.comparisons.sum()),

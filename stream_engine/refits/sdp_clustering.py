@@ -12,18 +12,18 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.artifact import Artifact
-from stream_engine.kernels import KERNEL_LIMIT
+from stream_engine.state.artifact import Artifact
+from stream_engine.statistics.kernels import KERNEL_LIMIT
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.sdp import evidence, labelling, partition, warm
-from stream_engine.sdp.admm import State
-from stream_engine.sdp.evidence import Evidence
-from stream_engine.sdp.factored import Factored
-from stream_engine.sdp.memory import TooLarge
-from stream_engine.sdp.solve import Solution, solve
-from stream_engine.sdp.spur import Choice, spur
-from stream_engine.sdp.stability import stability
-from stream_engine.snapshot import Snapshot
+from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
+from stream_engine.clustering.admm import State
+from stream_engine.clustering.similarity_of_snapshot import Evidence
+from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering.memory_check import TooLarge
+from stream_engine.clustering.cascade import Solution, solve
+from stream_engine.clustering.spur import Choice, spur
+from stream_engine.clustering.stability import stability
+from stream_engine.state.snapshot import Snapshot
 
 __all__ = ["Params", "refit", "solve", "spur"]
 
@@ -46,7 +46,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity.
     """
 
-    similarity: Literal[evidence.SOURCES] = "adds3"
+    similarity: Literal[similarity_of_snapshot.SOURCES] = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
     lam: float | None = None
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
@@ -89,31 +89,31 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     """
     with threadpool_limits(1):
         try:
-            found = evidence.similarity(snapshot, params.similarity)
-            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
-            W = evidence.part(found.W, ids)
+            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
+            W = similarity_of_snapshot.part(found.W, ids)
             if isinstance(W, Factored):
                 raise CannotRefit(f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
                                   "choose objects (--set objects=500, or --objects FILE), or refit spectral")
-            ids = ids[labelling.canonical_order(W)]
+            ids = ids[label_matching.canonical_order(W)]
             if not len(ids):
                 return _nothing(snapshot, params, seed, found)
             if params.k is not None and params.k > len(ids):
                 raise CannotRefit(f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
                                   "have comparisons that do not cancel; lower k or feed more comparisons")
-            starts = warm.states(previous, params, ids)
+            starts = warm_start.states(previous, params, ids)
             answer = _solved(snapshot, params, seed, found, ids, starts, progress)
             labels = _labels(answer, ids, len(snapshot.objects), seed)
             firm = _bootstrap(snapshot, params, seed, ids, labels, answer, progress)
             sure = _stability(snapshot, params, seed, ids, labels)
-            labels = labelling.joined(labels, found.W) if params.rest == "nearest" else labels
-        except (TooLarge, evidence.NoCounts) as error:
+            labels = label_matching.joined(labels, found.W) if params.rest == "nearest" else labels
+        except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm, sure)
 
 
 def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
-    W = evidence.part(found.W, ids)
+    W = similarity_of_snapshot.part(found.W, ids)
     limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
     how = dict(tol=params.tol, max_iterations=params.max_iterations, solver=params.solver, seed=seed, progress=progress,
                memory_limit=limit)
@@ -123,9 +123,9 @@ def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, p
     if params.k is not None:
         made = solve(W, k=params.k, start=starts.get(params.k), **how)
         return Answer(made, params.k, None, None, _states({params.k: made}))
-    additive = evidence.ADDITIVE[params.similarity]
-    base = found if additive == params.similarity else evidence.similarity(snapshot, additive)
-    choice = spur(evidence.part(base.W, ids), base.comparisons, factor=params.lambda_factor,
+    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
+    base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)
+    choice = spur(similarity_of_snapshot.part(base.W, ids), base.comparisons, factor=params.lambda_factor,
                   early_exit=params.early_exit, starts=starts, **how)
     made = choice.solution if base is found else solve(W, k=choice.k, **how)
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
@@ -153,12 +153,12 @@ def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer,
     if answer.choice is None or not params.bootstrap or not 4 <= len(ids) <= params.bootstrap_up_to:
         return None
     chosen, agreements = [], []
-    additive = evidence.ADDITIVE[params.similarity]
+    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
     for replicate in range(params.bootstrap):
-        W = evidence.resampled(snapshot, additive, np.random.default_rng([seed, replicate]))
+        W = similarity_of_snapshot.resampled(snapshot, additive, np.random.default_rng([seed, replicate]))
         if W is None:
             return None
-        W, c = evidence.part(W, ids), int(snapshot.counters["triplets"])
+        W, c = similarity_of_snapshot.part(W, ids), int(snapshot.counters["triplets"])
         c += int(snapshot.counters.get("quadruplets", 0)) if additive == "adds4" else 0
         again = spur(W, c, factor=params.lambda_factor, early_exit=params.early_exit, tol=1e-3,
                      max_iterations=params.max_iterations, seed=seed)
@@ -166,7 +166,7 @@ def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer,
         other = np.full(len(labels), -1, np.int32)
         other[ids] = again.solution.labels if again.solution.labels is not None else \
             partition.k_means(again.solution.rows, again.k, seed)
-        agreements.append(labelling.agreement(other, labels))
+        agreements.append(label_matching.agreement(other, labels))
         progress(replicate + 1, params.bootstrap, replicate_k=again.k)
     return {"k": chosen, "same_k": chosen.count(answer.k) / len(chosen), "mean_ari": float(np.mean(agreements))}
 
@@ -178,8 +178,8 @@ def _stability(snapshot, params: Params, seed: int, ids: np.ndarray, labels: np.
         return {}
 
     def resampled(rng):
-        W = evidence.resampled_like(snapshot, params.similarity, rng)
-        return None if W is None else evidence.part(W, ids)
+        W = similarity_of_snapshot.resampled_like(snapshot, params.similarity, rng)
+        return None if W is None else similarity_of_snapshot.part(W, ids)
 
     found = stability(resampled, partition.compact(labels[ids]), params.stability, seed)
     if found is None:
@@ -203,10 +203,10 @@ def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> 
 
 def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm, sure) -> Artifact:
     solution, choice = answer.solution, answer.choice
-    labels, ari = labelling.continued(labels, previous)
+    labels, ari = label_matching.continued(labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
-    kept = warm.arrays(answer.states, ids) if len(ids) <= params.warm_up_to else {}
+    kept = warm_start.arrays(answer.states, ids) if len(ids) <= params.warm_up_to else {}
     arrays = {"labels": labels, "k": np.array(answer.k), "lam": np.array(np.nan if answer.lam is None else answer.lam),
               "objective": np.array(solution.objective), "upper_bound": np.array(solution.upper_bound),
               "gap": np.array(solution.gap), "criterion": criterion, "criterion_k": tried.astype(np.int64),

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.artifact import Artifact
+from stream_engine.state.artifact import Artifact
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.sdp import evidence, factored, labelling, partition
-from stream_engine.sdp.factored import Factored
-from stream_engine.sdp.similarity import top_eigenpairs
-from stream_engine.snapshot import Snapshot
+from stream_engine.clustering import factored_kernel, label_matching, partition, similarity_of_snapshot
+from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.state.snapshot import Snapshot
 
 KIND = "spectral"
 
@@ -31,7 +31,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     one that answered fewer questions). `objects`: cluster these names
     only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity."""
 
-    similarity: Literal[evidence.SOURCES] = "adds3"
+    similarity: Literal[similarity_of_snapshot.SOURCES] = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
     most: Annotated[int, msgspec.Meta(ge=2)] = 32
     lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
@@ -48,22 +48,22 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     labels, edge, values = np.full(n, -1, np.int32), np.nan, np.empty(0)
     with threadpool_limits(1):
         try:
-            found = evidence.similarity(snapshot, params.similarity)
-            ids = evidence.chosen(snapshot, found.W, params.min_links, params.objects)
-        except evidence.NoCounts as error:
+            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
+        except similarity_of_snapshot.NoCounts as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        W, k, objective = evidence.part(found.W, ids), 0, 0.0
+        W, k, objective = similarity_of_snapshot.part(found.W, ids), 0, 0.0
         if not isinstance(W, Factored):
-            order = labelling.canonical_order(W)
-            ids, W = ids[order], evidence.part(W, order)
+            order = label_matching.canonical_order(W)
+            ids, W = ids[order], similarity_of_snapshot.part(W, order)
         if len(ids):
             k, edge, values = _clusters(snapshot, params, found, ids)
             labels[ids], objective = _clustered(W, k, seed, params.refine, progress)
             at = np.sort(ids)
             labels[at] = partition.compact(labels[at])
-        labels = labelling.joined(labels, found.W) if params.rest == "nearest" else labels
+        labels = label_matching.joined(labels, found.W) if params.rest == "nearest" else labels
         progress(3, 3)
-    labels, ari = labelling.continued(labels, previous)
+    labels, ari = label_matching.continued(labels, previous)
     arrays = {"labels": labels, "k": np.array(k), "objective": np.array(objective), "eigenvalues": values,
               "edge": np.array(edge)}
     report: dict[str, Any] = {"objects": n, "clustered": len(ids), "comparisons": found.comparisons, "k": k,
@@ -75,7 +75,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
 def _clustered(W, k: int, seed: int, refine: bool, progress) -> tuple[np.ndarray, float]:
     """Labels and their value."""
     if isinstance(W, Factored):
-        return factored.clustered(W, k, seed, refine, progress)
+        return factored_kernel.clustered(W, k, seed, refine, progress)
     progress(1, 3, k=k)
     found = partition.spectral_partition(W, k, seed)
     progress(2, 3, k=k)
@@ -90,13 +90,13 @@ def _clusters(snapshot, params: Params, found, ids) -> tuple[int, float, np.ndar
             raise CannotRefit(f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have "
                               "comparisons that do not cancel; lower k or feed more comparisons")
         return params.k, np.nan, np.empty(0)
-    additive = evidence.ADDITIVE[params.similarity]
-    base = found if additive == params.similarity else evidence.similarity(snapshot, additive)
+    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
+    base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)
     n = len(ids)
     edge = float(params.lambda_factor * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
         return 1, edge, np.empty(0)
-    values = top_eigenpairs(evidence.part(base.W, ids), min(n - 1, params.most - 1), tol=1e-4)[0]
+    values = top_eigenpairs(similarity_of_snapshot.part(base.W, ids), min(n - 1, params.most - 1), tol=1e-4)[0]
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return 1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values

@@ -15,16 +15,18 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from stream_engine import chosen, memory, refits, snapshot as snapshots
-from stream_engine.artifact import Artifact
+from stream_engine.data import available_memory
+from stream_engine.state import snapshot as snapshots
+from stream_engine.statistics import subset
+from stream_engine.state.artifact import Artifact
 from stream_engine.boosting import labels
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
 from stream_engine.boosting.rounds import Classifiers, state_bytes
 from stream_engine.boosting.votes import Predictions, decide
-from stream_engine.columns import Columns
+from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, quiet
-from stream_engine.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot
 
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
@@ -105,8 +107,8 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
         parts = labels.split(sets, params.test, params.stop, seed, trained)
         return World(columns, sets, classes, len(classes), parts, everyone)
     try:
-        ids = chosen.ids_of(snapshot, params.objects)
-    except chosen.UnknownObjects as error:
+        ids = subset.ids_of(snapshot, params.objects)
+    except subset.UnknownObjects as error:
         raise CannotRefit(f"triplet_boost - {error} - expected names of the snapshot - see `export objects`") from None
     inside = np.isin(everyone, ids)
     if not sets[inside].any():
@@ -116,7 +118,7 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
     order = np.argsort(~there, kind="stable")
     sets, classes = sets[:, order], [classes[c] for c in order.tolist()]
     asked = everyone if params.rest == "predicted" else ids
-    columns = chosen.among(columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1))
+    columns = subset.among(columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1))
     parts = labels.split(sets, params.test, params.stop, seed, trained, inside)
     return World(columns, sets, classes, int(there.sum()), parts, asked)
 
@@ -168,7 +170,7 @@ def _check_memory(world: World, params: Params, rounds: int) -> None:
     objects, asked = len(world.parts), len(world.asked)
     need = (bytes_needed(world.columns, n, asked) + state_bytes(n, n_labels) + 24 * asked * n_labels + 24 * objects
             + rounds * 3 * (16 + 2 * -(-n_labels // 8)))
-    room = params.memory_mb * 2**20 or memory.available()
+    room = params.memory_mb * 2**20 or available_memory.available()
     if room is not None and need > room:
         raise CannotRefit(f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
                           f"classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds - expected at most "

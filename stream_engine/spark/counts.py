@@ -63,8 +63,8 @@ class Share:
     """What one task has counted: an engine's accumulators and counters, and labels and refusals with their places."""
 
     def __init__(self, job: Job):
-        from stream_engine.engine import Engine
-        from stream_engine.intake import Intake
+        from stream_engine.state.engine import Engine
+        from stream_engine.service.ingest import Intake
 
         self._intake = Intake(job.events, job.format)
         self._engine = Engine(COUNTED, guard=None)
@@ -157,8 +157,8 @@ def counted(job: Job, read):
 def messages(job: Job, batches: Iterable) -> Iterator[list]:
     """Rows key, value, topic, partition, offset of Spark's Kafka source as records, as the engine's own source gives them."""
     from connectors import Record
-    from connectors.kafka_address import partition_name
-    from connectors.kafka_client import sniff
+    from connectors.kafka.address import partition_name
+    from connectors.kafka.client import sniff
 
     for batch in batches:
         key, value, topic, partition, offset = (batch.column(name).to_pylist()
@@ -194,7 +194,7 @@ def topics(sources: Iterable[str]) -> list:
     (['a', 'b'], [])
     """
     from connectors import UnusableSource, split_uri
-    from connectors.kafka_address import parse_address
+    from connectors.kafka.address import parse_address
 
     schemes = {split_uri(source)[0] for source in sources}
     if schemes != {"kafka"} and schemes != {"file"}:
@@ -330,14 +330,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str):
         """Raise `BadSettings` in place of usage and exit."""
-        from stream_engine.settings import BadSettings
+        from stream_engine.service.settings import BadSettings
 
         raise BadSettings(f"spark-counts: {message}")
 
 
 def parser() -> argparse.ArgumentParser:
     """The job's own arguments; `stream-engine spark-counts` passes them on."""
-    from stream_engine.comparisons import EVENT_TYPES
+    from stream_engine.data.comparisons import EVENT_TYPES
     from stream_engine.formats import FORMATS
 
     made = Parser(prog="counts.py", description="Count comparisons by name on Spark, a delta a batch.")
@@ -359,10 +359,10 @@ def job_of(arguments: list[str]) -> Job:
     """The job that a command line asks for. Raises `BadSettings`, `UnusableSource`, `UnusableOptions`: all that can be seen to be
     wrong before a cluster is asked."""
     from connectors import UnusableSource, split_uri
-    from connectors.file import named_twice
-    from stream_engine.formats import EventOptions
-    from stream_engine.formats.plan import plan_of
-    from stream_engine.settings import BadSettings, mapping
+    from connectors.files.paths import named_twice
+    from stream_engine.formats.options import EventOptions
+    from stream_engine.formats.event_fields import plan_of
+    from stream_engine.service.settings import BadSettings, mapping
 
     given = parser().parse_args(arguments)
     columns = {field: tuple(names.split("|")) for field, names in mapping(given.columns, "--columns").items()}
@@ -390,8 +390,8 @@ def main(arguments: list[str] | None = None) -> int:
     from connectors import UnusableSource
     from pyspark.errors import StreamingQueryException
     from pyspark.sql import SparkSession
-    from stream_engine.formats import UnusableOptions
-    from stream_engine.settings import BadSettings
+    from stream_engine.formats.options import UnusableOptions
+    from stream_engine.service.settings import BadSettings
 
     try:
         job = job_of(sys.argv[1:] if arguments is None else arguments)

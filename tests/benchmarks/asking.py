@@ -24,12 +24,16 @@ import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from stream_engine import asking, demo, kernels
-from stream_engine.asking import command, model
+from stream_engine import asking
+from stream_engine.commands import demo
+from stream_engine.statistics import kernels
+from stream_engine.asking import model
+from stream_engine.commands import ask
 from stream_engine.asking.known import known_from, nothing_known, unanswered, with_objects
-from stream_engine.engine import Engine
-from stream_engine.formats import EventOptions, decoder
-from stream_engine.store import Store
+from stream_engine.state.engine import Engine
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.store import Store
 from tests.conftest import human_judgements
 
 LEARNERS = ("embedding", "k1")
@@ -107,7 +111,7 @@ def study(world: World, strategy: str, seed: int, folder: Path) -> tuple[np.ndar
     found, seconds = [], []
     for round in range(world.rounds):
         began = time.perf_counter()
-        asked = command.ask(str(store.directory), world.batch, strategy, "pick", seed, str(folder / "names.txt"), "latest")
+        asked = ask.ask(str(store.directory), world.batch, strategy, "pick", seed, str(folder / "names.txt"), "latest")
         seconds.append(time.perf_counter() - began)
         questions = [json.loads(line) for line in asked.lines]
         rows = np.array([[number[name] for name in (q["anchor"], *q["shown"])] for q in questions])

@@ -21,8 +21,8 @@ import numpy as np
 
 from tests.benchmarks.large_n import anonymous, block, resident
 from tests.benchmarks.ten_million import name
-from tests.kafka.broker import free_ports
-from tests.process import until
+from tests.support.kafka_broker import free_ports
+from tests.support.process import until
 
 
 def metric(said: str, which: str) -> float:

@@ -34,11 +34,11 @@ from stream_engine.boosting import rounds as boosting, votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.fit import Curve
 from stream_engine.boosting.labels import group, label_sets
-from stream_engine.columns import columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.triplet_boost import abstention_bound, fit, predict
 from tests.benchmarks.boosting_worlds import sampled_codes, sampled_columns
 from tests.conftest import ROOT
-from tests.planted import adds3
+from tests.support.planted_similarities import adds3
 
 METRICS = ("euclidean", "cosine", "cityblock")
 TASTES = ("salty", "savory", "sour", "bitter", "sweet", "spicy")

@@ -5,7 +5,7 @@ from numba import njit
 
 from stream_engine.boosting.codes import Codes, code_dtype, first_partner
 from stream_engine.boosting.labels import Groups
-from stream_engine.columns import Columns
+from stream_engine.data.triplet_columns import Columns
 
 
 def sampled_columns(distances: np.ndarray, share: float, noise: float = 0.0, seed: int = 0) -> Columns:

@@ -25,14 +25,15 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, roc_auc_score
 
-from stream_engine import certainty, exports
-from stream_engine.comparisons import Decoded
-from stream_engine.engine import Engine
-from stream_engine.exports import Published
+from stream_engine import exports
+from stream_engine.statistics import confidence
+from stream_engine.data.comparisons import Decoded
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.refits import refit_module
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
-from tests.planted import planted
+from tests.support.planted_similarities import planted
 
 SHARES = (0.02, 0.05, 0.15, 0.4, 1.0)  # of the screens that are not held out
 POWERS = (2.0, 2.5, 2.75, 3.0, 3.25, 3.5)  # n (ln n)^power comparisons
@@ -113,7 +114,7 @@ def made_majorities() -> Bins:
     n_hi = answers - n_lo
     decided = n_lo != n_hi
     right = ((n_lo > n_hi) == (p > 0.5))[decided].astype(float)
-    return binned(certainty.majority(n_lo, n_hi)[decided], right, np.linspace(0.5, 1, 11))
+    return binned(confidence.majority(n_lo, n_hi)[decided], right, np.linspace(0.5, 1, 11))
 
 
 def held_out(screen: np.ndarray, seed: int) -> np.ndarray:

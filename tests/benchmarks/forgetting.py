@@ -25,11 +25,11 @@ import numpy as np
 
 from stream_engine import exports
 from stream_engine.accumulators import Forgetting
-from stream_engine.comparisons import Decoded
-from stream_engine.engine import Engine
-from stream_engine.exports import Published
+from stream_engine.data.comparisons import Decoded
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.conftest import human_judgements
-from tests.generators import planted_triplets
+from tests.support.generators import planted_triplets
 
 OBJECTS, NOISE, SIZE, BLOCK, TESTS = 100, 0.15, 400_000, 5_000, 10_000
 FOOD_CHANGE = 110_000  # about the middle of what is learned

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from connectors import Record
-from tests.generators import planted_triplets
+from tests.support.generators import planted_triplets
 
 OBJECTS, NOISE, BATCH = 100, 0.15, 1000
 SIZES = {"single": (200_000, 1_000_000), "json": (500_000, 5_000_000), "arrow": (2_000_000, 20_000_000)}
@@ -147,9 +147,9 @@ def floor(kind: str):
 
 def learned(source, messages: int):
     """Source, decoding, all accumulators and the guard: what a run does, without its clock, sinks and metrics."""
-    from stream_engine.engine import Engine
-    from stream_engine.formats import EventOptions
-    from stream_engine.intake import Intake
+    from stream_engine.state.engine import Engine
+    from stream_engine.formats.options import EventOptions
+    from stream_engine.service.ingest import Intake
 
     engine, intake = Engine(), Intake(EventOptions())
     while messages > 0:
@@ -172,7 +172,7 @@ class _Told:
 
 def read(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: int) -> float:
     """CPU seconds."""
-    from connectors.kafka import KafkaSource
+    from connectors.kafka.source import KafkaSource
 
     if way == "engine":  # compile before the clock starts
         told = list(values(kind, 2 * BATCH))
@@ -235,7 +235,7 @@ def main() -> None:
     if bootstrap:
         print(table(rows(bootstrap, given.client, given.full)))
         return
-    from tests.kafka.broker import Broker
+    from tests.support.kafka_broker import Broker
 
     with tempfile.TemporaryDirectory() as folder:
         broker = Broker(Path(folder))

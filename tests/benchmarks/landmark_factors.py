@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy import sparse as sp
 
-from stream_engine import feature_space, kernels
+from stream_engine.statistics import feature_space, kernels
 
 
 def phi(objects: int, keys: int, landmarks: int, seed: int = 0) -> sp.csc_array:

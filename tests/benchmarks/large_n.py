@@ -19,17 +19,18 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_engine import space
-from stream_engine.accumulators.adds import AddS3
+from stream_engine.data import mapped_arrays
+from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.comparisons import empty_batch
-from stream_engine.engine import empty_counters
-from stream_engine.exports import Published, contents
-from stream_engine.objects import ObjectIndex
-from stream_engine.progressive import predictor
+from stream_engine.data.comparisons import empty_batch
+from stream_engine.state.engine import empty_counters
+from stream_engine.exports import contents
+from stream_engine.state.published import Published
+from stream_engine.state.object_index import ObjectIndex
+from stream_engine.prediction import predictor
 from stream_engine.refits import refit_module
-from stream_engine.snapshot import Snapshot, frozen
-from stream_engine.store import Store
+from stream_engine.state.snapshot import Snapshot, frozen
+from stream_engine.state.store import Store
 
 BLOCK = 1_000_000
 GROUPS = 5
@@ -101,7 +102,7 @@ def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
         said("snapshot written", f"{size / 1e9:.2f} GB, {named.digest[:16]}")
         again = TripletCounts.from_state(store.read(1).room("triplet_counts"))
         said("restored", f"{again.nbytes / 1e9:.2f} GB of triplet counts")
-    space.keep_in_memory()
+    mapped_arrays.keep_in_memory()
 
 
 def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> None:
@@ -142,7 +143,7 @@ def main() -> None:
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
     if given.on_disk:
-        space.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
+        mapped_arrays.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
     n, rng, said = given.objects, np.random.default_rng(0), Said()
     index = ObjectIndex()
     index.ids([f"object-{i:07d}" for i in range(n)])

@@ -20,11 +20,11 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from stream_engine.columns import columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import constraints as sets
-from stream_engine.kernel_learning import held_out, mkpoe
-from stream_engine.kernel_learning.operator import satisfied, triplet_rows
-from stream_engine.snapshot import Snapshot
+from stream_engine.kernel_learning import hash_split, mkpoe
+from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
+from stream_engine.state.snapshot import Snapshot
 
 TAXONOMY = (((0, 6), ((8, 3), (9, 5))), ((1, 7), (4, 2)))
 NAMES = ("upper", "lower", "left", "right", "edges", "noise 1", "noise 2", "noise 3", "noise 4", "noise 5")
@@ -91,7 +91,7 @@ def comparisons(t: Toy, rng, size: int, anchors: np.ndarray, others: np.ndarray)
 def beta_and_fit(rows, weight, kernels, diagonal: bool, seed: int) -> mkpoe.Embedding:
     """beta by 3-fold cross-validation over objects, then a fit on all of them."""
     n = len(kernels[0])
-    fold = held_out.object_folds(held_out.name_hashes([str(i) for i in range(n)], seed), 3)
+    fold = hash_split.object_folds(hash_split.name_hashes([str(i) for i in range(n)], seed), 3)
     least = smallest(rows, weight, kernels, diagonal)
     scores = []
     for multiple in MULTIPLES:

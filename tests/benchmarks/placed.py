@@ -14,13 +14,13 @@ import time
 
 import numpy as np
 
-from stream_engine.exports import Published
-from stream_engine.progressive import predictor
+from stream_engine.state.published import Published
+from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning
 from tests.benchmarks.certainty import held_out, published
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
-from tests.generators import planted_triplets
+from tests.support.generators import planted_triplets
 
 SHARES = (0.3, 0.6)
 

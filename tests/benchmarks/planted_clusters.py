@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from stream_engine import kernels
-from stream_engine.columns import columns_from_triplets
+from stream_engine.statistics import kernels
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.sdp_clustering import solve, spur
-from stream_engine.sdp import partition
-from tests.planted import adds3, adds4
+from stream_engine.clustering import partition
+from tests.support.planted_similarities import adds3, adds4
 
 HERE = Path(__file__).with_suffix("")
 K, SIGMA, TOL, ITERATIONS = 4, 0.1, 1e-2, 100

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.comparisons import Decoded
-from stream_engine.engine import Engine
-from stream_engine.progressive.drift import SIGNALS, Worsening
-from stream_engine.progressive.observer import Progressive, signals
-from tests.generators import as_batch, planted_triplets
+from stream_engine.data.comparisons import Decoded
+from stream_engine.state.engine import Engine
+from stream_engine.prediction.drift import SIGNALS, Worsening
+from stream_engine.prediction.observer import Progressive, signals
+from tests.support.generators import as_batch, planted_triplets
 
 OBJECTS, NOISE, BLOCK, EVERY, QUIET = 100, 0.15, 10_000, 250_000, 100_000
 

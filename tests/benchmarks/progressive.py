@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_engine import demo
-from stream_engine.comparisons import Decoded
-from stream_engine.engine import Engine
-from stream_engine.exports import Published
-from stream_engine.progressive import PREDICTORS, observer as observing, predictor
+from stream_engine.commands import demo
+from stream_engine.data.comparisons import Decoded
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.prediction import PREDICTORS, observer as observing, predictor
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
-from stream_engine.settings import DriftSettings
+from stream_engine.service.settings import DriftSettings
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
-from tests.generators import as_batch
+from tests.support.generators import as_batch
 
 BLOCK = 2000
 QUICK = {"sdp_clustering": {"bootstrap": 0, "stability": 0}, "kernel_learning": {"lambda1": 10.0, "tolerance": 1e-2}}

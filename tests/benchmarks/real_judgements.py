@@ -29,15 +29,16 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from stream_engine import auxiliary, kernels
-from stream_engine.columns import columns_from_triplets
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.statistics import kernels
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import mkpoe, rckl
 from stream_engine.kernel_learning.constraints import constraints
-from stream_engine.kernel_learning.online import OnlineKernel
-from stream_engine.kernel_learning.operator import excess, triplet_rows
-from stream_engine.online import steps
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.kernel_learning.distance_operator import excess, triplet_rows
+from stream_engine.prediction.online_predictor import steps
 from tests.conftest import human_judgements
-from tests.kernel_reference import snapshot_of
+from tests.support.kernel_reference import snapshot_of
 
 TASTES = ("salty", "savory", "sour", "bitter", "sweet", "spicy")
 CBLEARN = """
@@ -77,8 +78,8 @@ class Data(NamedTuple):
 def food(folder: Path) -> Data:
     with gzip.open(folder / "food100" / "triplets.csv.gz", "rt") as file:
         rows = [(r["anchor"], r["near"], r["far"], int(r["screen"])) for r in csv.DictReader(file)]
-    spec = auxiliary.KernelSpec(str(folder / "food100" / "labels.csv"), "rbf", columns=TASTES)
-    return _data(rows, lambda names: auxiliary.load({"taste": spec}, names).kernels[0])
+    spec = auxiliary_kernels.KernelSpec(str(folder / "food100" / "labels.csv"), "rbf", columns=TASTES)
+    return _data(rows, lambda names: auxiliary_kernels.load({"taste": spec}, names).kernels[0])
 
 
 def animals(folder: Path) -> Data:
@@ -90,8 +91,8 @@ def animals(folder: Path) -> Data:
     values = np.array([[float(r[c]) for c in columns] for r in table.values()])
     return _data(
         rows,
-        lambda names: auxiliary.join(
-            auxiliary.Table(list(table), values), auxiliary.KernelSpec("zoo.csv", "rbf"), names
+        lambda names: auxiliary_kernels.join(
+            auxiliary_kernels.Table(list(table), values), auxiliary_kernels.KernelSpec("zoo.csv", "rbf"), names
         )[0],
     )
 

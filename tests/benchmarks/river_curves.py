@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from river import compose, evaluate, linear_model, metrics
 
-from stream_engine import demo
+from stream_engine.commands import demo
 from stream_engine.estimators import ComparisonClassifier, as_stream
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements

@@ -21,11 +21,11 @@ import numpy as np
 
 from stream_engine.accumulators.sorted_counts import SortedCounts
 from tests.benchmarks.kafka import events
-from tests.process import ENVIRONMENT, process
-from tests.spark import cluster
+from tests.support.process import ENVIRONMENT, process
+from tests.support import spark_cluster
 
 FILES, PART = 8, 2
-CONF = [f"--conf={key}={value}" for key, value in cluster.CONF.items() if not key.endswith("JavaOptions")]  # the JVM as it comes
+CONF = [f"--conf={key}={value}" for key, value in spark_cluster.CONF.items() if not key.endswith("JavaOptions")]  # the JVM as it comes
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,7 +39,7 @@ def measured(command: list, log: Path) -> Cost:
     """Run a command in a session of its own and add up what its processes used, looking ten times a second."""
     begin, used, peak = time.monotonic(), {}, 0
     with log.open("ab") as said:
-        run = subprocess.Popen([str(part) for part in command], env=ENVIRONMENT | cluster.ENVIRONMENT, stdout=said, stderr=said,
+        run = subprocess.Popen([str(part) for part in command], env=ENVIRONMENT | spark_cluster.ENVIRONMENT, stdout=said, stderr=said,
                                stdin=subprocess.DEVNULL, start_new_session=True)
     while run.poll() is None:
         memory = 0

@@ -15,7 +15,7 @@ from stream_engine.boosting import rounds as boosting, votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from tests.benchmarks.boosting_worlds import sampled_columns
-from tests.boosting_reference import numpy_rounds
+from tests.support.boosting_reference import numpy_rounds
 
 FEW = 3000  # rounds that the rival runs
 

@@ -9,10 +9,10 @@ import time
 FIRST = """
 import time
 began = time.perf_counter()
-import stream_engine.run
+import stream_engine.service.run
 imported = time.perf_counter()
-from stream_engine.comparisons import Triplet
-from stream_engine.engine import Engine
+from stream_engine.data.comparisons import Triplet
+from stream_engine.state.engine import Engine
 Engine().learn_many([Triplet(str(i % 7), str(i % 7 + 1), str(i % 7 + 2)) for i in range(1000)])
 print(imported - began, time.perf_counter() - imported)
 """

@@ -12,10 +12,10 @@ from time import process_time
 import numpy as np
 
 from stream_engine.accumulators import radix
-from stream_engine.accumulators.adds import AddS3
+from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.comparisons import Batch
-from tests.generators import as_batch
+from stream_engine.data.comparisons import Batch
+from tests.support.generators import as_batch
 
 REPEATS = 3
 BATCH = 100_000

@@ -11,10 +11,10 @@ import time
 import numpy as np
 
 from connectors import Record
-from stream_engine import intake
-from stream_engine.engine import Engine
-from stream_engine.formats import EventOptions
-from tests.generators import planted_triplets
+from stream_engine.service import ingest
+from stream_engine.state.engine import Engine
+from stream_engine.formats.options import EventOptions
+from tests.support.generators import planted_triplets
 
 OBJECTS, NOISE = 100, 0.15
 
@@ -44,7 +44,7 @@ def as_arrow(triplets, names):
 
 def measured(blocks, format: str, header: bytes = b"") -> tuple[dict[str, float], Engine]:
     """CPU seconds by stage over all blocks, and the engine after them."""
-    engine, reader = Engine(), intake.Intake(EventOptions())
+    engine, reader = Engine(), ingest.Intake(EventOptions())
     spent = dict.fromkeys(("decode", "ids", *engine.accumulators, "guard", "snapshot"), 0.0)
 
     def timed(stage, call, *arguments):

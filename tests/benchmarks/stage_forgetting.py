@@ -8,9 +8,9 @@ little out of order, and weights.
 import numpy as np
 
 from stream_engine.accumulators import Forgetting, accumulator, made
-from stream_engine.comparisons import Judges
+from stream_engine.data.comparisons import Judges
 from tests.benchmarks.stage_counts import best, row, uniform
-from tests.generators import as_batch
+from tests.support.generators import as_batch
 
 BATCH = 10_000
 PLAIN = {"adds3_weighted": "adds3", "adds3_decayed": "adds3", "window": "adds3", "triplet_counts_weighted": "triplet_counts",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_engine.comparisons import Batch
-from stream_engine.engine import Engine
-from tests.generators import planted_triplets
+from stream_engine.data.comparisons import Batch
+from stream_engine.state.engine import Engine
+from tests.support.generators import planted_triplets
 
 FIGURE = Path(__file__).parent / "growth.png"
 BLOCK = 100_000

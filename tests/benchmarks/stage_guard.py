@@ -8,9 +8,8 @@ import tracemalloc
 from time import process_time
 
 import numpy as np
-from stream_engine.columns import columns_from_triplets
-from stream_engine.partial_order import (
-    PartialOrder, Verdicts, canonical_order, topological_order, transitive_reduction, weight_kept)
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.guard.partial_order import (PartialOrder, Verdicts, canonical_order, topological_order, transitive_reduction, weight_kept)
 
 ONE_EACH = np.empty(0, np.int64)
 

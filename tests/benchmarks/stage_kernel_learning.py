@@ -12,11 +12,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.kernel_learning import linear, mkpoe, rckl
-from stream_engine.kernel_learning.online import OnlineKernel
-from stream_engine.kernel_learning.operator import satisfied
-from stream_engine.online import steps
-from tests import kernel_reference as reference
-from tests.generators import planted_triplets
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.kernel_learning.distance_operator import satisfied
+from stream_engine.prediction.online_predictor import steps
+from tests.support import kernel_reference as reference
+from tests.support.generators import planted_triplets
 
 
 def timed(call):

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from stream_engine import gram, kernels, memory
-from stream_engine.columns import Columns, pair_of_entry
+from stream_engine.data import available_memory
+from stream_engine.statistics import kernels
+from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from tests.benchmarks.stage_counts import best, counted, landmark, row, seconds, uniform
 
 
@@ -88,7 +89,7 @@ def largest(quick: bool):
     """20,000 landmark objects: the size at which one BLAS call crashes, and where memory begins to matter."""
     n = 3_000 if quick else 20_000
     needed = int(1.6 * 8 * n * n)
-    if memory.available() < needed:
+    if available_memory.available() < needed:
         yield row("kernels", f"k1, landmark {n:,} x 30", None, None, "memory", None, "s", "<= 1.5 times the result",
                   f"not run: needs {needed / 1e9:.1f} GB")
         return

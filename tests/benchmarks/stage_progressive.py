@@ -12,16 +12,16 @@ import numpy as np
 import structlog
 
 from connectors import Record
-from stream_engine import intake
-from stream_engine.artifact import Artifact
-from stream_engine.comparisons import Decoded
-from stream_engine.engine import Engine
-from stream_engine.exports import Published
-from stream_engine.formats import EventOptions
-from stream_engine.metrics import Metrics
-from stream_engine.progressive import PREDICTORS, predictor
-from stream_engine.settings import DriftSettings
-from stream_engine.watching import Watch
+from stream_engine.service import ingest
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.comparisons import Decoded
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.metrics import Metrics
+from stream_engine.prediction import PREDICTORS, predictor
+from stream_engine.service.settings import DriftSettings
+from stream_engine.service.prediction_monitor import Watch
 from tests.benchmarks.stage_end_to_end import OBJECTS, as_arrow, as_csv, as_jsonl, stream
 
 
@@ -36,7 +36,7 @@ def artifacts(sequence: int) -> dict[str, Artifact]:
 
 def ingested(blocks, format: str, header: bytes, watched: bool, every: int) -> tuple[float, Watch | None]:
     """CPU seconds of a whole ingestion."""
-    engine, reader = Engine(), intake.Intake(EventOptions())
+    engine, reader = Engine(), ingest.Intake(EventOptions())
     watch = Watch(DriftSettings(), Metrics(), structlog.get_logger()) if watched else None
     at = 0
     began = time.process_time()

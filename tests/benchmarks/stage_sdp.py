@@ -10,13 +10,13 @@ import numpy as np
 from scipy import sparse
 
 from stream_engine import Engine
-from stream_engine.comparisons import Decoded
+from stream_engine.data.comparisons import Decoded
 from stream_engine.refits import sdp_clustering
-from stream_engine.sdp import partition, reference
-from stream_engine.sdp.similarity import checked
-from stream_engine.sdp.solve import solve
-from stream_engine.sdp.spur import spur
-from tests.planted import adds3, planted
+from stream_engine.clustering import cvxpy_reference, partition
+from stream_engine.clustering.similarity_matrix import checked
+from stream_engine.clustering.cascade import solve
+from stream_engine.clustering.spur import spur
+from tests.support.planted_similarities import adds3, planted
 
 STAGE = "sdp"
 
@@ -66,7 +66,7 @@ def against_stopped_scs(n: int, kind: str, power: float, target: float, iteratio
     triplets, _ = planted(n, 4, power)
     W = adds3(triplets, n)
     k, lam = (4, None) if kind == "k" else (None, 2 * np.sqrt(len(triplets) * np.log(n) / n))
-    theirs, scs = timed(lambda: reference.solve(W, k, lam, solver="SCS", tol=1e-5, max_iterations=iterations))
+    theirs, scs = timed(lambda: cvxpy_reference.solve(W, k, lam, solver="SCS", tol=1e-5, max_iterations=iterations))
     mine, ours = timed(lambda: solve(W, k=k, lam=lam, tol=1e-3))
     away = abs(scs.objective - ours.objective) / abs(ours.objective)
     return {"stage": STAGE, "case": f"SDP-{kind} n={n} (ln n)^{power:g}", "ours": mine, "rival": theirs, "unit": "s",

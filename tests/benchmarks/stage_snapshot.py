@@ -10,11 +10,11 @@ from time import process_time
 
 import numpy as np
 
-from stream_engine.comparisons import Batch
-from stream_engine.engine import Engine
-from stream_engine.store import Store
+from stream_engine.data.comparisons import Batch
+from stream_engine.state.engine import Engine
+from stream_engine.state.store import Store
 from tests.benchmarks.stage_counts import BATCH, REPEATS, row, touch, uniform
-from tests.generators import as_batch
+from tests.support.generators import as_batch
 
 PROMISE = 25.0
 

@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_engine import space
-from stream_engine.comparisons import Decoded, empty_batch
-from stream_engine.engine import Engine
-from stream_engine.objects import ObjectIndex
-from stream_engine.partial_order import PartialOrder
-from stream_engine.store import Store
+from stream_engine.data import mapped_arrays
+from stream_engine.data.comparisons import Decoded, empty_batch
+from stream_engine.state.engine import Engine
+from stream_engine.state.object_index import ObjectIndex
+from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.state.store import Store
 from tests.benchmarks.large_n import BLOCK, GROUPS, Said, anonymous, block, counted, resident
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     given = parser.parse_args()
     n, rng, said = given.objects, np.random.default_rng(0), Said()
     if given.on_disk:
-        space.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
+        mapped_arrays.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
     said("start")
     engine, before = Engine(["adds3", "triplet_counts"], guard=None), anonymous()
     for begin in range(0, n, BLOCK):
@@ -117,7 +117,7 @@ def main() -> None:
         counted(engine.learn, lambda: decoded(block(rng, n, given.landmarks)), BLOCK, said)
         del engine
         gc.collect()
-        space.keep_in_memory()
+        mapped_arrays.keep_in_memory()
         if given.counts:
             return
         print(f"export adds3: {verb('export', '--state', state, '--out', f'{state}/out', 'adds3')}, "

@@ -25,12 +25,12 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine import trust
+from stream_engine.statistics import worker_reliability
 from stream_engine.accumulators import made
 from stream_engine.refits import reliability, spectral
-from stream_engine.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot
 from tests.conftest import human_judgements
-from tests.generators import as_batch, planted_triplets
+from tests.support.generators import as_batch, planted_triplets
 
 SPLITS = 5
 SPAM = 0.3
@@ -129,7 +129,7 @@ def eggs(data: Path, folder: Path) -> tuple[list[dict], dict]:
 
 def snapshot_of(triplets, workers, names, n: int) -> Snapshot:
     """The votes of these triplets as a snapshot; `workers` index `names`."""
-    from stream_engine.comparisons import Judges
+    from stream_engine.data.comparisons import Judges
 
     votes = made("worker_votes")
     m = len(triplets)
@@ -142,13 +142,13 @@ def snapshot_of(triplets, workers, names, n: int) -> Snapshot:
 
 def accuracies(snapshot: Snapshot, tests: dict[str, np.ndarray]) -> dict[str, float]:
     """By test set and similarity: how often W[anchor, near] > W[anchor, far], ties one half."""
-    from stream_engine.sdp.similarity import top_eigenpairs
+    from stream_engine.statistics.spectral import top_eigenpairs
 
-    votes = trust.votes_of(snapshot)
-    fitted = trust.trust(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[votes.worker]
+    votes = worker_reliability.votes_of(snapshot)
+    fitted = worker_reliability.trust(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[votes.worker]
     found = {}
     for how, weight in (("plain", np.ones(len(votes.key))), ("weighted", fitted)):
-        w = trust.adds_matrix(votes, weight)
+        w = worker_reliability.adds_matrix(votes, weight)
         values, vectors = top_eigenpairs(w, 2)
         for name, similarity in (("AddS-3", w.toarray()), ("rank 2", (vectors * np.maximum(values, 0)) @ vectors.T)):
             for test, (a, b, c) in ((test, rows.T) for test, rows in tests.items()):

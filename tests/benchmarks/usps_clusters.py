@@ -23,10 +23,10 @@ import numpy as np
 from numba import njit
 
 from stream_engine.refits.sdp_clustering import solve, spur
-from stream_engine.sdp import partition
+from stream_engine.clustering import partition
 from tests.benchmarks.planted_clusters import ITERATIONS, TOL, agreement, labels_of, mulk3, triplets_of
 from tests.conftest import ROOT
-from tests.planted import adds3
+from tests.support.planted_similarities import adds3
 
 HERE = Path(__file__).with_suffix("")
 METHODS = ("AddS-3 SPUR", "AddS-3", "MulK-3", "t-STE", "k-means")

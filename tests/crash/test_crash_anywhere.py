@@ -11,14 +11,14 @@ import os
 import pytest
 
 from connectors import Position, Record, SinkUnavailable
-from connectors.dead_letters import DeadLetterFile
-from stream_engine import intake
-from stream_engine.container import Corrupt
-from stream_engine.engine import Engine
-from stream_engine.formats import EventOptions
-from stream_engine.snapshot import encode
-from stream_engine.store import Store
-from tests.crash.sim_disk import SimDisk, crash_images
+from connectors.files.dead_letter_sink import DeadLetterFile
+from stream_engine.service import ingest
+from stream_engine.data.container import Corrupt
+from stream_engine.state.engine import Engine
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
+from tests.support.simulated_disk import SimDisk, crash_images
 
 EVENTS = [
     b'{"anchor":"a","near":"b","far":"c"}\n{"broken\n',
@@ -35,13 +35,13 @@ def consume(disk, promises: list) -> Engine:
     latest = store.latest().snapshot
     engine = Engine.restore(latest) if latest else Engine()
     sink = DeadLetterFile("/state/dead_letters", engine.sinks.get("file", 0), disk=disk)
-    reader = intake.Intake(EventOptions())
+    reader = ingest.Intake(EventOptions())
     start = engine.positions.get("m", Position(0)).offset
     for offset in range(start, len(EVENTS)):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")
         decoded = reader.decode(record)
         if decoded.rejected:
-            sink.append(intake.letters(record, decoded.rejected))
+            sink.append(ingest.letters(record, decoded.rejected))
         engine.learn(decoded, {"m": Position(offset + 1)})
         if (offset + 1) % EVERY == 0:
             engine.sinks["file"] = sink.flush()
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_the_published_ones_whole():
 def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
-        engine.learn(intake.Intake(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)})
+        engine.learn(ingest.Intake(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)})
         store.publish(engine.snapshot())
     return store
 

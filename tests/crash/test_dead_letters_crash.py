@@ -3,8 +3,8 @@
 import pytest
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
-from connectors.dead_letters import DeadLetterFile
-from tests.crash.sim_disk import PowerCut, SimDisk, crash_images
+from connectors.files.dead_letter_sink import DeadLetterFile
+from tests.support.simulated_disk import PowerCut, SimDisk, crash_images
 
 DIRECTORY = "/state/dead_letters"
 BATCHES = [[DeadLetter("p", 10 * batch + i, i, "not_parseable", "no", b"x" * (7 * i + batch)) for i in range(3)]

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tests.process import engine
+from tests.support.process import engine
 
 
 def test_the_demo_ends_with_a_page_that_is_true(tmp_path):

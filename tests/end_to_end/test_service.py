@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.process import engine, jsonl, one_line, process, signalled, started, stopped, summary, until
+from tests.support.process import engine, jsonl, one_line, process, signalled, started, stopped, summary, until
 
 
 def stream(rng: random.Random, size: int, objects: int = 12) -> list:

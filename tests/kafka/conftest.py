@@ -13,8 +13,8 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import RetriableError
 
 from tests.conftest import leave_out
-from tests.kafka.broker import Broker, BrokerMissing, cluster, jars, java
-from tests.process import until
+from tests.support.kafka_broker import Broker, BrokerMissing, cluster, jars, java
+from tests.support.process import until
 
 OURS = {"own_broker", "three_brokers"}  # fixtures that need the jars, whatever else is there
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from confluent_kafka import Producer
 
-from tests.kafka.broker import Broker
-from tests.process import process, records, signalled, started, until
+from tests.support.kafka_broker import Broker
+from tests.support.process import process, records, signalled, started, until
 
 OBJECTS = 60
 MALFORMED = 1_000  # one event in so many

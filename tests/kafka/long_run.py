@@ -22,10 +22,10 @@ import pyarrow as pa
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.generators import planted_triplets
-from tests.kafka.broker import Broker
-from tests.kafka.running import Engine
-from tests.process import summary
+from tests.support.generators import planted_triplets
+from tests.support.kafka_broker import Broker
+from tests.support.running_engine import Engine
+from tests.support.process import summary
 
 BATCH = 1_000
 WARM = 0.4  # of the events: until then tables, pools and buffers may still grow

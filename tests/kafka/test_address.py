@@ -3,10 +3,10 @@
 import pytest
 
 from connectors import Position, UnusableSource, open_source
-from connectors.kafka import CLIENTS, KafkaSource
-from connectors.kafka_address import confluent_options, parse_address, redacted, scrubbed
-from connectors.kafka_begin import loss_of
-from connectors.kafka_client import Range
+from connectors.kafka.source import CLIENTS, KafkaSource
+from connectors.kafka.address import confluent_options, parse_address, redacted, scrubbed
+from connectors.kafka.start_offsets import loss_of
+from connectors.kafka.client import Range
 
 
 @pytest.mark.parametrize("rest, said", [

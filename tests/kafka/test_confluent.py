@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import KafkaError
 
-from connectors.kafka_address import parse_address
-from connectors.kafka_client import OffsetsLost, Refused, Trouble
-from connectors.kafka_confluent import Confluent
+from connectors.kafka.address import parse_address
+from connectors.kafka.client import OffsetsLost, Refused, Trouble
+from connectors.kafka.confluent_client import Confluent
 
 
 class Message(NamedTuple):

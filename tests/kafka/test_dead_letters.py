@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from connectors import SINKS, DeadLetter, SinkUnavailable, UnusableSource, resolve
-from connectors.kafka_dead_letters import PENDING, PREFIX, VALUE_BYTES, KafkaDeadLetters
-from tests.kafka import reading
+from connectors import DeadLetter, SINKS, SinkUnavailable, UnusableSource, resolve
+from connectors.kafka.dead_letter_sink import KafkaDeadLetters, PENDING, PREFIX, VALUE_BYTES
+from tests.support import kafka_reading
 from tests.kafka.conftest import collect_sockets
 
 pytestmark = pytest.mark.kafka
@@ -20,7 +20,7 @@ def letter(i: int, value: bytes | None = None, partition: str = "votes/3", key: 
 @pytest.fixture
 def on_topic(broker):
     """`on_topic(topic)`: everything that is there, in order of partition and offset."""
-    return partial(reading.on_topic, broker.bootstrap)
+    return partial(kafka_reading.on_topic, broker.bootstrap)
 
 
 @pytest.fixture

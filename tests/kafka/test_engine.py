@@ -9,8 +9,8 @@ import urllib.request
 import pytest
 
 from tests.kafka.exactly_once import trial
-from tests.kafka.reading import on_topic
-from tests.process import engine, jsonl, one_line, records, started, stopped, summary, until
+from tests.support.kafka_reading import on_topic
+from tests.support.process import engine, jsonl, one_line, records, started, stopped, summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -132,7 +132,7 @@ def test_a_first_start_must_choose_and_lost_offsets_are_told(broker, new_topic, 
 
 
 def test_the_readmes_commands(broker, new_topic, tmp_path):
-    from tests.test_readme import KAFKA
+    from tests.house.test_readme import KAFKA
 
     here = f"kafka://{broker.bootstrap}/{new_topic()}"
     events = jsonl(tmp_path / "events.jsonl", [json.loads(value) for value in GOOD])

@@ -8,10 +8,10 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
-from connectors.kafka import KafkaSource
+from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import patiently
-from tests.kafka.reading import SECONDS, read
-from tests.process import records, started, stopped, summary, until
+from tests.support.kafka_reading import SECONDS, read
+from tests.support.process import records, started, stopped, summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 TOPIC = "led"

@@ -13,9 +13,9 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors import SourceFailed
-from connectors.kafka import PATIENCE, KafkaSource
+from connectors.kafka.source import KafkaSource, PATIENCE
 from tests.kafka.conftest import collect_sockets
-from tests.kafka.reading import positions, read, until
+from tests.support.kafka_reading import positions, read, until
 
 pytestmark = pytest.mark.kafka
 FAST = {"metadata_max_age_ms": 1000, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,

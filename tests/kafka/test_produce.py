@@ -8,11 +8,12 @@ import pyarrow.parquet
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka import KafkaSource
-from connectors.produce import produce
+from connectors.kafka.source import KafkaSource
+from connectors.kafka.produce import produce
 from stream_engine.__main__ import main
-from stream_engine.formats import EventOptions, decoder
-from tests.kafka.reading import idle, read
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from tests.support.kafka_reading import idle, read
 
 CLIENTS = ["kafka-python", "confluent"]
 EVENTS = [{"anchor": "a", "near": 1, "far": "c"}, {"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"},

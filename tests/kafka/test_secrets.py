@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.broker import PASSWORD, USER
-from tests.kafka.running import Engine
-from tests.process import engine, one_line, until
+from tests.support.kafka_broker import PASSWORD, USER
+from tests.support.running_engine import Engine
+from tests.support.process import engine, one_line, until
 
 pytestmark = pytest.mark.kafka
 EVENT = b'{"anchor": "a", "near": "b", "far": "c"}'

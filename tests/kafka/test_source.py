@@ -8,11 +8,11 @@ import pytest
 from kafka import KafkaProducer, TopicPartition
 
 from connectors import Position, SourceFailed, UnusableSource
-from connectors.kafka import KafkaSource
-from tests.kafka.broker import PASSWORD
+from connectors.kafka.source import KafkaSource
+from tests.support.kafka_broker import PASSWORD
 from tests.kafka.conftest import collect_sockets
-from tests.kafka.reading import idle, positions, read, until
-from tests.process import until as eventually
+from tests.support.kafka_reading import idle, positions, read, until
+from tests.support.process import until as eventually
 
 pytestmark = pytest.mark.kafka
 FAST = {"metadata_max_age_ms": 300, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,

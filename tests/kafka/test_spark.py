@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from kafka import KafkaProducer
 
-from connectors.produce import produce
-from stream_engine.comparisons import EVENT_TYPES
-from tests.event_worlds import some_event
-from tests.process import jsonl, records, started, stopped, until
-from tests.spark import cluster
+from connectors.kafka.produce import produce
+from stream_engine.data.comparisons import EVENT_TYPES
+from tests.support.event_worlds import some_event
+from tests.support.process import jsonl, records, started, stopped, until
+from tests.support import spark_cluster
 from tests.spark.test_spark import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -32,14 +32,14 @@ def test_a_job_on_spark_counts_what_was_committed(broker, new_topic, send, tmp_p
         aborted.flush()
         aborted.abort_transaction() if abort else aborted.commit_transaction()
     aborted.close()
-    out, log, jars = tmp_path / "out", tmp_path / "log", cluster.kafka_jars()
+    out, log, jars = tmp_path / "out", tmp_path / "log", spark_cluster.kafka_jars()
     job = [f"kafka://{broker.bootstrap}/{topic}", "--out", str(out), "--per-batch", "250"]
-    cluster.ended(cluster.job(log, *job, jars=jars), log)
+    spark_cluster.ended(spark_cluster.job(log, *job, jars=jars), log)
     first = len(list((out / "delta").glob("batch=*")))
     send(topic, [(b"key", value) for value in values[2]] + [(b"gone", None)], partition=0)
     good = jsonl(tmp_path / "good.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 30)
     produce([str(good)], f"kafka://{broker.bootstrap}/{topic}", options={}, batch=10, encoding="arrow")
-    cluster.ended(cluster.job(log, *job, jars=jars), log)
+    spark_cluster.ended(spark_cluster.job(log, *job, jars=jars), log)
     assert len(list((out / "delta").glob("batch=*"))) > first > 1
     check(out, one_process(broker, topic, tmp_path), tmp_path)
 

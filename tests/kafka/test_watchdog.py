@@ -7,8 +7,8 @@ import time
 import pytest
 from kafka import KafkaProducer
 
-from tests.kafka.running import Engine
-from tests.process import summary, until
+from tests.support.running_engine import Engine
+from tests.support.process import summary, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'

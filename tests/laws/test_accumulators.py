@@ -3,7 +3,7 @@
 The laws run over the registry, so a new accumulator is tested by being registered; and over variants whose limits are
 so low that little worlds cross every one of them: logs of a few events, dense to sparse, packed to wide keys. Laws
 alone cannot catch a wrong statistic (two swapped columns are still a monoid): `definition` does. What they do not
-cover is scale: see tests/test_triplet_counts.py.
+cover is scale: see tests/accumulators/test_triplet_counts.py.
 """
 
 import numpy as np
@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine import container, space
+from stream_engine.data import container
 from stream_engine.accumulators import ACCUMULATORS, accumulator
-from stream_engine.accumulators.adds import AddS3, AddS4, matrix
-from stream_engine.accumulators.decayed import DecayedAddS3, DecayedTripletCounts
+from stream_engine.accumulators.adds_similarity import AddS3, AddS4, matrix
+from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCounts
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.accumulators.weighted import WeightedAddS3, WeightedTripletCounts
+from stream_engine.accumulators.weighted_counts import WeightedAddS3, WeightedTripletCounts
 from stream_engine.accumulators.worker_votes import WorkerVotes
-from stream_engine.comparisons import Batch, empty_batch
-from stream_engine.snapshot import frozen
-from tests.generators import concatenated, dense_batch, judged, taken
+from stream_engine.data.comparisons import Batch, empty_batch
+from stream_engine.state.snapshot import frozen
+from tests.support.generators import concatenated, dense_batch, judged, taken
 
 VARIANTS = {
     **{name: accumulator(name) for name in ACCUMULATORS if not hasattr(accumulator(name), "forgets")},

@@ -10,10 +10,11 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
-from stream_engine.artifact import Artifact
-from stream_engine.comparisons import Quadruplet, Triplet
-from stream_engine.engine import Engine
-from stream_engine.exports import Content, NothingToExport, Published
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.state.engine import Engine
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.published import Published
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
 

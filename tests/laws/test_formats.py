@@ -1,6 +1,6 @@
 """Laws of every registered format: its examples, equality with the others, no effect of block boundaries or neighbours.
 
-The oracle is tests/event_reference.py, one event at a time from the contract. What these laws cannot catch: an error
+The oracle is tests/support/event_reference.py, one event at a time from the contract. What these laws cannot catch: an error
 that all formats and the oracle share; the examples at the foot of each format are there for that.
 """
 
@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_engine.comparisons import EVENT_TYPES, Triplet
-from stream_engine.formats import FORMATS, EventOptions, decode_many, decoder
+from stream_engine.data.comparisons import EVENT_TYPES, Triplet
+from stream_engine.formats import FORMATS, decode_many, decoder
+from stream_engine.formats.options import EventOptions
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
-from stream_engine.formats.events import joined
+from stream_engine.formats.event_columns import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
-from tests.event_worlds import (HEADER, arrow_of, csv_of, essence, except_places, expected, ipc_of, some_event,
-                                some_events)
-from tests.test_expansion import comparisons
+from tests.support.event_worlds import (HEADER, arrow_of, csv_of, essence, except_places, expected, ipc_of, some_event, some_events)
+from tests.formats.test_expansion import comparisons
 
 MODULES = {name: __import__(target.partition(":")[0], fromlist=["ACCEPTS"]) for name, target in FORMATS.items()}
 PLAIN = EventOptions()

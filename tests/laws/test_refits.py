@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from stream_engine import artifact as artifacts
-from stream_engine import snapshot as snapshots
+from stream_engine.state import artifact as artifacts
+from stream_engine.state import snapshot as snapshots
 from stream_engine.accumulators import ACCUMULATORS, accumulator
-from stream_engine.comparisons import Batch, empty_batch
-from stream_engine.refits import REFITS, CannotRefit, refit_module
-from stream_engine.snapshot import Snapshot, frozen
-from tests.generators import as_batch, planted_triplets
+from stream_engine.data.comparisons import Batch, empty_batch
+from stream_engine.refits import CannotRefit, REFITS, refit_module
+from stream_engine.state.snapshot import Snapshot, frozen
+from tests.support.generators import as_batch, planted_triplets
 
 SEED = 7
 

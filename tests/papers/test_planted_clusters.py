@@ -8,9 +8,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine.refits.sdp_clustering import spur
-from stream_engine.sdp import partition
+from stream_engine.clustering import partition
 from tests.benchmarks import planted_clusters, usps_clusters
-from tests.planted import adds3, planted, planted_adds3, planted_adds4
+from tests.support.planted_similarities import adds3, planted, planted_adds3, planted_adds4
 
 
 def labels_of(choice):

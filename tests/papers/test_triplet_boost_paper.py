@@ -12,11 +12,11 @@ from scipy.spatial.distance import cdist
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
-from stream_engine.columns import columns_from_triplets
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits import triplet_boost
 from tests.benchmarks import boosting_paper
 from tests.benchmarks.boosting_worlds import sampled_codes, sampled_columns
-from tests.generators import dense_batch
+from tests.support.generators import dense_batch
 
 
 def test_theorem_1_no_other_label_sets_err_less():

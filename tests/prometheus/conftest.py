@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import leave_out
-from tests.fetched import cache
+from tests.support.fetched_programs import cache
 
 
 class PrometheusMissing(RuntimeError):

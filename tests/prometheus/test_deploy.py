@@ -8,9 +8,9 @@ import subprocess
 import pytest
 import yaml
 
-from stream_engine.metrics import Metrics
+from stream_engine.service.metrics import Metrics
 from tests.conftest import ROOT
-from tests.process import engine
+from tests.support.process import engine
 
 DEPLOY = ROOT / "deploy"
 RULES = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text())["groups"][0]["rules"]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.process import free_ports, jsonl, started, stopped, until
+from tests.support.process import free_ports, jsonl, started, stopped, until
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(120)]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"

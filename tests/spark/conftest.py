@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.conftest import leave_out
-from tests.spark.cluster import SparkMissing, home
+from tests.support.spark_cluster import SparkMissing, home
 
 
 @pytest.hookimpl(trylast=True)  # after -m and -k have chosen

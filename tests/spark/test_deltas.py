@@ -17,20 +17,20 @@ from pyarrow import parquet
 
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source
 from stream_engine import exports
-from stream_engine.artifact import Artifact
-from stream_engine.comparisons import EVENT_TYPES, Triplet
-from stream_engine.engine import Engine
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.comparisons import EVENT_TYPES, Triplet
+from stream_engine.state.engine import Engine
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
-from stream_engine.formats import EventOptions
-from stream_engine.intake import Intake
-from stream_engine.partial_order import PartialOrder
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.ingest import Intake
+from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.spark import counts
-from tests.event_worlds import some_event
+from tests.support.event_worlds import some_event
 from tests.laws.test_formats import examples
-from tests.process import engine, jsonl, one_line, summary
-from tests.spark import written
+from tests.support.process import engine, jsonl, one_line, summary
+from tests.support import spark_written
 
 QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow,
                                                                         HealthCheck.function_scoped_fixture])
@@ -60,7 +60,7 @@ def one_process(records: list[Record], accumulators=counts.COUNTED, guard: str |
 
 def through_deltas(folder: Path, batches, accumulators=counts.COUNTED, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
-    source = open_source(written.source_of(written.deltas(folder, batches)), {})
+    source = open_source(spark_written.source_of(spark_written.deltas(folder, batches)), {})
     intake = Intake(EventOptions())
     while not source.finished():
         for block in intake.blocks(source.poll(0)):
@@ -114,7 +114,7 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     mine = Engine(counts.COUNTED, None)
     (block,) = Intake(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
-    rows = written.summed(counts.counted(written.job(Path("."), example.options, format), lambda _, given: given)([[record]]))
+    rows = spark_written.summed(counts.counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]]))
     said = [row for row in rows.to_pylist() if row["part"] == "counters"]
     assert sorted((row["a"], row["b"], row["m"]) for row in said) == sorted(counts.counter_rows(mine.counters))
     refused = [row for row in rows.to_pylist() if row["part"] == "rejected"]
@@ -164,17 +164,17 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
     rng = np.random.default_rng(1)
     records = messages(rng, 40)
     batches = [[records[a:a + 10]] for a in range(0, 40, 10)]
-    whole = written.deltas(tmp_path / "whole", batches)
-    engine("run", written.source_of(whole), "--state", tmp_path / "a", "--no-refits", "--max-reject-ratio", "1")
+    whole = spark_written.deltas(tmp_path / "whole", batches)
+    engine("run", spark_written.source_of(whole), "--state", tmp_path / "a", "--no-refits", "--max-reject-ratio", "1")
     out = tmp_path / "grows"
     for n in range(1, 5):
         for left in (out / "delta").glob("batch=*") if out.exists() else []:
             assert int(left.name[6:]) < n
         whole_batch = whole / "delta" / f"batch={n - 1}"
-        written.claimed(out)
+        spark_written.claimed(out)
         whole_batch.rename(out / "delta" / whole_batch.name)
-        engine("run", written.source_of(out), "--state", tmp_path / "b", "--no-refits", "--max-reject-ratio", "1")
-        assert summary(tmp_path / "b")["positions"] == {written.source_of(out): n}
+        engine("run", spark_written.source_of(out), "--state", tmp_path / "b", "--no-refits", "--max-reject-ratio", "1")
+        assert summary(tmp_path / "b")["positions"] == {spark_written.source_of(out): n}
     left, right = summary(tmp_path / "a"), summary(tmp_path / "b")
     drop = ("positions", "snapshot")
     assert {k: v for k, v in left.items() if k not in drop} == {k: v for k, v in right.items() if k not in drop}
@@ -186,10 +186,10 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
 
 
 def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
-    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)])
+    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)])
     with pytest.raises(UnusableSource, match="no deltas there"):
         open_source(f"deltas://{tmp_path}", {})
-    partition = written.source_of(some)
+    partition = spark_written.source_of(some)
     source = open_source(partition, {partition: Position(1, 12345)})
     with pytest.raises(SourceFailed, match="another job.*batch=0.*nothing was read"):
         source.poll(0)
@@ -212,7 +212,7 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """Two batches that hold something in every part, faults included."""
-    return written.deltas(tmp_path_factory.mktemp("two") / "d", [[messages(np.random.default_rng(n), 40)] for n in range(2)])
+    return spark_written.deltas(tmp_path_factory.mktemp("two") / "d", [[messages(np.random.default_rng(n), 40)] for n in range(2)])
 
 
 def first(folder: Path, part: str) -> Path:
@@ -268,7 +268,7 @@ def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
     """Rows that got lost, came twice or changed on the way: the batch is refused, what was before it stays."""
     some = shutil.copytree(two, tmp_path / "d")
     how(some / "delta" / "batch=1")
-    source, intake = open_source(written.source_of(some), {}), Intake(EventOptions())
+    source, intake = open_source(spark_written.source_of(some), {}), Intake(EventOptions())
     (block,) = intake.blocks(source.poll(0))
     with pytest.raises(SourceFailed, match=expected) as error:
         list(intake.blocks(source.poll(0)))
@@ -279,26 +279,26 @@ def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
 def test_a_run_goes_on_where_a_delta_was_restored(two, tmp_path):
     some = shutil.copytree(two, tmp_path / "d")
     lost("adds3")(some / "delta" / "batch=1")
-    given = written.source_of(some), "--state", tmp_path / "s", "--no-refits", "--max-reject-ratio", "1"
+    given = spark_written.source_of(some), "--state", tmp_path / "s", "--no-refits", "--max-reject-ratio", "1"
     assert "adds3: is not the AddS" in one_line(engine("run", *given, status=1).stderr)
-    assert summary(tmp_path / "s")["positions"] == {written.source_of(some): 1}
+    assert summary(tmp_path / "s")["positions"] == {spark_written.source_of(some): 1}
     shutil.copytree(two, some, dirs_exist_ok=True)
     engine("run", *given)
     made, whole = summary(tmp_path / "s"), through_deltas(tmp_path / "w", [[messages(np.random.default_rng(n), 40)] for n in range(2)])[0]
-    assert made["triplets"] == whole.counters["triplets"] and made["positions"] == {written.source_of(some): 2}
+    assert made["triplets"] == whole.counters["triplets"] and made["positions"] == {spark_written.source_of(some): 2}
 
 
 def test_accumulators_that_need_each_event_are_refused(tmp_path, monkeypatch):
     """Deltas hold counts; who said something, when and with what weight is not in them."""
-    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
-    monkeypatch.setattr("stream_engine.deltas.HOLD", ("adds3",))
-    line = one_line(engine("run", written.source_of(some), "--state", tmp_path / "s", status=2).stderr)
+    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
+    monkeypatch.setattr("stream_engine.state.spark_deltas.HOLD", ("adds3",))
+    line = one_line(engine("run", spark_written.source_of(some), "--state", tmp_path / "s", status=2).stderr)
     assert "deltas hold no counts for adds4, triplet_counts, expected accumulators among adds3" in line
 
 
 def test_a_folder_of_deltas_belongs_to_one_query(tmp_path):
     """A removed checkpoint makes a query that counts from batch 0 again: its batches must not pass for the old ones."""
-    deltas = written.claimed(tmp_path, "first")
+    deltas = spark_written.claimed(tmp_path, "first")
     deltas.claim("first")
     with pytest.raises(RuntimeError, match="batches of query first, this is second.*name another --out"):
         deltas.claim("second")
@@ -347,7 +347,7 @@ def test_the_submit_line_is_checked_and_printed(tmp_path):
 
 def test_versions_of_spark_agree():
     """The extra, the lock, the submit line and the jars of the tests speak of one Spark."""
-    from stream_engine.spark.submit import VERSION
+    from stream_engine.commands.spark_counts import VERSION
     from tests.conftest import ROOT
 
     assert f'"pyspark=={VERSION}"' in (ROOT / "pyproject.toml").read_text()
@@ -355,7 +355,7 @@ def test_versions_of_spark_agree():
     assert f"<version>{VERSION}</version>" in (ROOT / "tests" / "spark" / "pom.xml").read_text()
 
 
-@pytest.mark.parametrize("what", [name for name, made_by in exports.EXPORTS.items() if "trusted" not in made_by])
+@pytest.mark.parametrize("what", [name for name, made_by in exports.EXPORTS.items() if "workers" not in made_by])
 def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
     """Also of artifacts, and of one whose snapshot knew fewer objects."""
     rng = np.random.default_rng(2)
@@ -394,7 +394,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
 
 
 def test_options_that_were_the_job_s_are_refused(tmp_path):
-    some = written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
+    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(0), 5, faults=False)]])
     given = "--type", "triplet", "--columns", "anchor=probe"
-    line = one_line(engine("run", written.source_of(some), "--state", tmp_path / "s", *given, status=2).stderr)
+    line = one_line(engine("run", spark_written.source_of(some), "--state", tmp_path / "s", *given, status=2).stderr)
     assert "input.type, input.columns without effect on deltas" in line and "spark-counts" in line

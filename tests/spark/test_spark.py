@@ -16,12 +16,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from stream_engine.comparisons import EVENT_TYPES
-from stream_engine.spark import counts, submit
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.commands import spark_counts
+from stream_engine.spark import counts
 from tests.conftest import ROOT
-from tests.event_worlds import arrow_of, csv_of, some_event
-from tests.process import engine, summary, until
-from tests.spark import cluster
+from tests.support.event_worlds import arrow_of, csv_of, some_event
+from tests.support.process import engine, summary, until
+from tests.support import spark_cluster, spark_killed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # seconds of start-up, many times that on a loaded machine
 EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
@@ -79,15 +80,15 @@ def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_p
     source, state = world
     out, log = tmp_path / "out", tmp_path / "log"
     job = [*source, "--out", str(out), "--per-batch", "2"]
-    submit = [cluster.home() / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g", *cluster.conf()]
+    submit = [spark_cluster.home() / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g", *spark_cluster.conf()]
     for when, renamed in (("before", 1), ("after", 2)):
-        run = cluster.start([*submit, Path(__file__).with_name("killed.py"), when, "1", *job], log)
+        run = spark_cluster.start([*submit, Path(spark_killed.__file__), when, "1", *job], log)
         run.wait(400)
-        cluster.kill(run)
+        spark_cluster.kill(run)
         assert len(list((out / "delta").glob("batch=*"))) == renamed, log.read_text(errors="replace")[-3000:]
         assert (out / "delta" / ".batch=1").exists() == (when == "before")
     written = {path: path.stat().st_mtime_ns for path in (out / "delta").rglob("*.parquet")}
-    cluster.ended(cluster.job(log, *job), log)
+    spark_cluster.ended(spark_cluster.job(log, *job), log)
     assert all(path.stat().st_mtime_ns == time for path, time in written.items())
     assert sorted(path.name for path in (out / "delta").iterdir()) == ["batch=0", "batch=1", "batch=2", "job.json"]
     check(out, state, tmp_path)
@@ -97,12 +98,12 @@ def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_pat
     """A master and two workers on loopback; one worker is killed with its executor when the first batch is there."""
     source, state = world
     out, log = tmp_path / "out", tmp_path / "log"
-    spark = cluster.Standalone(tmp_path)
+    spark = spark_cluster.Standalone(tmp_path)
     try:
-        run = cluster.job(log, *source, "--out", str(out), "--per-batch", "1", master=spark.url)
+        run = spark_cluster.job(log, *source, "--out", str(out), "--per-batch", "1", master=spark.url)
         until(lambda: (out / "delta" / "batch=0").exists() or run.poll() is not None, 400, "the first batch")
         spark.kill(0)
-        cluster.ended(run, log)
+        spark_cluster.ended(run, log)
         used = [len(list((tmp_path / f"work-{n}").glob("*/*"))) for n in (0, 1)]
     finally:
         spark.close()
@@ -116,12 +117,12 @@ def test_submit_scripts_name_what_is_there(script, spark_help):
     """Run with a `spark-submit` that prints its arguments: options that Spark knows, its version, the job and its options."""
     stand_in = f"spark-submit() {{ printf '%s\\n' \"$@\"; }}; python() {{ {sys.executable} \"$@\"; }}; "
     text = script.read_text().replace("exec spark-submit", "spark-submit")
-    done = subprocess.run(["bash", "-c", stand_in + text], env=cluster.ENVIRONMENT, capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", stand_in + text], env=spark_cluster.ENVIRONMENT, capture_output=True, text=True, check=True)
     said = done.stdout.splitlines()
     (at,) = [number for number, word in enumerate(said) if word.endswith("stream_engine/spark/counts.py")]
     options = [word for word in said[:at] if word.startswith("--")]
     assert {"--master", "--packages"} <= set(options) <= set(re.findall(r"--[a-z-]+", spark_help))
-    assert f"{submit.KAFKA_PACKAGE}:{submit.VERSION}" in said
+    assert f"{spark_counts.KAFKA_PACKAGE}:{spark_counts.VERSION}" in said
     assert all(re.fullmatch(r"spark\.[\w.]+=\S+", said[n + 1]) for n, word in enumerate(said) if word == "--conf")
     assert counts.job_of(said[at + 1:]).follow and (script.stat().st_mode & 0o111)
     if said[at].startswith("/"):
@@ -130,6 +131,6 @@ def test_submit_scripts_name_what_is_there(script, spark_help):
 
 @pytest.fixture(scope="module")
 def spark_help():
-    done = subprocess.run([cluster.home() / "bin" / "spark-submit", "--help"], env=cluster.ENVIRONMENT, capture_output=True,
+    done = subprocess.run([spark_cluster.home() / "bin" / "spark-submit", "--help"], env=spark_cluster.ENVIRONMENT, capture_output=True,
                           text=True, timeout=200)
     return done.stdout + done.stderr

@@ -1,0 +1,257 @@
+"""Cutting a byte stream of lines into blocks of whole items, with the position after each.
+
+An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (RFC 4180: a quote opens a field only
+at its start, a doubled quote inside stands for one). Invariant: the blocks from an offset on depend on the bytes from
+there on and on nothing else, neither on how they arrived nor on where reading began; concatenated with the items that
+were too long they are the stream. O(bytes); memory is bounded by `max_item_bytes` and one piece of the stream.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+from zlib import crc32
+
+from connectors import Position
+from connectors.files.decompress import Compressed, Plain
+
+HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
+BOM = b"\xef\xbb\xbf"
+SHOWN = 1 << 20  # of an item that is too long
+
+# Fields as pyarrow and csv read them; possessive throughout, so that matching never backtracks
+_FIELD = rb'(?>"[^"]*+(?:""[^"]*+)*+"[^,\n]*+|(?!")[^,\n]*+)'
+_RECORD = rb"(?>[^\"\n]*+\n|" + _FIELD + rb"(?:," + _FIELD + rb")*+\n)"
+_CSV_ONE, _CSV_ALL = re.compile(_RECORD), re.compile(rb"(?:" + _RECORD + rb")*+")
+
+
+def _last_line(buffer: bytearray, size: int) -> int:
+    return buffer.rfind(b"\n", 0, size) + 1
+
+
+def _first_line(buffer: bytearray) -> int:
+    return buffer.find(b"\n") + 1
+
+
+def _last_csv(buffer: bytearray, size: int) -> int:
+    if buffer.find(b'"', 0, size) < 0:
+        return _last_line(buffer, size)
+    return _CSV_ALL.match(buffer, 0, size).end()
+
+
+def _first_csv(buffer: bytearray) -> int:
+    match = _CSV_ONE.match(buffer)
+    return match.end() if match else 0
+
+
+class Framing(NamedTuple):
+    """Where whole items end: the last end within the first `size` bytes, and the first one; 0 when there is none."""
+
+    last: Callable[[bytearray, int], int]
+    first: Callable[[bytearray], int]
+    header: bool
+
+
+FRAMINGS = {"json": Framing(_last_line, _first_line, False), "csv": Framing(_last_csv, _first_csv, True)}
+
+
+class Block(NamedTuple):
+    """Whole items (`problem` empty), or one item that could not be delivered whole."""
+
+    value: bytes
+    offset: int
+    next_offset: int
+    problem: str = ""
+
+
+class Replaced(Exception):
+    """The stream is not the one that the position was taken in: cut short, or begun with other bytes."""
+
+    def __init__(self, there: int | None):
+        self.there = there  # bytes that are there, when it is shorter
+        super().__init__(there)
+
+
+class Unreadable(Exception):
+    """The bytes are no table of lines at all."""
+
+
+class Blocks:
+    """Reads a stream from a position on. After `take` gave None, `starved` says that the stream had no more."""
+
+    def __init__(self, stream: Plain | Compressed, framing: Framing, position: Position, block_bytes: int,
+                 max_item_bytes: int):
+        self.stream, self._framing, self._position = stream, framing, position
+        self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
+        self._buffer = bytearray()
+        self.at = 0  # offset of the buffer's first byte
+        self.head, self.header = b"", b""
+        self.starved = False
+        self._step: Callable[[bool], Block | None] = self.begin
+        self._long = (0, b"")  # start and first bytes of an item that is too long
+
+    def mark(self, offset: int) -> int:
+        """The check value that belongs to a position at `offset`."""
+        return crc32(self.head[:min(HEAD, offset)])
+
+    def take(self, final: bool) -> Block | None:
+        """The next block, or None: nothing yet. `final`: the stream's end is the file's, so that an unterminated last
+        line is a line. Raises `Replaced`, `OSError`."""
+        while True:
+            step = self._step
+            block = step(final)
+            if block or step == self._step:
+                return block
+
+    def unread(self) -> int:
+        """Bytes not handed out yet; of a compressed stream, compressed bytes not looked at yet."""
+        return self.stream.unread() + (len(self._buffer) if isinstance(self.stream, Plain) else 0)
+
+    # -- the buffer ----------------------------------------------------------------------------------------------
+
+    def _fill(self, size: int) -> None:
+        while len(self._buffer) < size and (piece := self.stream.read()):
+            self._buffer += piece
+            if len(self.head) < HEAD:
+                self.head += piece[:HEAD - len(self.head)]
+        self.starved = len(self._buffer) < size
+        if self.starved and self.stream.damage:
+            del self._buffer[max(0, self.stream.trusted - self.at):]
+
+    def _ended(self, final: bool) -> bool:
+        return final and self.starved and not self.stream.damage
+
+    def _cut(self, end: int, problem: str = "") -> Block:
+        with memoryview(self._buffer) as view:
+            block = Block(bytes(view[:min(end, SHOWN) if problem else end]), self.at, self.at + end, problem)
+        self._drop(end)
+        return block
+
+    def _drop(self, size: int) -> None:
+        del self._buffer[:size]
+        self.at += size
+
+    # -- getting to the position ---------------------------------------------------------------------------------
+
+    def begin(self, final: bool) -> None:
+        """The first bytes: are they the ones the position was taken after? Then the byte order mark."""
+        self._fill(HEAD)
+        ended = self._ended(final)
+        if not (self._buffer or ended):
+            return
+        known = min(HEAD, self._position.offset)
+        if len(self._buffer) < known and not self.stream.damage:
+            raise Replaced(len(self._buffer))
+        if len(self._buffer) >= known and self.mark(known) != self._position.mark and self._position.offset:
+            raise Replaced(None)
+        if BOM.startswith(self._buffer[:3]) and not ended and len(self._buffer) < 3:
+            return
+        if self._buffer.startswith(BOM):
+            self._drop(3)
+        self._step = self._read_header if self._framing.header else self._catch_up
+
+    def _read_header(self, final: bool) -> None:
+        """The first record of a CSV file that is not an empty line."""
+        size = HEAD
+        while True:
+            self._fill(size)
+            while self._buffer[:1] in (b"\n", b"\r"):
+                self._drop(1)
+            end = self._framing.first(self._buffer)
+            if end or self.starved or size > self._limit:
+                break
+            size *= 2
+        if not end and not self._ended(final) and len(self._buffer) <= self._limit:
+            return
+        if self._ended(final):
+            end = end or len(self._buffer)
+            if not end:
+                self._step = self._catch_up
+                return
+        line = bytes(self._buffer[:min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
+        if not end or end > self._limit or self._framing.first(bytearray(line + b"\n")) != len(line) + 1:
+            raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
+        if re.search(rb"\r(?!\n)", line):
+            raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
+        self.header = self._cut(end).value
+        self._step = self._catch_up
+
+    def _catch_up(self, final: bool) -> None:
+        """Pass over what was read before, all but its last byte, a piece at a time."""
+        goal = self._position.offset - 1
+        if self.at < goal:
+            if not self._buffer:
+                self.at += self.stream.jump(goal - self.at)
+            self._fill(1)
+            self._drop(min(len(self._buffer), goal - self.at))
+        if self.at < goal:
+            if self.starved and not self.stream.damage:
+                raise Replaced(self.at)
+            return
+        if self.at > goal:
+            self._step = self._whole
+            return
+        self._fill(1)
+        if self._buffer:
+            whole = self._buffer[:1] == b"\n"
+            self._drop(1)
+            self._step = self._whole if whole else self._rest
+        elif not self.stream.damage:
+            raise Replaced(self.at)
+
+    def _rest(self, final: bool) -> Block | None:
+        """An unterminated last line was read as it was, and has grown since: what was added is no item of its own."""
+        self._fill(self._window)
+        end = _first_line(self._buffer)
+        if not end and not self._ended(final) and len(self._buffer) < self._window:
+            return None
+        end = end or len(self._buffer)
+        self._step = self._whole
+        if not self._buffer[:end].strip():
+            self._drop(end)
+            return None
+        return self._cut(end, f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
+                              "ended there; not an item of its own")
+
+    # -- blocks --------------------------------------------------------------------------------------------------
+
+    def _whole(self, final: bool) -> Block | None:
+        """The next block; a window that holds no whole item is widened until it holds just one."""
+        self._fill(self._window)
+        end, size = self._framing.last(self._buffer, min(self._window, len(self._buffer))), self._window
+        while not end and not self.starved and size <= self._limit:
+            size = min(2 * size, self._limit + 1)
+            self._fill(size)
+            end = self._framing.first(self._buffer)
+        if end and end <= self._limit:
+            return self._cut(end)
+        if len(self._buffer) > self._limit:
+            return self._too_long()
+        if not (self._buffer and self._ended(final)):
+            return None
+        if self._framing.first(self._buffer + b"\n") > len(self._buffer):
+            return self._cut(len(self._buffer))
+        return self._unclosed(_first_line(self._buffer) or len(self._buffer), "before the end of the file")
+
+    def _unclosed(self, end: int, where: str) -> Block:
+        """A quote that never closes would swallow all that follows: it costs its line."""
+        return self._cut(end, f"a quoted field that begins in this line does not close {where}")
+
+    def _too_long(self) -> Block | None:
+        """No item ends within the limit: an endless line is passed over, its first bytes kept."""
+        end = _first_line(self._buffer)
+        if 0 < end <= self._limit:
+            return self._unclosed(end, f"within {self._limit:,} bytes")
+        self._long = self.at, bytes(self._buffer[:SHOWN])
+        self._step = self._pass_over
+        return None
+
+    def _pass_over(self, final: bool) -> Block | None:
+        self._fill(self._window)
+        end = _first_line(self._buffer)
+        self._drop(end or len(self._buffer))
+        if not end and not self._ended(final):
+            return None
+        start, shown = self._long
+        self._step = self._whole
+        size = self.at - start
+        return Block(shown[:size], start, self.at, f"an item of {size:,} bytes; the limit is {self._limit:,}")

@@ -1,0 +1,191 @@
+"""One file, opened at a position and read to its end: lines and CSV records in blocks, tables in batches of rows.
+
+Invariant: what is read from a position on is exactly the rest of the file that the position was taken in; another file
+under the same name, or a damaged one, is a `SourceFailed` that says so in one line. O(bytes).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors.files.decompress import CODECS, open_stream
+from connectors.files.line_blocks import Block, Blocks, FRAMINGS, Replaced, Unreadable
+from connectors.files.tables import open_table
+
+KINDS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet",
+         ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+
+
+class Kind(NamedTuple):
+    """What a file is: "json", "csv", "parquet" or "arrow", and the suffix of its compression or nothing."""
+
+    name: str
+    compression: str
+
+    @property
+    def is_text(self) -> bool:
+        return self.name in FRAMINGS
+
+
+class Sizes(NamedTuple):
+    """About how much one record holds, and how long an item may be."""
+
+    block_bytes: int = 8 << 20
+    max_item_bytes: int = 64 << 20
+
+
+def kind_of(path: str, format: str | None) -> Kind:
+    """What the suffixes say, the inner one overridden by `format`. Raises `UnusableSource`.
+
+    >>> kind_of("a/b.csv.GZ", None), kind_of("log.txt.zst", "json")
+    (Kind(name='csv', compression='.gz'), Kind(name='json', compression='.zst'))
+    """
+    if format is not None and format not in KINDS.values():
+        raise UnusableSource(f"unknown format {format!r}; known: {', '.join(dict.fromkeys(KINDS.values()))}")
+    stem, suffix = os.path.splitext(path.lower())
+    compression = suffix if suffix in CODECS else ""
+    suffix = os.path.splitext(stem)[1] if compression else suffix
+    name = format or KINDS.get(suffix)
+    if name is None:
+        raise UnusableSource(f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, each "
+                             f"also with {' or '.join(CODECS)}; or name the format")
+    return Kind(name, compression)
+
+
+def partition_of(path: str) -> str:
+    """The absolute path as text; bytes of it that are not UTF-8 are written as escapes."""
+    return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
+
+
+def replaced(path: str, there: int | None, position: Position, unit: str) -> SourceFailed:
+    """What to say when a file is not the one that the snapshot had read."""
+    found = f"{there:,} {unit}s are there" if there is not None else "it begins differently"
+    return SourceFailed(f"{path} was replaced or cut since the snapshot: {found}, the snapshot had read "
+                        f"{position.offset:,} {unit}s; nothing was read. Give it another name to read it anew")
+
+
+@contextmanager
+def said(path: str, position: Position, unit: str) -> Iterator[None]:
+    """What goes wrong with a file's bytes becomes a `SourceFailed` of one line."""
+    try:
+        yield
+    except Replaced as error:
+        raise replaced(path, error.there, position, unit) from None
+    except Unreadable as error:
+        raise SourceFailed(f"{path}: {error}") from error
+    except OSError as error:
+        raise SourceFailed(f"{path}: {error.strerror or error}; restore the file and run again: reading goes on where "
+                           "it stopped") from error
+
+
+class Reader(Protocol):
+    """One file being read. `read` gives None for "not yet"; `done` then says whether the file is at its end."""
+
+    done: bool
+
+    def check(self) -> None: ...
+
+    def read(self) -> Record | None: ...
+
+    def lag(self) -> int | None: ...
+
+    def notices(self) -> list[str]: ...
+
+    def close(self) -> None: ...
+
+
+class TextReader:
+    """A file of lines or CSV records, in blocks."""
+
+    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
+        self._path, self._kind, self._position = path, kind, position
+        self._partition, self.done = partition_of(path), False
+        with self._said():
+            self._blocks = Blocks(open_stream(path, kind.compression), FRAMINGS[kind.name], position, *sizes)
+
+    def _said(self):
+        return said(self._path, self._position, "byte")
+
+    def check(self) -> None:
+        """Raises `SourceFailed` when the first bytes, or the size of a plain file, show that it was replaced or cut."""
+        with self._said():
+            size = os.stat(self._path).st_size
+            if not self._kind.compression and size < self._position.offset:
+                raise Replaced(size)
+            self._blocks.begin(final=True)
+
+    def read(self) -> Record | None:
+        blocks = self._blocks
+        with self._said():
+            block = blocks.take(final=True)
+            if not block and blocks.starved and blocks.stream.damage:
+                raise Unreadable(f"{blocks.stream.damage}; its whole lines before decompressed byte {blocks.at:,} were "
+                                 "read. Restore the file and run again: reading goes on there")
+        if block:
+            return text_record(block, blocks, self._partition, self._kind.name)
+        self.done = blocks.starved
+        return None
+
+    def lag(self) -> int:
+        """Unread bytes; of a compressed file, compressed ones."""
+        return self._blocks.unread()
+
+    def notices(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        self._blocks.stream.close()
+
+
+def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Record:
+    """A block of a partition that begins where its stream does."""
+    return Record(block.value, partition, block.offset, block.next_offset, blocks.mark(block.next_offset), format,
+                  "byte", blocks.header, problem=block.problem)
+
+
+class TableReader:
+    """A Parquet or Arrow file, in batches of rows."""
+
+    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
+        self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
+        self._at = position.offset
+        with self._said():
+            self._table = open_table(path, *kind, position)
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        with said(self._path, self._position, "row"):
+            try:
+                yield
+            except Unreadable as error:
+                raise Unreadable(f"{error}; its first {self._at:,} rows were read. Restore the file and run again: "
+                                 "reading goes on there") from error
+
+    def check(self) -> None:
+        """Opening it has checked what there is to check."""
+
+    def read(self) -> Record | None:
+        with self._said():
+            rows = next(self._table.batches, None)
+        if rows is None:
+            self.done = True
+            return None
+        self._at = rows.next_offset
+        return Record(rows.batch, self._partition, rows.offset, rows.next_offset, self._table.mark, "arrow", "row")
+
+    def lag(self) -> int | None:
+        return None if self._table.rows is None else self._table.rows - self._at
+
+    def notices(self) -> list[str]:
+        return [f"{self._path}: {notice}" for notice in self._table.notices]
+
+    def close(self) -> None:
+        self._table.batches.close()
+        self._table.file.close()
+
+
+def open_reader(path: str, kind: Kind, position: Position, sizes: Sizes) -> Reader:
+    """The reader for a file of that kind. Raises `SourceFailed`."""
+    return (TextReader if kind.is_text else TableReader)(path, kind, position, sizes)

@@ -1,0 +1,125 @@
+"""Files as a source: lines, CSV, Parquet, Arrow, plain or compressed, one or a glob, to their ends or followed.
+
+Invariant: reading to any record's `next_offset` and opening again there gives exactly the rest. A partition is a
+file's absolute path; text offsets are decompressed bytes from the file's start, table offsets are rows. Files are read
+one after the other in the order of their names, or, followed, in turns (connectors/files/tail.py). O(bytes).
+"""
+
+import os
+from collections.abc import Mapping
+from time import monotonic
+
+from connectors import Position, Record, Source, SourceFailed, UnusableSource
+from connectors.files.paths import check_readable, expand
+from connectors.files.readers import Kind, Reader, Sizes, kind_of, open_reader, partition_of
+
+
+def FileSource(rest: str, positions: Mapping[str, Position], *, format: str | None = None, follow: bool = False,
+               block_bytes: int = Sizes().block_bytes, max_item_bytes: int = Sizes().max_item_bytes) -> Source:
+    """The files that the path or glob `rest` names, at their positions; partitions are absolute paths.
+
+    `format` ("json", "csv", "parquet", "arrow") overrides the suffix. Without `follow` each file is read to its end,
+    its last line also without a newline, and a file that is shorter than its position or begins otherwise is a
+    `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/tail.py. One record
+    holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`.
+    Raises `UnusableSource` when it cannot work as asked.
+    """
+    sizes = Sizes(block_bytes, max_item_bytes)
+    if min(sizes) < 1:
+        raise UnusableSource(f"block_bytes={block_bytes} and max_item_bytes={max_item_bytes} must be at least 1")
+    if follow:
+        from connectors.files.tail import Followed
+
+        return Followed(rest, positions, format, sizes)
+    paths = expand(rest)
+    if not paths:
+        raise UnusableSource(f"{rest}: no file matches")
+    for path in paths:
+        check_readable(path)
+    return Files([(path, kind_of(path, format)) for path in paths], positions, sizes)
+
+
+class Files:
+    """Files read one after the other to their ends; at most one is open."""
+
+    one_by_one = True
+
+    def __init__(self, files: list[tuple[str, Kind]], positions: Mapping[str, Position], sizes: Sizes):
+        self._waiting = [(path, kind, positions.get(partition_of(path), Position(0))) for path, kind in files]
+        self._sizes = sizes
+        self._reader: Reader | None = None
+        self._checked = len(files) == 1  # one file is checked when it is opened
+        self._failure: SourceFailed | None = None
+        self._notices: list[str] = []
+        self._done: list[str] = []  # partitions
+
+    def poll(self, timeout: float) -> list[Record]:
+        """One record, or none when passing over what was read before takes longer than `timeout` seconds."""
+        if self._failure:
+            raise self._failure
+        until = monotonic() + timeout
+        try:
+            self._check()
+            while not self.finished():
+                if record := self._read():
+                    return [record]
+                if monotonic() > until:
+                    break
+        except SourceFailed as failure:
+            self._failure = failure
+            raise
+        return []
+
+    def _check(self) -> None:
+        """Nothing is read from any file when one of them was replaced."""
+        if not self._checked:
+            for path, kind, position in self._waiting:
+                if position.offset and not (kind.compression and not kind.is_text):
+                    reader = open_reader(path, kind, position, self._sizes)
+                    try:
+                        reader.check()
+                    finally:
+                        reader.close()
+            self._checked = True
+
+    def _read(self) -> Record | None:
+        if self._reader is None:
+            self._reader = open_reader(*self._waiting[0], self._sizes)
+        record = self._reader.read()
+        if self._reader.done:
+            self._notices += self._reader.notices()
+            self._reader.close()
+            self._reader = None
+            self._done.append(partition_of(self._waiting.pop(0)[0]))
+        return record
+
+    def finished(self) -> bool:
+        return not self._waiting
+
+    def ready(self) -> bool:
+        return self._failure is None
+
+    def lag(self) -> dict[str, int]:
+        """Unread decompressed bytes or rows; of compressed text, unread compressed bytes. What is not known is not in
+        it: the rows of an Arrow file, of a compressed table or of one that has not been opened yet."""
+        known = dict.fromkeys(self._done, 0)
+        for path, kind, position in self._waiting[self._reader is not None:]:
+            if kind.is_text and os.path.exists(path):
+                size = os.path.getsize(path)
+                known[partition_of(path)] = size if kind.compression else max(0, size - position.offset)
+        if self._reader is not None and (rest := self._reader.lag()) is not None:
+            known[partition_of(self._waiting[0][0])] = rest
+        return known
+
+    def published(self, positions: Mapping[str, Position]) -> None:
+        """Files keep no positions."""
+
+    def notices(self) -> list[str]:
+        said, self._notices = self._notices, []
+        return said
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._waiting.clear()

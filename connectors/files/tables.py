@@ -1,0 +1,161 @@
+"""Reading tables: Parquet row groups and Arrow IPC record batches, with the row after each.
+
+Invariant: the batches from a row on hold exactly the rows from there on, in order; none is empty or longer than
+`MAX_ROWS`. Columns are not looked at. An IPC file is read as the stream that it contains (Arrow columnar format, "IPC
+File Format": magic, stream, footer), so that one cut in the middle gives every whole batch before the cut. O(bytes);
+memory: one row group's slice or one batch.
+"""
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple
+from zlib import crc32
+
+from connectors import Position
+from connectors.files.decompress import spool
+from connectors.files.line_blocks import HEAD, Replaced, Unreadable
+
+MAX_ROWS = 1 << 20
+_MAGIC = b"ARROW1"
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+class Rows(NamedTuple):
+    """A `pyarrow.RecordBatch` and its rows' place in the file."""
+
+    batch: Any
+    offset: int
+    next_offset: int
+
+
+class Table(NamedTuple):
+    """An open table: `mark` identifies the file, `rows` is None where they are only known at the end."""
+
+    mark: int
+    rows: int | None
+    batches: Iterator[Rows]
+    file: BinaryIO
+    notices: list[str]  # what is to be said about it, filled while it is read
+
+
+def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
+    """Open a "parquet" or "arrow" file at a row. Compressed ones are unpacked to a temporary file first.
+
+    Raises `Replaced`, `Unreadable` (also from `batches`, after the last whole batch), `OSError`.
+    """
+    file, damage = spool(path, suffix) if suffix else (open(path, "rb"), "")
+    try:
+        opened = _parquet if kind == "parquet" else _arrow
+        notices: list[str] = []
+        mark, rows, pieces = opened(file, damage, position.offset, notices)
+        if position.offset and (mark != position.mark or rows is not None and rows < position.offset):
+            raise Replaced(rows if mark == position.mark else None)
+        return Table(mark, rows, _placed(pieces, position.offset, damage, rows), file, notices)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _placed(pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None) -> Iterator[Rows]:
+    """Slices of at most `MAX_ROWS` of the rows from `start` on, out of `(first row, batch)` pairs."""
+    end = rows or 0
+    for first, batch in _said(pieces, damage):
+        end = first + batch.num_rows
+        for at in range(max(start, first), end, MAX_ROWS):
+            size = min(MAX_ROWS, end - at)
+            yield Rows(batch.slice(at - first, size), at, at + size)
+    if end < start:
+        raise Replaced(end)
+
+
+def _said(pieces: Iterator[tuple[int, Any]], damage: str) -> Iterator[tuple[int, Any]]:
+    """The same, with whatever pyarrow raises said in one line."""
+    import pyarrow
+
+    try:
+        yield from pieces
+    except (pyarrow.ArrowException, OSError) as error:
+        raise Unreadable(damage or _line(error)) from error
+    if damage:
+        raise Unreadable(damage)
+
+
+def stream_rows(file: BinaryIO) -> Iterator[Rows]:
+    """The batches of an Arrow IPC stream that is read once, such as standard input. Raises `Unreadable`."""
+    return _placed(_messages(file, None, []), 0, "", None)
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, int, Iterator[tuple[int, Any]]]:
+    import pyarrow
+    from pyarrow import parquet
+
+    size = os.fstat(file.fileno()).st_size
+    if damage:
+        raise Unreadable(damage)
+    if size < 12:
+        raise Unreadable(f"{size} bytes are no Parquet file, which has at least 12")
+    try:
+        opened = parquet.ParquetFile(file)
+        rows = opened.metadata.num_rows
+    except (pyarrow.ArrowException, OSError) as error:
+        raise Unreadable(f"not a Parquet file: {_line(error)}") from error
+    file.seek(size - 8)
+    length = int.from_bytes(file.read(4), "little")  # the footer: schema, row counts, places, statistics
+    file.seek(max(0, size - 8 - length))
+    return crc32(file.read(length)), rows, _row_groups(opened, start)
+
+
+def _row_groups(opened: Any, start: int) -> Iterator[tuple[int, Any]]:
+    first = 0
+    for group in range(opened.num_row_groups):
+        rows = opened.metadata.row_group(group).num_rows
+        if first + rows <= start:
+            first += rows
+            continue
+        for batch in opened.iter_batches(batch_size=MAX_ROWS, row_groups=[group]):
+            yield first, batch
+            first += batch.num_rows
+
+
+def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, None, Iterator[tuple[int, Any]]]:
+    import pyarrow
+
+    head = file.read(len(_MAGIC))
+    if not head and not damage:
+        raise Unreadable("0 bytes are no Arrow IPC file or stream, which begins with its schema")
+    in_file = head.startswith(_MAGIC)
+    file.seek(8 if in_file else 0)
+    pieces = _messages(file, in_file, notices)
+    try:
+        first = next(pieces, None)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise Unreadable(damage or _line(error)) from error
+    end = file.tell()
+    file.seek(0)
+    mark = crc32(file.read(min(HEAD, end)))  # no more than a file that was cut after its first batch holds
+    file.seek(end)
+    return mark, None, chain([first] if first else [], pieces)
+
+
+def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Iterator[tuple[int, Any]]:
+    """`(first row, batch)`; `in_file`: inside an IPC file (True), a file of its own (False), unseekable (None)."""
+    from pyarrow import ipc
+
+    first = 0
+    with ipc.open_stream(file) as reader:
+        for batch in reader:
+            yield first, batch
+            first += batch.num_rows
+    if in_file is None:
+        return
+    file.seek(-len(_MAGIC if in_file else _END), os.SEEK_END)
+    end = file.read()
+    if in_file and end != _MAGIC:
+        raise OSError("an Arrow IPC file that is cut short: its footer is missing")
+    if not in_file and end != _END:
+        notices.append(f"the Arrow stream ends after {first:,} rows without an end mark: was its writer cut off?")

@@ -1,0 +1,239 @@
+"""Plain text files that grow: tailing, rotation, truncation, files that appear.
+
+Invariant: a line is read once its newline is there, or once its file has been given up by its writer; then the next
+file of that name is read from its first byte. A file that is renamed and made anew is drained first: the old one is
+held open until the new one has a first byte, which is when its writer has moved on. Each such event is a notice.
+"""
+
+import os
+from collections.abc import Mapping
+from time import monotonic, sleep
+
+from connectors import Position, Record, UnusableSource
+from connectors.files.decompress import Plain
+from connectors.files.paths import check_readable, expand
+from connectors.files.line_blocks import Blocks, FRAMINGS, Replaced
+from connectors.files.readers import Kind, Sizes, kind_of, partition_of, said, text_record
+
+PAUSE = 0.05  # seconds between two looks at files that had nothing new
+LOOK = 0.5  # seconds between two looks for new files
+
+
+class Tail:
+    """One followed path: the file that is open, and the one that bears its name now."""
+
+    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str]):
+        self.path, self.partition = path, partition_of(path)
+        self._kind, self._position, self._sizes, self._notices = kind, position, sizes, notices
+        self._blocks: Blocks | None = None
+        self._former: list[Plain] = []  # drained, kept open until nobody can take them for new files
+        self._said_gone = False
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of the open file."""
+        return _identity(os.fstat(self._blocks.stream.descriptor)) if self._blocks else None
+
+    def identities(self) -> set[tuple[int, int]]:
+        """Those of the open file and of the ones it has replaced since `forget`."""
+        open_now = self._former + ([self._blocks.stream] if self._blocks else [])
+        return {_identity(os.fstat(stream.descriptor)) for stream in open_now}
+
+    def forget(self) -> None:
+        while self._former:
+            self._former.pop().close()
+
+    def read(self) -> Record | None:
+        """The next record of this path, or None: nothing now."""
+        with said(self.path, self._position, "byte"):
+            if self._blocks is None and not self._open():
+                return None
+            if self._changed_in_place():
+                return None
+            current = self._current()
+            moved = current is not None and _identity(current) != self.identity and current.st_size > 0
+            try:
+                block = self._blocks.take(final=moved)
+            except Replaced as error:
+                self._start_over(error.there)
+                return None
+            if block:
+                return text_record(block, self._blocks, self.partition, self._kind.name)
+            if moved and self._blocks.starved:
+                self._notices.append(f"{self.path} was rotated: the old file was read to its end, byte "
+                                     f"{self._blocks.at:,}; the new one is read from its beginning")
+                self._position = Position(0)
+                self._former.append(self._blocks.stream)
+                self._blocks = None
+            return None
+
+    def _open(self) -> bool:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            self._say_gone("waiting for it to appear")
+            return False
+        if self._said_gone:
+            self._notices.append(f"{self.path} has appeared")
+            self._said_gone = False
+        self._blocks = Blocks(Plain(descriptor), FRAMINGS[self._kind.name], self._position, *self._sizes)
+        return True
+
+    def _current(self) -> os.stat_result | None:
+        """What bears the path's name now."""
+        try:
+            current = os.stat(self.path)
+        except FileNotFoundError:
+            self._say_gone("what was open under that name is read until it is made anew")
+            return None
+        self._said_gone = False
+        return current
+
+    def _say_gone(self, then: str) -> None:
+        if not self._said_gone:
+            self._notices.append(f"{self.path} does not exist; {then}")
+            self._said_gone = True
+
+    def _changed_in_place(self) -> bool:
+        """Cut, or written anew in place, also when it has grown past our offset again."""
+        blocks = self._blocks
+        descriptor, size = blocks.stream.descriptor, os.fstat(blocks.stream.descriptor).st_size
+        if size < blocks.stream.trusted:
+            self._start_over(size)
+        elif os.pread(descriptor, len(blocks.head), 0) != blocks.head:
+            self._start_over(None)
+        else:
+            return False
+        return True
+
+    def _start_over(self, there: int | None) -> None:
+        """The file is not the one that was read; the one that is there is read from its beginning."""
+        found = f"{there:,} bytes are there" if there is not None else "it begins differently"
+        read = max(self._blocks.at, self._position.offset)
+        lost = self._blocks.stream.trusted - self._blocks.at if self._blocks.at >= self._position.offset else 0
+        half = f" ({lost:,} bytes of a line that was not finished are gone)" if lost > 0 else ""
+        self._notices.append(f"{self.path} was cut or replaced: {found}, {read:,} had been read{half}; it is read from "
+                             "its beginning")
+        self._position = Position(0)
+        self.close()
+
+    def lag(self) -> int:
+        """Unread bytes of the open file, with an unfinished last line."""
+        return self._blocks.unread() if self._blocks else 0
+
+    def close(self) -> None:
+        self.forget()
+        if self._blocks is not None:
+            self._blocks.stream.close()
+            self._blocks = None
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+class Followed:
+    """The followed files of a path or glob, in turns; files that come to match are taken up from their beginning.
+
+    A glob should not match the names that files are rotated to: such a file is known by its inode while it is open, but
+    not after a restart, and would then be read as a new one.
+    """
+
+    def __init__(self, rest: str, positions: Mapping[str, Position], format: str | None, sizes: Sizes):
+        self._rest, self._positions, self._format, self._sizes = rest, positions, format, sizes
+        self._tails: dict[str, Tail] = {}
+        self._notices: list[str] = []
+        self._ignored: set[str] = set()
+        for path in expand(rest):
+            kind = _followable(path, format)
+            if os.path.lexists(path):
+                check_readable(path)
+            self._tails[path] = Tail(path, kind, self._position(path), sizes, self._notices)
+        if not self._tails:
+            self._notices.append(f"{rest}: no file matches; waiting for one to appear")
+        self._looked = monotonic()
+
+    def _position(self, path: str) -> Position:
+        return self._positions.get(partition_of(path), Position(0))
+
+    def poll(self, timeout: float) -> list[Record]:
+        """A block of each file that has news, in turns, up to about one block's bytes."""
+        until = monotonic() + timeout
+        while True:
+            self._look()
+            if records := self._round():
+                return records
+            rest = until - monotonic()
+            if rest <= 0:
+                return []
+            sleep(min(PAUSE, rest))
+
+    def _round(self) -> list[Record]:
+        records, size = [], 0
+        for path in list(self._tails):
+            tail = self._tails.pop(path)
+            self._tails[path] = tail  # the next round begins after the last one that was asked
+            if record := tail.read():
+                records.append(record)
+                size += len(record.value)
+                if size >= self._sizes.block_bytes:
+                    break
+        return records
+
+    def _look(self) -> None:
+        """Take up files that have come to match the glob."""
+        if monotonic() - self._looked < LOOK:
+            return
+        self._looked = monotonic()
+        for path in expand(self._rest):
+            if path not in self._tails and path not in self._ignored:
+                self._take_up(path)
+        for tail in self._tails.values():
+            tail.forget()
+
+    def _take_up(self, path: str) -> None:
+        try:
+            kind, status = _followable(path, self._format), os.stat(path)
+            check_readable(path)
+        except FileNotFoundError:
+            return
+        except UnusableSource as error:
+            self._ignored.add(path)
+            self._notices.append(f"not followed: {error}")
+            return
+        if any(_identity(status) in tail.identities() for tail in self._tails.values()):
+            self._ignored.add(path)
+            self._notices.append(f"{path} is a file that is read under its old name already; let the glob not match "
+                                 "names that files are rotated to")
+            return
+        self._notices.append(f"{path} has appeared; it is followed from byte {self._position(path).offset:,}")
+        self._tails[path] = Tail(path, kind, self._position(path), self._sizes, self._notices)
+
+    def finished(self) -> bool:
+        return False
+
+    def ready(self) -> bool:
+        """True while there is a file to read."""
+        return any(tail.identity or os.path.exists(tail.path) for tail in self._tails.values())
+
+    def lag(self) -> dict[str, int]:
+        """Unread bytes of each open file, an unfinished last line among them."""
+        return {tail.partition: tail.lag() for tail in self._tails.values()}
+
+    def published(self, positions: Mapping[str, Position]) -> None:
+        """Files keep no positions."""
+
+    def notices(self) -> list[str]:
+        said_now, self._notices[:] = self._notices[:], []
+        return said_now
+
+    def close(self) -> None:
+        for tail in self._tails.values():
+            tail.close()
+
+
+def _followable(path: str, format: str | None) -> Kind:
+    kind = kind_of(path, format)
+    if not kind.is_text or kind.compression:
+        raise UnusableSource(f"{path}: only plain .jsonl and .csv files can be followed; read it without following")
+    return kind

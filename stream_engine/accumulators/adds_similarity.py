@@ -1,0 +1,248 @@
+"""AddS-3 and AddS-4: how much oftener a pair of objects was nearer than farther (Perrot et al. 2020, sec. 4).
+
+    AddS-3:  W_ij = sum_k ( #(i,j,k) - #(i,k,j) + #(j,i,k) - #(j,k,i) )
+    AddS-4:  W_ij = sum_{k<l} ( #(i,j,k,l) - #(k,l,i,j) )
+
+W is symmetric with zero diagonal; a comparison adds 1 to its near pair and -1 to its far pair, so the entries sum to
+zero: a free checksum of the stream. AddS-3 counts triplets; AddS-4 counts every comparison, a triplet (i,j,k) as the
+quadruplet (i,j,i,k), which has exactly its increments. Exact int64, O(1) a comparison.
+
+Up to DENSE_LIMIT objects W is an array (its upper triangle), above it the pairs touched are counted as keys: 16 bytes a
+pair, never n^2. The state is the same either way: the nonzero entries i < j in order.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numba import njit
+
+from stream_engine.accumulators import radix
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.data.triplet_columns import handed_over
+from stream_engine.data.comparisons import Batch
+from stream_engine.data.mapped_arrays import blocks, room
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+DENSE_LIMIT = 4096  # objects: 128 MB of int64
+
+
+@njit(cache=True, nogil=True)
+def _add_dense(w, rows):
+    """Near pair + 1, far pair - 1, of rows (anchor, near, far) or (near_i, near_j, far_i, far_j)."""
+    triplets = rows.shape[1] == 3
+    for e in range(len(rows)):
+        i, j = rows[e, 0], rows[e, 1]
+        k, l = (i, rows[e, 2]) if triplets else (rows[e, 2], rows[e, rows.shape[1] - 1])
+        w[min(i, j), max(i, j)] += 1
+        w[min(k, l), max(k, l)] -= 1
+
+
+@njit(cache=True, nogil=True)
+def _encode(rows, low, at, begin, end, bits):
+    """Two events (i, j, side) a comparison; side 0 is the near pair. Events begin .. end - 1 from position `at` on."""
+    bits, triplets = np.uint64(bits), rows.shape[1] == 3
+    for event in range(begin, end):
+        e, side = event >> 1, event & 1
+        i = rows[e, 0] if triplets else rows[e, 2 * side]
+        j = rows[e, 1 + side] if triplets else rows[e, 2 * side + 1]
+        pair = np.uint64(min(i, j)) << bits | np.uint64(max(i, j))
+        low[at + event - begin] = pair << np.uint64(1) | np.uint64(side)
+
+
+@njit(cache=True, nogil=True)
+def _nonzero(w, i, j, values):
+    """The nonzero entries of the upper triangle in order; with empty outputs it only counts them."""
+    found = 0
+    for a in range(len(w)):
+        for b in range(a + 1, len(w)):
+            if w[a, b] != 0:
+                if len(values):
+                    i[found], j[found], values[found] = a, b, w[a, b]
+                found += 1
+    return found
+
+
+class _AddS:
+    """The one matrix behind both; which comparisons count is all that differs."""
+
+    QUADRUPLETS: bool
+
+    def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR):
+        self._dense_limit = DENSE_LIMIT if dense_limit is None else dense_limit
+        self._log_floor = log_floor
+        self._w = np.zeros((0, 0), np.int64)
+        self._pairs: SortedCounts | None = None  # instead of _w above the limit
+
+    def update(self, batch: Batch) -> None:
+        """Add a batch. O(comparisons)."""
+        self._fit(batch.n_objects)
+        for rows in (batch.triplets, batch.quadruplets)[: 1 + self.QUADRUPLETS]:
+            if not len(rows):
+                continue
+            rows = rows_of(rows)
+            if self._pairs is None:
+                _add_dense(self._w, rows)
+            else:
+                self._log(rows, self._pairs)
+
+    @staticmethod
+    def _log(rows: np.ndarray, pairs: SortedCounts) -> None:
+        def encode(log, at, begin, end):
+            _encode(rows, log[1], at, begin, end, pairs.bits)
+
+        pairs.append(2 * len(rows), encode)
+
+    def _fit(self, n: int) -> None:
+        if self._pairs is None and n > self._dense_limit:
+            state = self.state()
+            self._pairs, self._w = SortedCounts(2, log_floor=self._log_floor), np.zeros((0, 0), np.int64)
+            _load(self._pairs, state)
+        if self._pairs is not None:
+            self._pairs.fit(n)
+        elif n > len(self._w):
+            grown = np.zeros((min(max(n, 2 * len(self._w)), self._dense_limit),) * 2, np.int64)
+            grown[: len(self._w), : len(self._w)] = self._w
+            self._w = grown
+
+    def merge(self, other: Self) -> None:
+        """Add another one's W. O(its pairs), and once this one's when both are sparse."""
+        theirs = other.state()
+        self._fit(int(theirs["j"].max(initial=-1)) + 1)
+        if self._pairs is None:
+            self._w[theirs["i"], theirs["j"]] += theirs["w"]
+        else:
+            pairs = SortedCounts(2)
+            _load(pairs, theirs)
+            self._pairs.merge(pairs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, buffers included."""
+        return self._w.nbytes if self._pairs is None else self._pairs.nbytes
+
+    def state(self) -> dict[str, np.ndarray]:
+        """`i`, `j` (int32, i < j) and `w` (int64): the nonzero entries in order. O(n^2) dense, O(pairs) sparse."""
+        if self._pairs is None:
+            none = np.empty(0, np.int32)
+            size = _nonzero(self._w, none, none, np.empty(0, np.int64))
+            i, j, w = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int64)
+            if size:
+                _nonzero(self._w, i, j, w)
+            return handed_over({"i": i, "j": j, "w": w})
+        self._pairs.settle()
+        plus, minus = self._pairs.n_lo, self._pairs.n_hi
+        size = sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus)))
+        i, j, w = room(size, np.int32), room(size, np.int32), room(size, np.int64)
+        found = 0
+        for part in blocks(len(plus)):
+            keep = np.flatnonzero(plus[part] != minus[part])
+            to = slice(found, found + len(keep))
+            i[to], j[to] = (self._pairs.field(field, part)[keep] for field in (0, 1))
+            w[to] = plus[part][keep].astype(np.int64) - minus[part][keep]
+            found = to.stop
+        return handed_over({"i": i, "j": j, "w": w})
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+        """The accumulator that has this state."""
+        made = cls()
+        made._fit(int(state["j"].max(initial=-1)) + 1)
+        if made._pairs is None:
+            made._w[state["i"], state["j"]] = state["w"]
+        else:
+            _load(made._pairs, state)
+        return made
+
+    @staticmethod
+    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+        """The state after object i is called new_id[i]. O(pairs)."""
+        new_id = np.asarray(new_id, np.int64)
+        a, b = new_id[state["i"]], new_id[state["j"]]
+        i, j = np.minimum(a, b), np.maximum(a, b)
+        order = radix.argsort([i, j], int(max(new_id.max(initial=1), 1)).bit_length())
+        return {"i": i[order].astype(np.int32), "j": j[order].astype(np.int32), "w": np.array(state["w"])[order]}
+
+
+def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
+    """w as the difference of two counts, one of them zero."""
+    w = state["w"]
+    plus, minus = room(len(w), w.dtype), room(len(w), w.dtype)
+    np.maximum(w, 0, out=plus)
+    np.subtract(plus, w, out=minus)
+    pairs.load([state["i"], state["j"]], plus, minus)
+
+
+def _entries(w: Mapping[tuple[int, int], int]) -> dict[str, np.ndarray]:
+    pairs = sorted(pair for pair in w if w[pair])
+    return {"i": np.array([i for i, _ in pairs], np.int32), "j": np.array([j for _, j in pairs], np.int32),
+            "w": np.array([w[pair] for pair in pairs], np.int64)}
+
+
+class AddS3(_AddS):
+    """W of the triplets.
+
+    >>> from stream_engine.data.comparisons import empty_batch
+    >>> w = AddS3()
+    >>> w.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [1, 0, 2]], np.int32)))
+    >>> matrix(w.state(), 3).tolist()
+    [[0, 2, -1], [2, 0, -1], [-1, -1, 0]]
+    """
+
+    QUADRUPLETS = False
+
+    @staticmethod
+    def definition(batch: Batch) -> dict[str, np.ndarray]:
+        """W_ij by the formula, every i < j and every k."""
+        seen, n = Counter(tuple(row) for row in batch.triplets.tolist()), batch.n_objects
+        w = {(i, j): sum(seen[i, j, k] - seen[i, k, j] + seen[j, i, k] - seen[j, k, i]
+                         for k in range(n) if k not in (i, j)) for i in range(n) for j in range(i + 1, n)}
+        return _entries(w)
+
+
+class AddS4(_AddS):
+    """W of all comparisons, triplets included as the quadruplets that they are.
+
+    >>> from stream_engine.data.comparisons import empty_batch
+    >>> w = AddS4()
+    >>> w.update(empty_batch(4)._replace(quadruplets=np.array([[3, 2, 0, 1]], np.int32)))
+    >>> {key: array.tolist() for key, array in w.state().items()}
+    {'i': [0, 2], 'j': [1, 3], 'w': [-1, 1]}
+    """
+
+    QUADRUPLETS = True
+
+    @staticmethod
+    def definition(batch: Batch) -> dict[str, np.ndarray]:
+        """W_ij by the formula, every i < j and every k < l."""
+        quadruplets = batch.quadruplets.tolist() + [(i, j, i, k) for i, j, k in batch.triplets.tolist()]
+        seen = Counter((min(i, j), max(i, j), min(k, l), max(k, l)) for i, j, k, l in quadruplets)
+        pairs = [(i, j) for i in range(batch.n_objects) for j in range(i + 1, batch.n_objects)]
+        return _entries({p: sum(seen[*p, *q] - seen[*q, *p] for q in pairs) for p in pairs})
+
+
+def matrix(state: Mapping[str, np.ndarray], n_objects: int, limit: int = DENSE_LIMIT) -> np.ndarray:
+    """W as (n, n) int64. Raises ValueError above `limit` objects: ask for `sparse` there."""
+    if n_objects > limit:
+        raise ValueError(f"AddS - W of {n_objects} objects asked for as a dense matrix - {8e-9 * n_objects**2:.1f} GB "
+                         f"- expected at most {limit} objects - use adds.sparse, or a higher limit")
+    w = np.zeros((n_objects, n_objects), np.int64)
+    w[state["i"], state["j"]] = state["w"]
+    w[state["j"], state["i"]] = state["w"]
+    return w
+
+
+def sparse(state: Mapping[str, np.ndarray], n_objects: int) -> "sp.csr_array":
+    """W as a symmetric (n, n) scipy CSR array of int64.
+
+    >>> sparse({"i": np.array([0]), "j": np.array([2]), "w": np.array([5])}, 3).toarray().tolist()
+    [[0, 0, 5], [0, 0, 0], [5, 0, 0]]
+    """
+    import scipy.sparse as sp  # not needed to count
+
+    i, j, w = state["i"], state["j"], state["w"]
+    rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
+    return sp.csr_array((np.concatenate([w, w]), (rows, columns)), shape=(n_objects, n_objects))

@@ -1,0 +1,86 @@
+"""Weighted AddS-3 and triplet counts: a comparison counts as much as the `weight` of its event (1 where it gives none).
+
+    W_ij = sum over triplets e of weight_e ([{anchor, near} = {i, j}] - [{anchor, far} = {i, j}])
+
+A commutative monoid up to the rounding of float additions (relative 1e-9); the exact integer accumulators stay what they
+are and count every comparison once. Triplets only. Memory and cost: `sums`.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from stream_engine.accumulators.float_sums import KeySums, PairSums
+from stream_engine.data.comparisons import Batch
+
+
+def weights_of(batch: Batch) -> np.ndarray:
+    """(m,) float64: the weight of each triplet's event."""
+    return np.ones(len(batch.triplets)) if batch.judges is None else batch.judges.weight[batch.judges.of_triplet]
+
+
+class _Weighted:
+    """What is summed is all that differs."""
+
+    SUMS: ClassVar[type]
+    judged = True
+    tolerance = 1e-9
+
+    def __init__(self, **limits: int):
+        self._sums = self.SUMS(**limits)
+
+    def update(self, batch: Batch) -> None:
+        """Add the triplets of a batch. O(comparisons) amortised."""
+        self._sums.add(batch.triplets, weights_of(batch), batch.n_objects)
+
+    def merge(self, other: Self) -> None:
+        """Add another one's sums."""
+        self._sums.load(other.state())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._sums.nbytes
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The sums: see `sums.PairSums`, `sums.KeySums`."""
+        return self._sums.state()
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+        """The accumulator that has this state."""
+        made = cls()
+        made._sums.load(state)
+        return made
+
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+        """The state after object i is called new_id[i]."""
+        return cls.SUMS.renamed(state, new_id)
+
+    @classmethod
+    def definition(cls, batch: Batch) -> dict[str, np.ndarray]:
+        """By the formula, comparison by comparison."""
+        judges = batch.judges
+        weight = [1.0 if judges is None else float(judges.weight[judges.of_triplet[e]]) for e in range(len(batch.triplets))]
+        return cls.SUMS.definition(batch.triplets.tolist(), weight, batch.n_objects)
+
+
+class WeightedAddS3(_Weighted):
+    """W of the triplets, each with the weight of its event.
+
+    >>> from stream_engine.data.comparisons import empty_batch
+    >>> w = WeightedAddS3()
+    >>> w.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2]], np.int32)))
+    >>> {key: array.tolist() for key, array in w.state().items()}
+    {'i': [0, 0], 'j': [1, 2], 'w': [1.0, -1.0], 'squares': 1.0}
+    """
+
+    SUMS = PairSums
+
+
+class WeightedTripletCounts(_Weighted):
+    """Triplet counts, each with the weight of its event."""
+
+    SUMS = KeySums

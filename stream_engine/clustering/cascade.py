@@ -1,0 +1,239 @@
+"""The cascade: a partition, a proof that it is optimal, and the ADMM from there when there is no such proof."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+from threadpoolctl import threadpool_limits
+
+from stream_engine.clustering import admm, certificate, cvxpy_reference, memory_check, partition
+from stream_engine.clustering.admm import State
+from stream_engine.clustering.dual_bounds import upper_bound
+from stream_engine.clustering.feasible_point import feasible
+from stream_engine.clustering.projection import projected
+from stream_engine.clustering.similarity_matrix import blocks, checked, inner
+from stream_engine.statistics.spectral import centred, dense, spectral_size
+
+SOLVERS = ("admm", "cvxpy")
+PENALTY = 10.0  # rho to begin with, for W scaled to unit norm
+MATRICES = 10  # (n, n) matrices that the ADMM and its bounds hold at most, ...
+ACCELERATED = 18  # ... with the history of Anderson acceleration
+EIGENVALUES_UP_TO = 1500  # objects: the least eigenvalue of X is computed, above it is bounded
+FLOOR = 1e-2  # of the norm of W: what the gap is measured against at least
+
+
+class Residuals(NamedTuple):
+    """How far X is from each constraint, 0 where it holds."""
+
+    row_sums: float  # max |X 1 - 1|
+    trace: float  # |tr X - k| for SDP-k, 0 for SDP-lambda
+    most_negative: float  # min(0, min X)
+    least_eigenvalue: float  # min(0, a lower bound on lambda_min(X))
+
+
+class Solution(NamedTuple):
+    """A feasible point of the SDP with a rigorous upper bound on the optimum: objective <= optimum <= upper_bound.
+
+    The point is either the partition `labels` (X is then its normalised matrix and is not stored) or `matrix`.
+    `factor` (n, r) and `x` (r,) are the last iterate, 1 1'/n + factor diag(x) factor', for rounding and the criterion.
+    `gap` = (upper_bound - objective) / max(|<W, X>|, |lambda| tr X, 0.01 |W|): relative to the objective's own terms,
+    which for SDP-lambda may nearly cancel.
+    """
+
+    labels: np.ndarray | None  # (n,) int32
+    matrix: np.ndarray | None  # (n, n)
+    factor: np.ndarray
+    x: np.ndarray
+    trace: float
+    objective: float
+    upper_bound: float
+    gap: float
+    residuals: Residuals
+    certified: bool  # gap <= the tolerance asked for
+    certified_by: str  # "partition", "partition, Lanczos", "dual bound", "only feasible point" or "" when not certified
+    iterations: int
+    state: State | None  # for a warm start; None where nothing was iterated
+
+    @property
+    def X(self) -> np.ndarray:
+        """The feasible point as an (n, n) array."""
+        return partition.normalised(self.labels) if self.matrix is None else self.matrix
+
+    @property
+    def rows(self) -> np.ndarray:
+        """(n, r) rows whose distances are those between the rows of the iterate X."""
+        return self.factor * self.x
+
+    def criterion(self, k: int) -> float:
+        """SPUR: the sum of the k largest eigenvalues of X over its trace; 1 exactly for a partition into k clusters."""
+        return float((1 + np.sort(self.x)[::-1][:k - 1].sum()) / (1 + self.x.sum()))
+
+
+def solve(W, k: int | None = None, lam: float | None = None, solver: str = "admm", tol: float = 1e-4,
+          max_iterations: int = 3000, start: State | None = None, seed: int = 0,
+          progress: Callable[..., None] | None = None, memory_limit: int | None = None) -> Solution:
+    """Solve SDP-k (k given) or SDP-lambda (lam given) to a certified gap.
+
+        SDP-lambda:  max <W, X> - lambda tr X    SDP-k:  max <W, X>, tr X = k      X >= 0, X psd, X 1 = 1
+
+    <W, X> counts both triangles of W. (lambda in the authors' published code acts like half of this one.) W: (n, n)
+    array or scipy sparse matrix, symmetric; its diagonal is ignored. `start`: the `state` of an earlier solution.
+    `progress(iteration, max_iterations, gap=, objective=, bound=)`. When the iterations run out, the result says
+    `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) an
+    iteration, some 10 n^2 doubles. BLAS runs on one thread.
+
+    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; memory.TooLarge when it cannot fit.
+
+    Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5.
+
+    >>> W = [[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0]]
+    >>> s = solve(W, k=2)
+    >>> s.labels.tolist(), s.objective, s.certified_by, s.iterations
+    ([0, 0, 1, 1], 4.0, 'partition', 0)
+    """
+    W = checked(W)
+    n = W.shape[0]
+    _check_arguments(n, k, lam, solver)
+    with threadpool_limits(1):
+        if n == 1 or k in (1, n):
+            only = np.arange(n) if k == n else np.zeros(n, int)
+            return _of_partition(W, only.astype(np.int32), lam, 0.0, "only feasible point")
+        if solver == "cvxpy":
+            return _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit)
+        labels = best_partition(W, k, lam, seed)
+        proof = certificate.certified(W, labels, lam) if k is None or labels.max() + 1 == k else None
+        if proof:
+            return _of_partition(W, labels, lam, proof.upper_bound, proof.by)
+        memory_check.require("sdp", n, ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, memory_limit)
+        return _by_admm(W, k, lam, labels, tol, max_iterations, start, progress)
+
+
+def proven(W, k: int, seed: int, lam_range: tuple[float, float]) -> Solution | None:
+    """SDP-k by certificate alone, with a multiplier of the trace in `lam_range`; None when there is no such proof."""
+    labels = best_partition(W, k, None, seed)
+    proof = certificate.certified(W, labels, None, lam_range) if labels.max() + 1 == k else None
+    return _of_partition(W, labels, None, proof.upper_bound, proof.by) if proof else None
+
+
+def best_partition(W, k: int | None, lam: float | None, seed: int) -> np.ndarray:
+    """A partition of large value: spectral start and refinement, over several k for SDP-lambda."""
+    if k is not None:
+        return partition.refined(W, partition.spectral_partition(W, k, seed))
+    tried = partition.candidates(W, lam, seed)
+    return max(tried, key=lambda labels: partition.value(W, labels) - lam * (labels.max() + 1))
+
+
+def _check_arguments(n: int, k: int | None, lam: float | None, solver: str) -> None:
+    if (k is None) == (lam is None):
+        raise ValueError(f"sdp: got k={k} and lam={lam}, expected exactly one of them")
+    if n == 0:
+        raise ValueError("sdp: got no objects, expected at least one")
+    if k is not None and not 1 <= k <= n:
+        raise ValueError(f"sdp: got k={k} for {n} objects, expected 1 to {n}")
+    if lam is not None and not np.isfinite(lam):
+        raise ValueError(f"sdp: got lam={lam}, expected a finite number")
+    if solver not in SOLVERS:
+        raise ValueError(f"sdp: got solver={solver!r}, expected one of {', '.join(SOLVERS)}")
+
+
+def _of_partition(W, labels: np.ndarray, lam: float | None, bound: float, by: str) -> Solution:
+    """The solution that is a partition, proven optimal."""
+    k = int(labels.max()) + 1
+    reached = partition.value(W, labels) - (lam or 0.0) * k
+    bound = max(bound, reached) if by != "only feasible point" else reached
+    factor, x = partition_factor(labels)
+    gap = (bound - reached) / _unit(reached, lam, float(k), 1.0 if bound == reached else spectral_size(W))
+    return Solution(labels, None, factor, x, float(k), reached, bound, gap, Residuals(0.0, 0.0, 0.0, 0.0), True, by, 0,
+                    None)
+
+
+def partition_factor(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """X_P - 1 1'/n as factor diag(1) factor': orthonormal, orthogonal to 1. O(n k)."""
+    sizes = np.bincount(labels).astype(float)
+    k = len(sizes)
+    roots = np.sqrt(sizes / len(labels))  # coordinates of 1 / sqrt(n) in the basis of unit cluster indicators
+    around = np.linalg.qr(np.column_stack([roots, np.eye(k)]))[0][:, 1:k]
+    return (around / np.sqrt(sizes)[:, None])[labels], np.ones(k - 1)
+
+
+def _unit(objective: float, lam: float | None, trace: float, norm: float) -> float:
+    """What a gap is measured against: the size of the objective's terms."""
+    penalty = (lam or 0.0) * trace
+    return max(abs(objective + penalty), abs(penalty), FLOOR * norm)
+
+
+def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solution:
+    scale = spectral_size(W, lam or 0.0)
+    C = dense(W) / scale
+    C[np.diag_indices(len(C))] -= (lam or 0.0) / scale
+    scaled_lam = None if lam is None else lam / scale
+    known = (partition.value(W, labels) - (lam or 0.0) * (labels.max() + 1)) / scale
+    if k is not None and labels.max() + 1 != k:
+        known = -np.inf
+
+    def unit(X, objective):
+        return _unit(objective, scaled_lam, float(np.trace(X)), 1.0)
+
+    begin = start or _start(W, labels, lam, scale)
+    run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known,
+                   progress and (lambda iteration, gap, objective, bound:
+                                 progress(iteration, max_iterations, gap=gap, objective=objective, bound=bound)))
+    if known * scale >= run.objective:
+        made = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
+        # the iterate is on its way to the partition: a later run had better start from its end, with this dual
+        state = State(partition.normalised(labels) + np.minimum(run.state.V, 0.0), run.state.rho)
+        made = made._replace(factor=run.factor, x=run.x, iterations=run.iterations, state=state)
+    else:
+        trace = float(np.trace(run.X))
+        gap = max(0.0, run.upper_bound - run.objective) / _unit(run.objective, lam, trace, scale)
+        made = Solution(None, run.X, run.factor, run.x, trace, run.objective, max(run.upper_bound, run.objective), gap,
+                        residuals(run.X, k), True, "dual bound", run.iterations, run.state)
+    return made if made.gap <= tol * (1 + 1e-9) else made._replace(certified=False, certified_by="")
+
+
+def _start(W, labels: np.ndarray, lam: float | None, scale: float) -> State:
+    """V from a partition and its clipped rank-one dual: X_P - N / (rho scale)."""
+    of = blocks(W, labels, int(labels.max()) + 1)
+    if lam is None:
+        highest = certificate.largest_lambda(labels, of)
+        lam = certificate.bulk(W, labels, of, highest) if np.isfinite(highest) else 0.0
+    V = partition.normalised(labels)
+    V -= certificate.multiplier(certificate.dual(labels, of, lam)) / (PENALTY * scale)
+    return State(V, PENALTY)
+
+
+def residuals(X: np.ndarray, k: int | None) -> Residuals:
+    """How far X is from the constraints. O(n^3); for many objects lambda_min is bounded by a Cholesky factorisation."""
+    least = _least_eigenvalue(X) if len(X) > EIGENVALUES_UP_TO else float(np.linalg.eigvalsh(X)[0])
+    return Residuals(float(np.abs(X.sum(axis=1) - 1).max()), 0.0 if k is None else abs(float(np.trace(X)) - k),
+                     min(0.0, float(X.min())), min(0.0, least))
+
+
+def _least_eigenvalue(X: np.ndarray) -> float:
+    """-1e-9 when that is proven to be a lower bound, else the eigenvalue itself."""
+    shifted = X.copy()
+    shifted[np.diag_indices(len(X))] += 1e-9
+    try:
+        cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return float(np.linalg.eigvalsh(X)[0])
+    return -1e-9
+
+
+def _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit) -> Solution:
+    """cvxpy's solution, repaired to a feasible point and bounded by its own multiplier."""
+    memory_check.require("sdp", W.shape[0], 60, memory_limit)
+    W = dense(W)
+    n, C = len(W), W - (lam or 0.0) * np.eye(len(W))
+    given = cvxpy_reference.solve(W, k, lam, tol=tol / 10, max_iterations=max(max_iterations, 20_000))
+    values, vectors = np.linalg.eigh(centred(given.X) - 2.0 / n)
+    x = projected(values[1:], k)
+    factor, x = vectors[:, 1:][:, x > 0], x[x > 0]
+    X = feasible((factor * x) @ factor.T + 1.0 / n, k)
+    objective, trace = inner(C, X), float(np.trace(X))
+    bound = max(objective, min(upper_bound(C + given.multiplier, k), upper_bound(C.copy(), k)))
+    gap = (bound - objective) / _unit(objective, lam, trace, spectral_size(W, lam or 0.0))
+    by = "dual bound" if gap <= tol else ""
+    return Solution(None, X, factor, x, trace, objective, bound, gap, residuals(X, k), gap <= tol, by, given.iterations,
+                    None)

@@ -1,0 +1,141 @@
+"""SPUR for comparisons: how many clusters? (Perrot et al. 2020, sec. 5 and App. D; Yan et al. 2018.)
+
+    lambda_min = f sqrt(c ln n / n),  lambda_max = f c / n,  c comparisons, f = 2 (f = 1: the paper's letter)
+    for k = max(2, k_lambda_max) .. k_lambda_min + 2:  criterion(k) = sum_{i <= k} sigma_i(X_k) / tr X_k,  X_k of SDP-k
+
+and the k with the largest criterion (1 at most, at a partition) is kept. f = 2 by default because <W, X> here counts
+both triangles of W: it is what the published experiments ran. The literal lambda_min lies below the noise edge (about
+4 sqrt(c / n)) and gives high rank and too many clusters. k_lambda_max needs no solve: one eigenvalue shows that
+X = 1 1'/n is optimal there. Certify first: a partition that is proven optimal for SDP-k, with a multiplier of the trace
+between lambda_min and lambda_max, has a k in that range and criterion 1, the maximum, so nothing is solved at all.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine.clustering.admm import State
+from stream_engine.clustering.partition import MOST
+from stream_engine.clustering.similarity_matrix import checked
+from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.clustering.cascade import Solution, proven, solve
+
+SEARCH_TOL = 1e-3  # of the solves that only rank k
+
+
+class Choice(NamedTuple):
+    """The number of clusters found and how: `criterion[t]` belongs to `tried[t]` clusters."""
+
+    k: int
+    solution: Solution  # of SDP-k at the chosen k
+    tried: np.ndarray  # (t,) int64
+    criterion: np.ndarray  # (t,) float64
+    margin: float | None  # by how much the criterion beats the second best; None when only one k was tried
+    lam: float  # lambda_min
+    at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
+    k_range: tuple[int, int]  # what was searched
+    iterations: int  # ADMM iterations in all
+
+
+def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, solver: str = "admm", tol: float = 1e-4,
+         max_iterations: int = 3000, seed: int = 0, starts: Mapping[int, State] | None = None,
+         progress: Callable[..., None] | None = None, memory_limit: int | None = None) -> Choice:
+    """Choose the number of clusters of W, which n_comparisons comparisons made.
+
+    The search stops at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
+    which is nearer to its optimum than the previous k's solution is, until the criterion falls: from there on the
+    previous solution is nearer (half the iterations one beyond the true k). SDPs of the search are solved to a gap of
+    1e-3, the chosen one to `tol`. `starts`: states of an earlier choice by k (0: of SDP-lambda). Fewer than 4 objects:
+    k is the rounded trace of SDP-lambda alone. Raises as `solve` does.
+
+    >>> W = np.kron(np.eye(2), np.full((3, 3), 4)) - 2.
+    >>> choice = spur(W, 60)
+    >>> choice.k, choice.criterion.tolist(), choice.solution.X[0].round(3).tolist()
+    (2, [1.0], [0.333, 0.333, 0.333, 0.0, 0.0, 0.0])
+    """
+    if n_comparisons < 0 or factor <= 0:
+        raise ValueError(f"spur: got n_comparisons={n_comparisons}, factor={factor}, expected >= 0 and > 0")
+    W, starts = checked(W), starts or {}
+    n = W.shape[0]
+    if n == 0:
+        raise ValueError("spur: got no objects, expected at least one")
+    how = dict(solver=solver, max_iterations=max_iterations, seed=seed, memory_limit=memory_limit)
+    with threadpool_limits(1):
+        lam = float(factor * np.sqrt(n_comparisons * np.log(n) / n))
+        tell = _Told(progress)
+        found = _proven(W, lam, factor * n_comparisons / n, seed) if solver == "admm" else None
+        if found:
+            k = int(found.trace)
+            return Choice(k, found, np.array([k]), np.array([1.0]), None, lam, None, (k, k), 0)
+        at_lam = solve(W, lam=lam, tol=max(tol, SEARCH_TOL), start=starts.get(0), progress=tell.stage(0), **how)
+        rank = int(np.rint(at_lam.trace))
+        if n < 4:
+            return _small(W, min(max(rank, 1), n), at_lam, lam, tol, how)
+        low = max(2, _clusters_at(W, factor * n_comparisons / n, how))
+        high = max(low, min(rank + 2, n - 1))
+        tried, solutions = [], []
+        for k in range(low, high + 1):
+            falling = len(tried) > 1 and tried[-1] < tried[-2]
+            before = solutions[-1].state if falling else None
+            solutions.append(solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k, before),
+                                   progress=tell.stage(k), **how))
+            tried.append(solutions[-1].criterion(k))
+            if tried[-1] > early_exit:
+                break
+        best = int(np.argmax(tried))
+        return _chosen(W, low, high, tried, solutions, best, at_lam, lam, tol, how, tell)
+
+
+def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
+    """A partition that is proven optimal for SDP-k and for SDP-lambda at some lambda between lambda_min and lambda_max.
+
+    Its k lies in the range of the search, because k falls with lambda, and its criterion is 1, which none can beat.
+    """
+    n = W.shape[0]
+    if n < 4:
+        return None
+    most = min(n - 1, MOST)
+    leading = int((top_eigenpairs(W, most, tol=1e-4)[0] > lowest).sum())
+    for k in range(2, min(leading + 1, most) + 1):
+        solution = proven(W, k, seed, (lowest, highest))
+        if solution:
+            return solution
+    return None
+
+
+def _small(W, k: int, at_lam: Solution, lam: float, tol: float, how: dict) -> Choice:
+    solution = solve(W, k=k, tol=tol, **how)
+    return Choice(k, solution, np.array([k]), np.array([solution.criterion(k)]), None, lam, at_lam, (k, k),
+                  at_lam.iterations + solution.iterations)
+
+
+def _clusters_at(W, lam: float, how: dict) -> int:
+    """round(tr X) of SDP-lambda; one eigenvalue when it shows that all objects in one cluster is optimal."""
+    if top_eigenpairs(W, 1, tol=1e-6)[0][0] <= lam:
+        return 1
+    return int(np.rint(solve(W, lam=lam, tol=SEARCH_TOL, **how).trace))
+
+
+def _chosen(W, low, high, tried, solutions, best, at_lam, lam, tol, how, tell) -> Choice:
+    k, solution = low + best, solutions[best]
+    spent = at_lam.iterations + sum(s.iterations for s in solutions)
+    if tol < SEARCH_TOL and solution.gap > tol:
+        solution = solve(W, k=k, tol=tol, start=solution.state, progress=tell.stage(k), **how)
+        spent += solution.iterations
+    margin = float(tried[best] - max(tried[:best] + tried[best + 1:])) if len(tried) > 1 else None
+    return Choice(k, solution, np.arange(low, low + len(tried)), np.array(tried), margin, lam, at_lam, (low, high),
+                  spent)
+
+
+class _Told:
+    """Progress of one solve at a time, with the k it is about."""
+
+    def __init__(self, progress: Callable[..., None] | None):
+        self.progress = progress
+
+    def stage(self, k: int) -> Callable[..., None] | None:
+        if self.progress is None:
+            return None
+        return lambda done, total, **figures: self.progress(done, total, k=k, **figures)

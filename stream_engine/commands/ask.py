@@ -1,0 +1,107 @@
+"""`stream-engine ask`: from a state directory to a file of questions, standard output or a Kafka topic.
+
+A question is the event that answers it, without the answer: `pick` gets `chosen`, `triplet` gets `near` and `far` (and
+`shown` may stay: it is ignored), `odd_one_out` gets `odd`. `id` is a hash of the snapshot and the question, so asking
+again repeats it. Takes no lock: a run may be at work on the state.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from connectors.kafka.produce import produce
+from stream_engine import asking
+from stream_engine.commands import export_inspect
+from stream_engine.asking.known import CannotAsk, Known, check_room, known_from, nothing_known, questions_left, with_objects
+from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.state.store import Store
+
+TYPES = ("pick", "triplet", "odd_one_out")
+
+
+class Asked(NamedTuple):
+    """`lines`: one question each; `about` says in words what they were chosen from."""
+
+    lines: list[bytes]
+    about: str
+
+
+def ask(state: str, n: int, strategy: str, kind: str, seed: int, objects: str | None, which: str) -> Asked:
+    """n questions from a state. Raises `CannotAsk`, and what reading a state raises."""
+    if kind not in TYPES:
+        raise CannotAsk(f"ask: got type {kind!r}, expected one of {', '.join(TYPES)}")
+    names = _names(Path(objects)) if objects else []
+    store = Store(state)
+    if names and not store.sequences() and which == "latest":
+        known, of = nothing_known(), "no snapshot yet"
+    else:
+        published = export_inspect.published(store, which)
+        snapshot = published.snapshot
+        known = known_from(snapshot, published.artifacts.get("kernel_learning"))
+        of = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
+    known = with_objects(known, names)
+    rows = _odd_one_outs(known, n, strategy, seed) if kind == "odd_one_out" else asking.questions(known, n, strategy, seed)
+    lines = list(_lines(rows, known, kind))
+    return Asked(lines, f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {of}")
+
+
+def _names(path: Path) -> list[str]:
+    """The names in a text file, one a line."""
+    try:
+        names = [line for line in path.read_text("utf-8").splitlines() if line]
+    except UnicodeDecodeError as error:
+        raise CannotAsk(f"--objects {path}: byte {error.start} is not UTF-8; expected a text file, one name a line") from None
+    if not names:
+        raise CannotAsk(f"--objects {path}: got no name, expected one a line")
+    for number, name in enumerate(names, 1):
+        if len(name.encode()) > MAX_NAME_BYTES:
+            raise CannotAsk(f"--objects {path}: line {number} has {len(name.encode())} bytes, expected at most {MAX_NAME_BYTES}")
+    return names
+
+
+def _odd_one_outs(known: Known, n: int, strategy: str, seed: int) -> np.ndarray:
+    """(n, 3): the first n distinct sets of three objects among the questions of the strategy, in its order."""
+    check_room(known, 1)
+    left = questions_left(known)
+    wanted = min(2 * n, left)
+    while True:
+        rows = asking.questions(known, wanted, strategy, seed)
+        first = np.sort(np.unique(np.sort(rows, axis=1), axis=0, return_index=True)[1])
+        if len(first) >= n:
+            return rows[first[:n]]
+        if wanted == left:
+            raise CannotAsk(f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
+                            "that has no answer")
+        wanted = min(2 * wanted, left)
+
+
+def _lines(rows: np.ndarray, known: Known, kind: str) -> Iterator[bytes]:
+    encode, names = msgspec.json.Encoder().encode, known.names
+    for row in rows.tolist():
+        a, b, c = (names[i] for i in row)
+        body: dict[str, Any] = {"type": kind}
+        body |= {"objects": [a, b, c]} if kind == "odd_one_out" else {"anchor": a, "shown": [b, c]}
+        digest = hashlib.blake2b(known.digest.encode() + encode(body), digest_size=8).hexdigest()
+        yield encode({"id": digest, **body})
+
+
+def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:
+    """Write the questions to a file (replaced whole) or to "kafka://host:port/topic"; returns where to, in words."""
+    text = b"\n".join(asked.lines) + b"\n"
+    if out.startswith("kafka://"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "questions.jsonl"
+            path.write_bytes(text)
+            sent = produce([str(path)], out, options=options)
+        return f"{sent.messages:,} messages in {out}"
+    path = Path(out)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(text)
+    temporary.replace(path)
+    return str(path)

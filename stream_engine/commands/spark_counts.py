@@ -1,0 +1,78 @@
+"""The `spark-submit` line of the counting job: printed for a cluster, or run here. Imports no pyspark."""
+
+import glob
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from connectors import UnusableSource, split_uri
+from connectors.files.paths import expand
+from connectors.files.readers import kind_of
+from stream_engine.service.settings import BadSettings
+from stream_engine.spark import counts
+
+KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+VERSION = "4.2.0"  # of pyspark in the extra [spark]; Spark and its Kafka package must be of one version
+
+
+def home() -> Path | None:
+    """The folder of the installed pyspark, if there is one."""
+    found = importlib.util.find_spec("pyspark")
+    return Path(found.origin).parent if found and found.origin else None
+
+
+def command(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
+    """`spark-submit SPARK... counts.py JOB...`; a Kafka source brings its package unless `spark` names --jars or --packages.
+
+    Raises `BadSettings`, `UnusableSource` for a job that cannot run.
+    """
+    wanted = counts.job_of(list(job))
+    _check_files(wanted)
+    kafka = any(split_uri(source)[0] == "kafka" for source in wanted.sources)
+    named = any(option.split("=")[0] in ("--jars", "--packages") for option in spark)
+    package = ["--packages", f"{KAFKA_PACKAGE}:{VERSION}"] if kafka and not named else []
+    return ["spark-submit", *spark, *package, counts.__file__, *job]
+
+
+def _check_files(job: counts.Job) -> None:
+    for source in job.sources:
+        scheme, path = split_uri(source)
+        if scheme != "file" or os.path.exists(path):
+            continue
+        if not glob.has_magic(path):
+            raise UnusableSource(f"{path}: no such file or folder; nothing was submitted")
+        if not job.follow and not next(glob.iglob(path), None):
+            raise UnusableSource(f"{path}: no file matches; nothing was submitted")
+    for file in (file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])):
+        if os.path.basename(file)[0] in "_.":
+            raise UnusableSource(f"{file}: Spark passes over files whose names begin with _ or ., silently; rename it")
+        if not os.path.isdir(file):
+            kind_of(file, job.format)
+
+
+def local_environment() -> dict[str, str]:
+    """What driver and executors on this machine need to run this very Python and import this very engine."""
+    root = str(Path(counts.__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    return {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable} | dict(os.environ) | {"PYTHONPATH": path}
+
+
+def run(line: Sequence[str]) -> None:
+    """Become `spark-submit`: signals and exit status are its own from here on. Raises `BadSettings` without pyspark."""
+    where = home()
+    if where is None:
+        raise BadSettings("spark-counts: pyspark is not installed; pip install 'stream-engine[spark]', or --print-only")
+    sys.stdout.flush()
+    os.execve(where / "bin" / "spark-submit", list(line), local_environment())
+
+
+def as_text(line: Sequence[str]) -> str:
+    """The line for a shell.
+
+    >>> as_text(["spark-submit", "--master", "local[2]"])
+    "spark-submit --master 'local[2]'"
+    """
+    return shlex.join(line)

@@ -1,0 +1,41 @@
+"""The partial order kept by the guard, its transitive reduction, and the canonical order of the counts beside it."""
+
+import numpy as np
+
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.published import Published
+from stream_engine.guard.canonical_order import Quadruplets
+from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+
+
+def partial_order(published: Published) -> dict[str, Content]:
+    """`kept` (m, 4) int32 rows near_i, near_j, far_i, far_j with near_i < near_j, far_i < far_j; `reduced` likewise.
+
+    `canonical` is the order of the net votes of the counts alone, whatever the order of arrival. `weight_kept` and
+    `canonical_weight_kept` are the fractions of the net vote weight that each keeps (of triplets, and of quadruplets
+    where they are counted). Without triplet counts only the first two are there.
+    """
+    snapshot = published.snapshot
+    state = snapshot.room("partial_order")
+    if not state:
+        raise NothingToExport("no partial order is kept in this state: guard.policy is off")
+    kept = PartialOrder.from_state(state, snapshot.settings["guard"]).kept()
+    arrays = {"kept": kept, "reduced": transitive_reduction(kept)}
+    if snapshot.room("triplet_counts"):
+        columns, counted = triplet_columns(snapshot), _quadruplets(snapshot)
+        found = canonical_order(columns, counted)
+        arrays |= {"canonical": found.kept, "weight_kept": np.array(weight_kept(kept, columns, counted).fraction),
+                   "canonical_weight_kept": np.array(found.weight.fraction)}
+    return {"partial_order": Content(arrays)}
+
+
+def _quadruplets(snapshot: Snapshot) -> Quadruplets | None:
+    """Counted quadruplets in both directions, or None when they are not counted."""
+    room = snapshot.room("quadruplet_counts")
+    if not room:
+        return None
+    rows = np.stack([room[key] for key in "ijkl"], axis=1).astype(np.int32)
+    both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
+    votes = np.concatenate([room["n_lo"], room["n_hi"]]).astype(np.int64)
+    return Quadruplets(both[votes > 0], votes[votes > 0])

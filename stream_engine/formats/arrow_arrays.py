@@ -1,0 +1,148 @@
+"""Arrow arrays to numbers: names to indices of a pool, weights and times to doubles, cells to plain values. Vectorised.
+
+What is no name, weight or time comes out as -1 or NaN, never as an exception: `tables` leaves its row to the
+definition.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from stream_engine.data.comparisons import InvalidEvent
+from stream_engine.formats.event_columns import Pool
+from stream_engine.formats.validate import time_of, weight_of
+
+
+def plain_value(scalar: pa.Scalar) -> Any:
+    """A cell as a JSON-like Python value: a time as epoch seconds, a decimal number as a double.
+
+    >>> plain_value(pa.scalar(["a", None])), plain_value(pa.scalar(1500, pa.timestamp("ms")))
+    (['a', None], 1.5)
+    """
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pt.is_timestamp(kind):
+        return scalar.value / _PER_SECOND[kind.unit]
+    if pt.is_duration(kind) or pt.is_time(kind):
+        return float(scalar.value)
+    if is_list(kind):
+        return [plain_value(item) for item in scalar.values]
+    if pt.is_struct(kind):
+        return {name: plain_value(item) for name, item in scalar.items()}
+    value = scalar.as_py()
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    return value
+
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def is_text(kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return pt.is_string(kind) or pt.is_large_string(kind)
+
+
+def holds_names(kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind):
+        return holds_names(kind.value_type)
+    return is_text(kind) or pt.is_integer(kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+
+
+def nulls(column: pa.Array) -> np.ndarray:
+    if not column.null_count:
+        return np.zeros(len(column), bool)
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def equal(column: pa.Array, wanted: str) -> np.ndarray:
+    """(n,) bool: where the value, as text, is `wanted`; never where it is null or has no text."""
+    if pt.is_dictionary(column.type):
+        found = np.append(equal(column.dictionary, wanted), False)
+        return found[_codes(column)]
+    if not is_text(column.type):
+        if pt.is_nested(column.type) or pt.is_null(column.type):
+            return np.zeros(len(column), bool)
+        column = column.cast(pa.string())
+    return pc.fill_null(pc.equal(column, pa.scalar(wanted, column.type)), False).to_numpy(zero_copy_only=False)
+
+
+def _codes(column: pa.DictionaryArray) -> np.ndarray:
+    """(n,) int64 indices into the dictionary, -1 at nulls."""
+    return pc.fill_null(column.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def coded(column: pa.Array, pool: Pool) -> np.ndarray:
+    """(n,) int32 numbers in the pool; -1 where the value is no string or integer."""
+    if not holds_names(column.type):
+        return np.full(len(column), -1, np.int32)
+    if pt.is_dictionary(column.type) and len(column.dictionary) > len(column):
+        column = column.cast(column.type.value_type)
+    if not pt.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    values = column.dictionary
+    names = values.cast(pa.string()) if pt.is_integer(values.type) else values
+    numbers = np.full(len(values) + 1, -1, np.int32)
+    present = ~nulls(values)
+    numbers[:-1][present] = pool.ids((name for name in names.to_pylist() if name is not None), int(present.sum()))
+    return numbers[_codes(column)]
+
+
+def weights(column: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values = _doubles(column, missing, weight_of)
+    return values, np.isfinite(values) & (values >= 0)
+
+
+def times(column: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if pt.is_timestamp(column.type):
+        values = _filled(column.cast(pa.int64())).astype(np.float64) / _PER_SECOND[column.type.unit]
+    else:
+        values = _doubles(column, missing, time_of)
+    return values, np.isfinite(values)
+
+
+def _doubles(column: pa.Array, missing: np.ndarray, parse: Callable[[Any, bool], float]) -> np.ndarray:
+    """(n,) float64 of a column of numbers or text; NaN where `parse` refuses the value or there is none."""
+    if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_decimal(column.type):
+        return _filled(column.cast(pa.float64(), safe=False)).astype(np.float64)
+    if not is_text(column.type):
+        return np.full(len(column), np.nan)
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    column = pc.if_else(pa.array(missing), None, column)
+    try:
+        return _filled(column.cast(pa.float64())).astype(np.float64)
+    except pa.ArrowInvalid:  # not all of them are plain numbers
+        pass
+    seen: dict[Any, float] = {None: np.nan}
+    for text in column.to_pylist():
+        if text not in seen:
+            try:
+                seen[text] = parse(text, True)
+            except InvalidEvent:
+                seen[text] = np.nan
+    return np.fromiter(map(seen.__getitem__, column.to_pylist()), np.float64, len(column))
+
+
+def _filled(column: pa.Array) -> np.ndarray:
+    return pc.fill_null(column, 0).to_numpy(zero_copy_only=False)

@@ -1,0 +1,62 @@
+"""What can be wrong with an event whose fields can be read, and how it is told: the contract's reasons in one line."""
+
+from stream_engine.data.comparisons import InvalidEvent, MAX_NAME_BYTES
+from stream_engine.formats.event_fields import LABEL, MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
+from stream_engine.formats.validate import quoted
+
+FINE, EMPTY, TOO_LONG, SAME, SAME_PAIR, NOT_SHOWN, NONE_CHOSEN, ALL_CHOSEN = range(8)
+_REASON = {EMPTY: "empty_name", TOO_LONG: "name_too_long", SAME: "not_distinct", SAME_PAIR: "not_distinct",
+           NOT_SHOWN: "not_shown", NONE_CHOSEN: "nothing_chosen", ALL_CHOSEN: "everything_chosen"}
+_DISTINCT = {
+    TRIPLET: "a triplet needs three distinct objects",
+    ODD_ONE_OUT: "odd_one_out needs three distinct objects",
+    MOST_CENTRAL: "most_central needs three distinct objects",
+    PICK: "the anchor and the objects shown must be distinct, and each is chosen once",
+    RANKING: "the anchor and the objects ranked must be distinct",
+}
+_ROLES = {TRIPLET: ("anchor", "near", "far"), QUADRUPLET: ("near[0]", "near[1]", "far[0]", "far[1]"),
+          LABEL: ("object", "label"), ODD_ONE_OUT: ("objects[0]", "objects[1]", "objects[2]", "odd"),
+          MOST_CENTRAL: ("objects[0]", "objects[1]", "objects[2]", "central")}
+
+
+def explain(fault: int, kind: int, members: list[str], split: int, first: int, second: int) -> InvalidEvent:
+    """The one-line reason of a fault; `split`, `first` and `second` count from the event's first member.
+
+    >>> str(explain(SAME, TRIPLET, ["car-12", "car-12", "car-3"], 2, 0, 1))
+    "anchor equals near ('car-12'); a triplet needs three distinct objects"
+    """
+    name, role = quoted(members[first]) if members else "", _role(kind, split, first)
+    if fault == EMPTY:
+        message = f"{role} is empty; a name needs at least one character"
+    elif fault == TOO_LONG:
+        size = len(members[first].encode())
+        message = f"{role} is a name of {size:,} bytes ({name}); the limit is {MAX_NAME_BYTES:,}"
+    elif fault == SAME and kind == QUADRUPLET:
+        message = f"{'near' if first < 2 else 'far'} holds {name} twice; a pair needs two distinct objects"
+    elif fault == SAME:
+        message = f"{role} equals {_role(kind, split, second)} ({name}); {_DISTINCT[kind]}"
+    elif fault == SAME_PAIR:
+        message = f"near and far are the same pair ({name}, {quoted(members[second])}); two different pairs are needed"
+    elif fault == NOT_SHOWN:
+        message = f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
+    elif fault == NONE_CHOSEN:
+        message = "chosen is empty; a pick chooses at least one object" if kind == PICK else \
+            f"ranked holds {len(members) - 1} objects; a ranking needs at least two"
+    else:
+        message = f"chosen holds all {split - 1} objects shown; one must be left to be farther"
+    return InvalidEvent(_REASON[fault], message)
+
+
+def _role(kind: int, split: int, position: int) -> str:
+    """What the contract calls the member at `position` of an event.
+
+    >>> _role(PICK, 4, 2), _role(PICK, 4, 4), _role(RANKING, 1, 1), _role(LABEL, 1, 1)
+    ('shown[1]', 'chosen[0]', 'ranked[0]', 'label')
+    """
+    if kind in _ROLES:
+        return _ROLES[kind][position]
+    if position == 0:
+        return "anchor"
+    if kind == RANKING:
+        return f"ranked[{position - 1}]"
+    return f"shown[{position - 1}]" if position < split else f"chosen[{position - split}]"

@@ -1,0 +1,192 @@
+"""Comparisons as rows near_i, near_j, far_i, far_j: numbered nodes, the canonical form, topological sorting.
+
+Canonical: near_i < near_j, far_i < far_j, rows sorted, no row twice. All O(m + N log N) for m rows over N pairs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_engine.guard.hash_tables import find_pair, key_columns, pair_key, table_size
+
+
+class Numbered(NamedTuple):
+    """Rows as edges between nodes 0 .. N - 1, which are numbered in increasing order of their pair (lo, hi)."""
+
+    key: np.ndarray  # (N,) int64 pair keys, increasing
+    near: np.ndarray  # (m,) int32
+    far: np.ndarray  # (m,) int32
+
+
+@njit(cache=True, nogil=True)
+def first_invalid(rows):
+    """The first row that names an object < 0, a pair of one object, or the same pair twice; -1 when all are valid."""
+    for r in range(len(rows)):
+        i, j, k, l = rows[r]
+        if i < 0 or j < 0 or k < 0 or l < 0 or i == j or k == l or pair_key(i, j) == pair_key(k, l):
+            return r
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _number(rows, keys, table, edges):
+    """Number the pairs of the rows by first appearance from 1 on; returns how many, or -1 when the table is full."""
+    n = 0
+    for r in range(len(rows)):
+        for side in range(2):
+            i, j = rows[r, 2 * side], rows[r, 2 * side + 1]
+            if r > 0 and i == rows[r - 1, 2 * side] and j == rows[r - 1, 2 * side + 1]:  # sorted rows: runs of near
+                edges[r, side] = edges[r - 1, side]
+                continue
+            key = pair_key(i, j)
+            at = find_pair(table, keys, key)
+            if table[at] == 0:
+                if 8 * (n + 1) > 5 * len(table):
+                    return -1
+                n += 1
+                table[at] = n
+                keys[n] = key
+            edges[r, side] = table[at]
+    return n
+
+
+def numbered(rows: np.ndarray) -> Numbered:
+    """Number the pairs of (m, 4) rows.
+
+    >>> n = numbered(np.array([[2, 1, 0, 1]], np.int32))
+    >>> key_columns(n.key).tolist(), n.near.tolist(), n.far.tolist()
+    ([[0, 1], [1, 2]], [1], [0])
+    """
+    rows = np.ascontiguousarray(rows, np.int32).reshape(-1, 4)
+    edges = np.empty((len(rows), 2), np.int32)
+    size = table_size(len(rows) // 64)
+    while True:
+        size *= 4
+        keys = np.zeros(size, np.int64)
+        n = _number(rows, keys, np.zeros(size, np.int32), edges)
+        if n >= 0:
+            break
+    order = np.argsort(keys[1 : n + 1], kind="stable")
+    rank = np.empty(n + 1, np.int32)
+    rank[order + 1] = np.arange(n)
+    return Numbered(keys[1 : n + 1][order], rank[edges[:, 0]], rank[edges[:, 1]])
+
+
+@njit(cache=True, nogil=True)
+def by_column(values, n, before):
+    """A stable counting sort: the permutation `before`, reordered so that values[before] in 0 .. n - 1 increases."""
+    start = np.zeros(n + 1, np.int64)
+    for x in values:
+        start[x + 1] += 1
+    for x in range(n):
+        start[x + 1] += start[x]
+    out = np.empty(len(before), np.int64)
+    for i in before:
+        out[start[values[i]]] = i
+        start[values[i]] += 1
+    return out
+
+
+def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
+    """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order."""
+    n = len(edges.key)
+    at = by_column(edges.near, n, by_column(edges.far, n, np.arange(len(edges.near))))
+    pairs = key_columns(edges.key)
+    rows = np.concatenate([pairs[edges.near[at]], pairs[edges.far[at]]], axis=1)
+    return rows, *(array[at] for array in beside)
+
+
+def canonical(rows: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
+    """`(rows, *beside)`, the rows in canonical form and sorted, the arrays beside them in the same order.
+
+    >>> rows, b = canonical(np.array([[2, 1, 0, 1], [0, 1, 3, 0]], np.int32), np.array([7, 8]))
+    >>> rows.tolist(), b.tolist()
+    ([[0, 1, 0, 3], [1, 2, 0, 1]], [8, 7])
+    """
+    return in_canonical_order(numbered(rows), *beside)
+
+
+def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
+    """`(rows, *beside)`: canonical rows of (m, 2) edges between nodes 0 .. N - 1 that have these pair keys."""
+    order = np.argsort(keys, kind="stable")
+    rank = np.empty(len(keys), np.int32)
+    rank[order] = np.arange(len(keys))
+    return in_canonical_order(Numbered(keys[order], rank[edges[:, 0]], rank[edges[:, 1]]), *beside)
+
+
+def lo_first(rows: np.ndarray) -> np.ndarray:
+    """Each pair of (m, 4) or (m, 2) rows with its smaller object first.
+
+    >>> lo_first(np.array([[2, 1, 0, 1]])).tolist()
+    [[1, 2, 0, 1]]
+    """
+    return np.sort(rows.reshape(len(rows), rows.shape[1] // 2, 2), axis=2).reshape(rows.shape)
+
+
+def near_first(rows: np.ndarray) -> np.ndarray:
+    """(m, 4) rows with lo before hi, those turned round whose far pair comes before their near pair.
+
+    >>> near_first(np.array([[1, 2, 0, 1]])).tolist()
+    [[0, 1, 1, 2]]
+    """
+    later = (rows[:, 0] > rows[:, 2]) | ((rows[:, 0] == rows[:, 2]) & (rows[:, 1] > rows[:, 3]))
+    return np.where(later[:, None], rows[:, [2, 3, 0, 1]], rows)
+
+
+@njit(cache=True, nogil=True)
+def adjacency(near, far, n):
+    """`(start, targets)`: the successors of x are targets[start[x]:start[x + 1]], in the order of the edges."""
+    start = np.zeros(n + 1, np.int64)
+    for x in near:
+        start[x + 1] += 1
+    for x in range(n):
+        start[x + 1] += start[x]
+    at = start.copy()
+    targets = np.empty(len(near), np.int32)
+    for e in range(len(near)):
+        targets[at[near[e]]] = far[e]
+        at[near[e]] += 1
+    return start, targets
+
+
+@njit(cache=True, nogil=True)
+def sorted_nodes(near, far, n):
+    """(k,) int32: nodes in topological order, those without predecessors first (Kahn 1962); k < n if there is a cycle."""
+    start, targets = adjacency(near, far, n)
+    waiting = np.zeros(n, np.int64)
+    for y in far:
+        waiting[y] += 1
+    out = np.empty(n, np.int32)
+    tail = 0
+    for x in range(n):
+        if waiting[x] == 0:
+            out[tail] = x
+            tail += 1
+    head = 0
+    while head < tail:
+        x = out[head]
+        head += 1
+        for k in range(start[x], start[x + 1]):
+            y = targets[k]
+            waiting[y] -= 1
+            if waiting[y] == 0:
+                out[tail] = y
+                tail += 1
+    return out[:tail]
+
+
+def topological_order(kept: np.ndarray) -> np.ndarray:
+    """(N, 2) int32: all pairs of the (m, 4) rows in a topological order (Kahn 1962), lo before hi. O(m + N log N).
+
+    Raises `ValueError` when the rows hold a cycle.
+
+    >>> topological_order(np.array([[0, 1, 0, 2], [1, 2, 0, 1]], np.int32)).tolist()
+    [[1, 2], [0, 1], [0, 2]]
+    """
+    edges = numbered(kept)
+    order = sorted_nodes(edges.near, edges.far, len(edges.key))
+    if len(order) < len(edges.key):
+        left = len(edges.key) - len(order)
+        raise ValueError(f"topological_order: the rows hold a cycle through some of {left} pairs; give what a guard kept")
+    return key_columns(edges.key[order])

@@ -1,0 +1,318 @@
+"""Auxiliary kernels: features or kernel matrices per object from files, joined by object name.
+
+Heim et al. 2015 and McFee & Lanckriet 2011 combine what people say with what is known about the objects. Here a file
+becomes an (n, n) PSD kernel of unit trace over a snapshot's objects. Objects that the file does not have get rows and
+columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the corresponding rows and columns of the kernel
+matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means
+something.
+
+Where kernels are joined to chosen objects only, `across` gives the columns K(chosen, x) of any other object x that a file
+names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec, Table, read_table
+
+__all__ = ["Across", "Auxiliary", "BadKernel", "KernelSpec", "Table", "across", "check_kernel", "features_across", "join",
+           "load", "load_features"]
+
+ASYMMETRY = 1e-8  # relative to the largest entry
+NEGATIVE = 1e-8  # most negative eigenvalue that is rounding, relative to the largest
+
+
+class Auxiliary(NamedTuple):
+    """`kernels[a]` (n, n) float64, PSD, trace 1; `report[a]` is what to say about it (JSON values)."""
+
+    names: list[str]
+    kernels: list[np.ndarray]
+    report: list[dict[str, Any]]
+
+
+class Across(NamedTuple):
+    """One kernel (or features) between the chosen objects and all others."""
+
+    known: np.ndarray  # (n,) bool: whom the file says something about
+    columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(chosen, x); features: (D, q)
+
+
+def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequence[str] | None = None) -> Auxiliary:
+    """The kernels named in `specs` over `objects`, which may be a choice of `every` object of the snapshot. Raises
+    `BadKernel` with one line for whatever is wrong with a file."""
+    kernels, report = [], []
+    for name, spec in specs.items():
+        path = Path(spec.file)
+        try:
+            table = read_table(spec)
+            kernel, said = join(table, spec, objects, every)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except BadKernel as error:
+            raise BadKernel(f"kernel {name!r} ({path.name}): {error}") from None
+        kernels.append(kernel)
+        report.append({"name": name, "file": path.name, "sha256": digest, "kind": spec.kind, **said})
+    return Auxiliary(list(specs), kernels, report)
+
+
+class Joined(NamedTuple):
+    """Which rows of a table belong to objects, and what to say of those that do not."""
+
+    known: np.ndarray  # ids of the objects that the file has something about
+    at: np.ndarray  # their rows
+    report: dict[str, Any]
+
+
+def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[str] | None = None) -> Joined:
+    """Which rows belong to which objects; a table without names is of `every` object (none: of `objects`). Raises
+    `BadKernel` for wrong shapes, repeated names, NaN, no object in common."""
+    every = objects if every is None else every
+    size = len(table.values)
+    names = list(every) if table.names is None else table.names
+    if size != len(names):
+        raise BadKernel(
+            f"wrong shape: got {size} rows for {len(names)} objects; expected one row an object, next: name the "
+            "rows in `objects`"
+        )
+    row = {name: r for r, name in enumerate(names)}
+    if len(row) < len(names):
+        twice = next(name for r, name in enumerate(names) if row[name] != r)
+        raise BadKernel(f"object {twice!r} has more than one row; expected one")
+    if square:
+        check_kernel(table.values)
+    _check_finite(table.values, names, square)
+    empty = np.zeros(size, bool) if square else _empty_rows(table.values)
+    known = np.array([i for i, name in enumerate(objects) if name in row and not empty[row[name]]], np.int64)
+    if len(known) == 0:
+        raise BadKernel(
+            f"unknown objects: none of its objects ({', '.join(map(repr, names[:3]))}, ...) occurs in the snapshot "
+            f"({', '.join(map(repr, list(objects)[:3]))}, ...); expected names that match, next: check `key`"
+        )
+    there, inside = set(every), set(known.tolist())
+    missing = [name for i, name in enumerate(objects) if i not in inside]
+    unknown = [name for name in names if name not in there]
+    said = {
+        "objects": len(known),
+        "missing": len(missing),
+        "missing_as": "identity rows",
+        "missing_names": missing[:20],
+        "unknown": len(unknown),
+        "unknown_names": unknown[:20],
+    }
+    return Joined(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), said)
+
+
+def join(
+    table: Table, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a choice of `every`). Raises `BadKernel`.
+    O(n^3) for its check.
+
+    >>> k, said = join(Table(["b", "a"], np.array([[2.0], [1.0]])), KernelSpec("x.csv", "linear"), ["a", "b", "new"])
+    >>> k.round(3).tolist(), said["missing"]
+    ([[0.133, 0.267, 0.0], [0.267, 0.533, 0.0], [0.0, 0.0, 0.333]], 1)
+    """
+    found = matched(table, spec.kind == "kernel", objects, every)
+    kernel, said = _kernel_of(table.values, found.at, spec)
+    mean = float(np.trace(kernel)) / len(found.known)
+    if not mean > 0:
+        raise BadKernel("its diagonal is zero for every object of the snapshot; expected some spread")
+    out = np.eye(len(objects))
+    out[np.ix_(found.known, found.known)] = (kernel + kernel.T) / (2 * mean)
+    return out / np.trace(out), found.report | said
+
+
+def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[Across]:
+    """Every kernel of `load(specs, chosen)` between the chosen objects (those of `ids`) and all others. Raises `BadKernel`.
+
+    K(chosen, x) has 0 where the file lacks the chosen one. Memory: the table, and (n', q) a call.
+    """
+    found = []
+    for name, spec in specs.items():
+        try:
+            table = read_table(spec)
+            mine = matched(table, spec.kind == "kernel", [objects[i] for i in ids.tolist()], objects)
+            rest = matched(table, False, objects)
+            found.append(_across(table.values, spec, mine, rest, len(ids), len(objects)))
+        except BadKernel as error:
+            raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
+    return found
+
+
+def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, chosen: int, n: int) -> Across:
+    own, said = _kernel_of(values, mine.at, spec)
+    scale = len(mine.known) / (float(np.trace(own)) * chosen)  # as in `join`: a mean diagonal of 1, then unit trace
+    row, known = np.full(n, -1, np.int64), np.zeros(n, bool)
+    row[rest.known], known[rest.known] = rest.at, True
+
+    def columns(ids: np.ndarray) -> np.ndarray:
+        out = np.zeros((chosen, len(ids)))
+        out[mine.known] = scale * _kernel_between(values, mine.at, row[ids], spec, said.get("gamma"))
+        return out
+
+    return Across(known, columns)
+
+
+def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Across:
+    """Features of all objects as columns, (width, q): those of the file, then zeros for the columns that chosen objects
+    without features have of their own. Raises `BadKernel`."""
+    table = read_table(spec)
+    values, rest = table.values, matched(table, False, objects)
+    row, known = np.full(len(objects), -1, np.int64), np.zeros(len(objects), bool)
+    row[rest.known], known[rest.known] = rest.at, True
+
+    def columns(ids: np.ndarray) -> np.ndarray:
+        out = np.zeros((width, len(ids)))
+        out[: values.shape[1]] = values[row[ids]].T
+        return out
+
+    return Across(known, columns)
+
+
+def load_features(
+    name: str, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """`((n, D) features, what to report)` for LPOE, as they stand in the file, over a choice of `every` object. Raises
+    `BadKernel`.
+
+    An object without features gets a column of its own of average length: the identity row of their linear kernel.
+    """
+    try:
+        table = read_table(spec)
+        if isinstance(table.values, list) or spec.kind != "linear":
+            raise BadKernel(
+                f"got kind {spec.kind!r}; features are taken as they are, expected kind 'linear' and numbers"
+            )
+        found = matched(table, False, objects, every)
+    except BadKernel as error:
+        raise BadKernel(f"{name} ({Path(spec.file).name}): {error}") from None
+    missing = np.setdiff1d(np.arange(len(objects)), found.known)
+    out = np.zeros((len(objects), table.values.shape[1] + len(missing)))
+    out[found.known, : table.values.shape[1]] = table.values[found.at]
+    out[missing, table.values.shape[1] + np.arange(len(missing))] = np.sqrt(
+        (table.values[found.at] ** 2).sum() / len(found.at)
+    )
+    digest = hashlib.sha256(Path(spec.file).read_bytes()).hexdigest()
+    return out, {"name": name, "file": Path(spec.file).name, "sha256": digest, "kind": spec.kind, **found.report}
+
+
+def _check_finite(values, names: list[str], square: bool) -> None:
+    """No infinities; no NaN, except rows of features that are empty altogether (an object without this information)."""
+    if isinstance(values, list):
+        return
+    bad = ~np.isfinite(values)
+    if not square:
+        bad &= ~(np.isnan(values).all(axis=1, keepdims=True) & (values.shape[1] > 0))
+    if bad.any():
+        r, c = np.argwhere(bad)[0]
+        raise BadKernel(
+            f"{values[r, c]} at row {names[r]!r}, column {c}; expected finite numbers (or a row that is empty "
+            "throughout, for an object without features)"
+        )
+
+
+def _empty_rows(values) -> np.ndarray:
+    if isinstance(values, list):
+        return np.array([not text.strip() for text in values], bool)
+    return np.isnan(values).all(axis=1) if values.shape[1] else np.ones(len(values), bool)
+
+
+def check_kernel(kernel: np.ndarray) -> None:
+    """Square, symmetric and PSD up to rounding; else `BadKernel` that says by how much it is not. O(n^3)."""
+    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
+        raise BadKernel(
+            f"wrong shape: got {kernel.shape}; expected a square kernel matrix, next: for features set `kind`"
+        )
+    if not np.isfinite(kernel).all():
+        r, c = np.argwhere(~np.isfinite(kernel))[0]
+        raise BadKernel(f"{kernel[r, c]} at ({r}, {c}); expected finite numbers")
+    size = float(np.abs(kernel).max(initial=0.0))
+    apart = np.abs(kernel - kernel.T)
+    if apart.max(initial=0.0) > ASYMMETRY * size:
+        r, c = np.unravel_index(np.argmax(apart), apart.shape)
+        raise BadKernel(
+            f"not symmetric: entries ({r}, {c}) and ({c}, {r}) differ by {apart[r, c]:.3g}; expected a symmetric "
+            "kernel, next: average it with its transpose if that is what it should be"
+        )
+    if size == 0.0:
+        return
+    values = eigh((kernel + kernel.T) / 2, eigvals_only=True)
+    if values[0] < -NEGATIVE * max(values[-1], size):
+        raise BadKernel(
+            f"not positive semidefinite: smallest eigenvalue {values[0]:.4g}, {abs(values[0]) / size:.2g} of the "
+            f"largest entry; expected >= 0, next: add {-values[0]:.4g} to its diagonal or give features instead"
+        )
+
+
+def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, dict[str, Any]]:
+    """The kernel between the rows `at`, and the figures of its making."""
+    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+    from sklearn.metrics import pairwise
+
+    if spec.kind == "kernel":
+        return values[np.ix_(at, at)], {}
+    if isinstance(values, list):
+        try:
+            return pairwise.cosine_similarity(TfidfVectorizer().fit_transform([values[r] for r in at])), {}
+        except ValueError as error:
+            raise BadKernel(f"no words to weigh: {error}") from None
+    x = _counted(values[at], spec)
+    if spec.kind == "linear":
+        return x @ x.T, {}
+    if spec.kind == "cosine":
+        return _unit_diagonal(pairwise.cosine_similarity(x)), {}
+    if spec.kind == "tfidf":
+        return _unit_diagonal(pairwise.cosine_similarity(TfidfTransformer().fit_transform(x))), {}
+    d = pairwise.euclidean_distances(x, squared=True) if spec.kind == "rbf" else -pairwise.additive_chi2_kernel(x)
+    gamma = spec.gamma if spec.gamma is not None else _median_heuristic(d)
+    if not gamma > 0:
+        raise BadKernel(f"got gamma {gamma}; expected > 0")
+    return np.exp(-gamma * d), {"gamma": float(gamma)}
+
+
+def _kernel_between(values, at: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float | None) -> np.ndarray:
+    """(len(at), len(others)) float64: the kernel that `_kernel_of(values, at, spec)` made, from its rows to other ones; words
+    and terms are weighed as they are among `at`."""
+    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+    from sklearn.metrics import pairwise
+
+    if spec.kind == "kernel":
+        return values[np.ix_(at, others)]
+    if isinstance(values, list):
+        weigh = TfidfVectorizer().fit([values[r] for r in at])
+        return pairwise.cosine_similarity(*(weigh.transform([values[r] for r in rows]) for rows in (at, others)))
+    x, y = (_counted(values[rows], spec) for rows in (at, others))
+    if spec.kind == "linear":
+        return x @ y.T
+    if spec.kind == "cosine":
+        return np.asarray(pairwise.cosine_similarity(x, y))
+    if spec.kind == "tfidf":
+        weigh = TfidfTransformer().fit(x)
+        return np.asarray(pairwise.cosine_similarity(weigh.transform(x), weigh.transform(y)))
+    d = pairwise.euclidean_distances(x, y, squared=True) if spec.kind == "rbf" else -pairwise.additive_chi2_kernel(x, y)
+    return np.exp(-gamma * d)
+
+
+def _counted(x: np.ndarray, spec: KernelSpec) -> np.ndarray:
+    """The same, if it is what the kind takes."""
+    if spec.kind in ("chi2", "tfidf") and x.min(initial=0.0) < 0:
+        raise BadKernel(f"got {x.min():.4g}; {spec.kind} expects counts or frequencies, none below 0")
+    return x
+
+
+def _unit_diagonal(kernel: np.ndarray) -> np.ndarray:
+    """A row of zeros has no direction: its own entry becomes 1, like an object without information."""
+    kernel = np.asarray(kernel)
+    kernel[np.diag_indices(len(kernel))] = 1.0
+    return kernel
+
+
+def _median_heuristic(d: np.ndarray) -> float:
+    """1 / median of the off-diagonal (squared) distances; 1 when more than half of them are 0."""
+    off = d[np.triu_indices(len(d), 1)]
+    middle = float(np.median(off)) if len(off) else 0.0
+    return 1.0 / middle if middle > 0 else 1.0

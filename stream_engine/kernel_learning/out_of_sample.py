@@ -1,0 +1,223 @@
+"""Objects that were not learned, placed among points that were: a convex problem of r unknowns for each of them.
+
+With the points of lo and hi fixed, d(x, lo) - d(x, hi) is linear in where x is, so what a refit minimises over the row of
+one more object, its comparisons as an anchor alone, all else fixed, is
+
+    min_y  ridge |y|^2 + sum_t [n_lo loss(x_t) + n_hi loss(-x_t)],     x_t = b_t - 2 <y, v_t>
+    v_t = Y_lo - Y_hi,   b_t = |Y_lo|^2 - |Y_hi|^2 + |G_lo|^2 - |G_hi|^2 - 2 <g, G_lo - G_hi>
+
+for free coordinates Y, and coordinates G that x has from elsewhere (g: from auxiliary kernels). loss is that of STE,
+log(1 + e^x), or the hinge max(0, 1 + x); ridge is the refit's weight of the trace, which is |y|^2 for a row of a factor.
+Solved exactly: damped Newton (STE), dual coordinate ascent (hinge), both until (primal - dual) / primal <= tolerance:
+
+    dual(a) = sum_t s_t a_t b_t - w_t loss*(a_t / w_t) - |sum_t s_t a_t v_t|^2 / ridge,    0 <= a_t <= w_t, s_t = +-1
+
+over directed comparisons (loss* as in `problem`). O(m_x r^2 + r^3) a step of Newton, O(m_x r) a pass of the other.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.statistics.gram_matrices import read_only
+
+PASSES = 10_000  # of coordinate ascent over the comparisons of one object, at most
+STEPS = 200  # of Newton
+
+
+class Asked(NamedTuple):
+    """What was said of some objects as anchors about pairs of learned ones, object by object: those of x are
+    start[x]:start[x + 1]."""
+
+    start: np.ndarray  # (q + 1,) int64
+    lo: np.ndarray  # (m,) int32: numbers of learned objects
+    hi: np.ndarray  # (m,) int32
+    n_lo: np.ndarray  # (m,) float64: how often, or with which weight, lo was nearer
+    n_hi: np.ndarray  # (m,) float64
+
+
+class Placed(NamedTuple):
+    """`points` (q, r), 0 where nothing was said; `gap` (q,): (primal - dual) / primal, how far from optimal at most."""
+
+    points: np.ndarray
+    gap: np.ndarray
+
+
+def asked(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> Asked:
+    """The keys whose anchor has a place (n,) >= 0, in 0 ... rows - 1, and whose lo and hi both have a number (n,) >= 0. O(K).
+
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
+    >>> columns = columns_from_triplets(np.array([[3, 0, 1], [3, 1, 0], [3, 0, 1], [2, 0, 1], [3, 1, 2]]), 4)
+    >>> found = asked(columns, np.array([0, 1, -1, -1]), np.array([-1, -1, 0, 1]), 2)
+    >>> found.start.tolist(), found.lo.tolist(), found.hi.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
+    ([0, 1, 2], [0, 0], [1, 1], [1.0, 2.0], [0.0, 1.0])
+    """
+    held = [read_only(array) for array in columns[:6]]
+    number, place = read_only(number, np.int32), read_only(place, np.int32)
+    start = np.zeros(rows + 1, np.int64)
+    _count(*held[:4], number, place, start)
+    start = np.cumsum(start)
+    lo, hi = (np.empty(start[-1], np.int32) for _ in range(2))
+    n_lo, n_hi = (np.empty(start[-1]) for _ in range(2))
+    _sort(*held, number, place, start[:-1].copy(), lo, hi, n_lo, n_hi)
+    return Asked(start, lo, hi, n_lo, n_hi)
+
+
+@njit(cache=True, nogil=True)
+def _count(lo, hi, start, anchor, number, place, found):
+    for p in range(len(lo)):
+        if number[lo[p]] >= 0 and number[hi[p]] >= 0:
+            for e in range(start[p], start[p + 1]):
+                if place[anchor[e]] >= 0:
+                    found[place[anchor[e]] + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _sort(lo, hi, start, anchor, n_lo, n_hi, number, place, at, to_lo, to_hi, to_n_lo, to_n_hi):
+    for p in range(len(lo)):
+        a, b = number[lo[p]], number[hi[p]]
+        if a >= 0 and b >= 0:
+            for e in range(start[p], start[p + 1]):
+                x = place[anchor[e]]
+                if x >= 0:
+                    to_lo[at[x]], to_hi[at[x]], to_n_lo[at[x]], to_n_hi[at[x]] = a, b, n_lo[e], n_hi[e]
+                    at[x] += 1
+
+
+def place(free: np.ndarray, fixed: np.ndarray, given: np.ndarray, said: Asked, ridge: float, loss: str,
+          tolerance: float = 1e-4) -> Placed:
+    """Where the objects of `said` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
+
+    >>> said = Asked(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
+    >>> found = place(np.array([[-1.0], [1.0]]), np.empty((2, 0)), np.empty((1, 0)), said, 1.0, "hinge")
+    >>> found.points.round(3).tolist()          # |y|^2 + 2 max(0, 1 + 4 y): as near to 0 as satisfies it
+    [[-0.25]]
+    """
+    if not ridge > 0 or loss not in ("ste", "hinge"):
+        raise ValueError(f"placing: got ridge {ridge} and loss {loss!r}; expected ridge > 0 and 'ste' or 'hinge'")
+    points, gap = np.zeros((len(said.start) - 1, free.shape[1])), np.zeros(len(said.start) - 1)
+    held = (read_only(free, np.float64), read_only(fixed, np.float64), read_only(given, np.float64),
+            *(read_only(array) for array in said))
+    (_newton if loss == "ste" else _ascent)(*held, float(ridge), float(tolerance), points, gap)
+    return Placed(points, gap)
+
+
+@njit(cache=True, nogil=True)
+def _lines(free, fixed, given, lo, hi, v, b):
+    """v (m, r) and b (m,) of one object's comparisons."""
+    for t in range(len(lo)):
+        i, j = lo[t], hi[t]
+        b[t] = 0.0
+        for q in range(free.shape[1]):
+            v[t, q] = free[i, q] - free[j, q]
+            b[t] += free[i, q] * free[i, q] - free[j, q] * free[j, q]
+        for q in range(fixed.shape[1]):
+            b[t] += fixed[i, q] * fixed[i, q] - fixed[j, q] * fixed[j, q] - 2.0 * given[q] * (fixed[i, q] - fixed[j, q])
+
+
+@njit(cache=True, nogil=True)
+def _softplus(x):
+    return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
+
+
+@njit(cache=True, nogil=True)
+def _value(y, v, b, n_lo, n_hi, ridge, x):
+    """The objective with the loss of STE; x (m,) is left behind."""
+    total = ridge * np.sum(y * y)
+    for t in range(len(b)):
+        x[t] = b[t]
+        for q in range(len(y)):
+            x[t] -= 2.0 * v[t, q] * y[q]
+        total += n_lo[t] * _softplus(x[t]) + n_hi[t] * _softplus(-x[t])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _newton(free, fixed, given, start, all_lo, all_hi, all_n_lo, all_n_hi, ridge, tolerance, points, gap):
+    """At a = w sigma(s x) the duality gap is |gradient|^2 / (4 ridge)."""
+    r = free.shape[1]
+    gradient, curve = np.empty(r), np.empty((r, r))
+    for x in range(len(points)):
+        here = slice(start[x], start[x + 1])
+        n_lo, n_hi, m = all_n_lo[here], all_n_hi[here], start[x + 1] - start[x]
+        if m == 0 or r == 0:
+            continue
+        v, b, excess, y = np.empty((m, r)), np.empty(m), np.empty(m), np.zeros(r)
+        _lines(free, fixed, given[x], all_lo[here], all_hi[here], v, b)
+        value = _value(y, v, b, n_lo, n_hi, ridge, excess)
+        for _ in range(STEPS):
+            for p in range(r):
+                gradient[p] = 2.0 * ridge * y[p]
+                for q in range(p + 1):
+                    curve[p, q] = 2.0 * ridge * (p == q)
+            for t in range(m):
+                s = 1.0 / (1.0 + np.exp(-min(max(excess[t], -500.0), 500.0)))
+                slope = 2.0 * (n_lo[t] * s - n_hi[t] * (1.0 - s))
+                bend = 4.0 * (n_lo[t] + n_hi[t]) * s * (1.0 - s)
+                for p in range(r):
+                    gradient[p] -= slope * v[t, p]
+                    w = bend * v[t, p]
+                    for q in range(p + 1):
+                        curve[p, q] += w * v[t, q]
+            gap[x] = np.sum(gradient * gradient) / (4.0 * ridge) / value
+            if gap[x] <= tolerance:
+                break
+            for p in range(r):
+                for q in range(p):
+                    curve[q, p] = curve[p, q]
+            step = np.linalg.solve(curve, gradient)
+            slope, length = np.sum(step * gradient), 1.0
+            while True:
+                there = y - length * step
+                found = _value(there, v, b, n_lo, n_hi, ridge, excess)
+                if found <= value - 1e-4 * length * slope + 1e-13 * value or length < 1e-9:
+                    break
+                length *= 0.5
+            y, value = there, found
+        points[x] = y
+
+
+@njit(cache=True, nogil=True)
+def _ascent(free, fixed, given, start, all_lo, all_hi, all_n_lo, all_n_hi, ridge, tolerance, points, gap):
+    """y = sum s a v / ridge throughout; the exact maximum over one a after the other."""
+    r = free.shape[1]
+    for x in range(len(points)):
+        here = slice(start[x], start[x + 1])
+        n_lo, n_hi, m = all_n_lo[here], all_n_hi[here], start[x + 1] - start[x]
+        if m == 0 or r == 0:
+            continue
+        v, b, y, a = np.empty((m, r)), np.empty(m), np.zeros(r), np.zeros((m, 2))
+        _lines(free, fixed, given[x], all_lo[here], all_hi[here], v, b)
+        length = np.empty(m)
+        for t in range(m):
+            length[t] = np.sum(v[t] * v[t])
+        for done in range(PASSES):
+            for t in range(m):
+                for side in range(2):
+                    most, sign = (n_lo[t], 1.0) if side == 0 else (n_hi[t], -1.0)
+                    if most == 0.0:
+                        continue
+                    slack = 1.0 + sign * (b[t] - 2.0 * np.sum(v[t] * y))
+                    if length[t] > 0.0:
+                        new = min(max(a[t, side] + slack * ridge / (2.0 * length[t]), 0.0), most)
+                    else:
+                        new = most if slack > 0.0 else 0.0
+                    if new != a[t, side]:
+                        y += (sign * (new - a[t, side]) / ridge) * v[t]
+                        a[t, side] = new
+            if done % 10 == 9:
+                y[:] = 0.0  # afresh, so that rounding in the running sums never reaches the certificate
+                for t in range(m):
+                    y += ((a[t, 0] - a[t, 1]) / ridge) * v[t]
+                trace = ridge * np.sum(y * y)
+                primal, dual = trace, -trace
+                for t in range(m):
+                    excess = b[t] - 2.0 * np.sum(v[t] * y)
+                    primal += n_lo[t] * max(0.0, 1.0 + excess) + n_hi[t] * max(0.0, 1.0 - excess)
+                    dual += a[t, 0] * (1.0 + b[t]) + a[t, 1] * (1.0 - b[t])
+                gap[x] = (primal - dual) / primal if primal > 0.0 else 0.0
+                if gap[x] <= tolerance:
+                    break
+        points[x] = y

@@ -1,0 +1,93 @@
+"""A kernel learned over chosen objects, as a factor over all of them: K ~ F F', never n by n.
+
+A learned kernel is Y Y' + G G' over the chosen ones, G from auxiliary kernels. Another object has its row of G from these
+kernels (Nystrom: K(x, chosen) (G')^+, exact towards chosen objects, or g(x) of McFee & Lanckriet's eq. 9), and its row of Y
+from its own comparisons (`placing`). F keeps the leading directions of [Y G] over the chosen objects.
+O((r + s) d + placing) an object, in blocks; each block is one pass over the keys.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.statistics.subset import numbered
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.kernel_learning.out_of_sample import Asked, asked, place
+
+BLOCK = 1 << 15  # objects that are placed at once
+SMALL = 1e-9  # eigenvalues below this fraction of the largest are 0
+NOTHING, LEARNED, PLACED = range(3)
+
+
+class Model(NamedTuple):
+    """What was learned over n' chosen objects, and how others join."""
+
+    trace: float  # of the learned kernel, of which Y and G may hold the largest directions only
+    free: np.ndarray  # (n', r): Y
+    fixed: np.ndarray  # (n', s): G
+    given: Callable[[np.ndarray], np.ndarray]  # ids (q,) -> (q, s): rows of G, zeros where nothing is known
+    has_given: np.ndarray  # (n,) bool: who has such a row
+    ridge: float
+    loss: str
+    votes: Callable[[Asked], Asked] = lambda said: said  # what of the answers counts, and how much
+
+
+class Spread(NamedTuple):
+    """`factor` (n, d) float32, zeros where nothing is known; `known` (n,) int8: NOTHING, LEARNED or PLACED."""
+
+    factor: np.ndarray
+    known: np.ndarray
+    report: dict[str, Any]
+
+
+def root(gram: np.ndarray, most: int) -> np.ndarray:
+    """(n, r) with root root' ~ gram: its r <= `most` largest positive directions. O(n^3).
+
+    >>> root(np.diag([4.0, 0.0, 1.0]), 1).round(3).tolist()
+    [[2.0], [0.0], [0.0]]
+    """
+    values, vectors = np.linalg.eigh(gram)
+    keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))[::-1][:most]
+    vectors = vectors[:, keep] * np.sqrt(values[keep])
+    largest = np.argmax(np.abs(vectors), axis=0) if len(keep) else keep
+    return vectors * np.where(vectors[largest, np.arange(len(keep))] < 0, -1.0, 1.0)
+
+
+def spread(columns: Columns, ids: np.ndarray, model: Model, directions: int, tolerance: float,
+           progress: Callable[..., None] = lambda done, total, **figures: None) -> Spread:
+    """The factor over all of the snapshot's objects, whose triplet counts are `columns`; the chosen ones are `ids`."""
+    n, rest = columns.n_objects, np.setdiff1d(np.arange(columns.n_objects), ids)
+    whole = np.concatenate([model.free, model.fixed], axis=1)
+    _, sizes, axes = np.linalg.svd(whole, full_matrices=False)
+    axes = axes[sizes > np.sqrt(SMALL) * sizes.max(initial=0.0)][:directions].T
+    factor, known = np.zeros((n, axes.shape[1]), np.float32), np.full(n, NOTHING, np.int8)
+    factor[ids], known[ids] = whole @ axes, LEARNED
+    number, worst, beyond = numbered(ids, n), 0.0, 0
+    for begin in range(0, len(rest), BLOCK):
+        here = rest[begin : begin + BLOCK]
+        said = model.votes(asked(columns, number, numbered(here, n), len(here)))
+        given = model.given(here)
+        found = place(model.free, model.fixed, given, said, model.ridge, model.loss, tolerance)
+        joined = model.has_given[here] | ((np.diff(said.start) > 0) & (model.free.shape[1] > 0))
+        factor[here] = np.concatenate([found.points, given], axis=1) @ axes
+        known[here[joined]] = PLACED
+        worst, beyond = max(worst, float(found.gap.max(initial=0.0))), beyond + int((found.gap > tolerance).sum())
+        progress(begin + len(here), len(rest), gap=worst)
+    placed, share = int((known == PLACED).sum()), float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300))
+    return Spread(factor, known, {"placed": placed, "nothing_known": len(rest) - placed, "directions": axes.shape[1],
+                                  "directions_share": share, "placed_gap": worst, "placed_unfinished": beyond})
+
+
+def majority(said: Asked) -> Asked:
+    """One vote a question, for the side that more answers are for; ties count for none.
+
+    >>> one = np.ones(2)
+    >>> found = majority(Asked(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
+    >>> found.start.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
+    ([0, 1], [1.0], [0.0])
+    """
+    decided = said.n_lo != said.n_hi
+    start = np.append(0, np.cumsum(decided))[said.start].astype(np.int64)
+    lo_said = (said.n_lo > said.n_hi)[decided]
+    return Asked(start, said.lo[decided], said.hi[decided], lo_said.astype(float), (~lo_said).astype(float))

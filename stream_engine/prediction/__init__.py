@@ -1,0 +1,40 @@
+"""Test, then train: what each similarity would have said of a comparison before anything learned from it.
+
+A *predictor* gives a comparison a margin: above 0 where it expects the answer that came, below 0 where it expects the
+opposite, 0 where it cannot tell, NaN where it has nothing to say (an object it does not know, a kind it is not for). All are
+made from a published snapshot or from artifacts of it, so that whatever comes later is unseen. One file per family.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.state.published import Published
+
+# predictor -> "module:function" giving `Predictor | None` from what is published
+PREDICTORS = {
+    "adds3": "stream_engine.prediction.similarities:adds3",
+    "adds4": "stream_engine.prediction.similarities:adds4",
+    "k1": "stream_engine.prediction.similarities:k1",
+    "k2": "stream_engine.prediction.similarities:k2",
+    "sdp_clustering": "stream_engine.prediction.learned:clusters",
+    "kernel_learning": "stream_engine.prediction.learned:kernel_learning",
+    "partial_order_embedding": "stream_engine.prediction.learned:partial_order_embedding",
+    "repeats": "stream_engine.prediction.repeats:repeats",
+}
+COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
+
+
+class Predictor(NamedTuple):
+    """`margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,) float64."""
+
+    margins: Callable[[np.ndarray], np.ndarray]
+    scale: float = 1.0  # the size of a usual margin, so that calibration outlives the model
+
+
+def predictor(name: str, published: Published) -> Predictor | None:
+    """The registered predictor, or None where what is published does not hold what it is made of."""
+    module, _, function = PREDICTORS[name].partition(":")
+    return getattr(import_module(module), function)(published)

@@ -1,0 +1,48 @@
+"""An artifact: what a refit made of a published snapshot. Same snapshot, params, seed and versions: same bytes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.data import container
+
+KIND = "artifact"
+
+
+class Artifact(NamedTuple):
+    """`report` holds what a person or a dashboard wants to know: objective, residuals, bound, k, lambda, ..."""
+
+    kind: str  # the refit's registered name
+    snapshot: str  # digest of the snapshot it was made from
+    sequence: int  # its sequence number
+    params: Mapping[str, Any]
+    seed: int
+    arrays: Mapping[str, np.ndarray]
+    report: Mapping[str, Any]  # JSON values only; no NaN (use None)
+    digest: str = ""
+
+
+def encode(artifact: Artifact) -> tuple[list[memoryview], Artifact]:
+    """`(chunks to write, the artifact with its digest)`."""
+    meta = {key: getattr(artifact, key) for key in ("kind", "snapshot", "sequence", "params", "seed", "report")}
+    chunks, digest = container.encode(KIND, meta, artifact.arrays)
+    return chunks, artifact._replace(digest=digest)
+
+
+def decode(buffer: bytes | memoryview) -> Artifact:
+    """The artifact in `buffer`. Raises `container.Corrupt`."""
+    return _decoded(*container.decode(buffer))
+
+
+def read_artifact(path: str | Path) -> Artifact:
+    """The artifact in a file, its arrays mapped. Raises `container.Corrupt`, `OSError`."""
+    return _decoded(*container.load(path))
+
+
+def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Artifact:
+    if kind != KIND:
+        raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
+    return Artifact(meta["kind"], meta["snapshot"], meta["sequence"], meta["params"], meta["seed"], arrays,
+                    meta["report"], digest)

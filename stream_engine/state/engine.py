@@ -1,0 +1,214 @@
+"""The fold: state = fold(step, empty, records). No clock, thread, socket, file, logger or metric in here.
+
+The state is made of accumulators (order-free, mergeable), ledgers (object index, labels, the partial-order guard:
+order-dependent), exact counters, and the position after the last record of every partition. A record's effect and its
+position enter together, so a snapshot between two records is always consistent.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from connectors import Position
+from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
+from stream_engine.data.triplet_columns import handed_over
+from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.state.labels import learn_labels
+from stream_engine.state.object_index import ObjectIndex
+from stream_engine.guard.partial_order import PartialOrder, Verdicts
+from stream_engine.state.snapshot import Snapshot, frozen
+
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
+_PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
+_NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
+
+
+class OverlappingStates(ValueError):
+    """Two states that counted the same partition cannot be merged: its events would count twice."""
+
+
+def empty_counters() -> dict[str, Any]:
+    """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor."""
+    return {**dict.fromkeys(_PLAIN_COUNTS, 0), "rejected": {}, "kinds": {}, "guard": dict.fromkeys(Verdicts._fields, 0),
+            "unknown_fields": [], "progressive": {}}
+
+
+class Engine:
+    """Everything that is known after some prefix of a stream of comparisons.
+
+    `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order; `forgetting`
+    says how those that forget do it.
+
+    >>> engine = Engine()
+    >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
+    >>> engine.counters["guard"]
+    {'accepted': 2, 'duplicate': 0, 'contradiction': 1, 'cycle': 0}
+    """
+
+    def __init__(self, accumulators: Iterable[str] = DEFAULT_ACCUMULATORS, guard: str | None = "first",
+                 forgetting: Forgetting = Forgetting()):
+        self.objects = ObjectIndex()
+        self.labels: dict[str, str] = {}
+        self.counters = empty_counters()
+        self.positions: dict[str, Position] = {}
+        self.accumulators = {name: made(name, forgetting) for name in ACCUMULATORS if name in set(accumulators)}
+        self.forgetting = forgetting
+        self.guard_policy = guard
+        self.guard = PartialOrder(guard) if guard else None
+        self.sequence = 0  # of the last snapshot taken
+        self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
+
+    def batch(self, decoded: Decoded) -> Batch:
+        """The comparisons of a block by object id; new names get their ids here."""
+        ids = self.objects.ids(decoded.names)
+        return Batch(ids[decoded.triplets], ids[decoded.quadruplets], decoded.quadruplet_at, len(self.objects),
+                     decoded.judges, decoded.kinds)
+
+    def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
+        """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id."""
+        batch = self.batch(decoded)
+        for each in self.accumulators.values():
+            each.update(batch)
+        if self.guard:
+            self._count("guard", self.guard.offer(batch)._asdict())
+        if decoded.counted:
+            self._learn_counted(decoded.counted, self.objects.ids(decoded.names))
+        learn_labels(self.labels, decoded.labels)
+        counters = self.counters
+        counters["records"] += records
+        counters["events"] += sum(decoded.events.values())
+        elsewhere = decoded.counted or _NOT_COUNTED
+        triplets, quadruplets = (len(batch.triplets) + elsewhere.triplets, len(batch.quadruplets) + elsewhere.quadruplets)
+        counters["triplets"] += triplets
+        counters["quadruplets"] += quadruplets
+        counters["comparisons"] += triplets + quadruplets
+        counters["labels"] += elsewhere.labels if decoded.counted else len(decoded.labels)
+        counters["filtered"] += decoded.filtered
+        counters["empty"] += decoded.empty
+        self._count("kinds", decoded.events)
+        for rejected in decoded.rejected:
+            self._count("rejected", {rejected.reason: 1})
+        if not decoded.unknown_fields <= set(counters["unknown_fields"]):
+            counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
+        self.positions |= positions
+        return batch
+
+    def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:
+        """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
+        for name, mine in self.accumulators.items():
+            mine.merge(type(mine).from_state(mine.renamed(counted.rooms[name], ids)))
+        if self.guard:
+            self._count("guard", self.guard.offer_votes(ids[counted.votes], counted.weights)._asdict())
+
+    def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
+        """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""
+        names: dict[str, int] = {}
+        triplets, quadruplets, at = [], [], []
+        for comparison in comparisons:
+            if isinstance(comparison, Triplet):
+                pair = (comparison.anchor, comparison.near), (comparison.anchor, comparison.far)
+            else:
+                pair = comparison.near, comparison.far
+            row = [names.setdefault(name, len(names)) for name in canonical_quadruplet(*pair[0], *pair[1])]
+            if len(row) == 3:
+                triplets.append(row)
+            else:
+                at.append(len(triplets))
+                quadruplets.append(row)
+        kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
+        self.learn(Decoded(list(names), np.array(triplets, np.int32).reshape(-1, 3),
+                           np.array(quadruplets, np.int32).reshape(-1, 4), np.array(at, np.int64), [],
+                           {kind: n for kind, n in kinds.items() if n}, []), records=len(triplets) + len(quadruplets))
+
+    def learn_one(self, comparison: Triplet | Quadruplet) -> None:
+        """Take in one comparison."""
+        self.learn_many([comparison])
+
+    def _count(self, name: str, more: Mapping[str, int]) -> None:
+        table = self.counters[name]
+        for key, n in more.items():
+            table[key] = table.get(key, 0) + n
+
+    def settings(self) -> dict[str, Any]:
+        """What shapes the state; a state can only be resumed with the same."""
+        used = {field for each in self.accumulators.values() for field in getattr(each, "forgets", ())}
+        forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
+        return {"accumulators": list(self.accumulators), "guard": self.guard_policy,
+                **({"forgetting": forgetting} if forgetting else {})}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays of the state, named room/array; they may be views of live memory."""
+        return _arrays_of({**self.accumulators, **({"partial_order": self.guard} if self.guard else {})})
+
+    def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
+        """The state now, with the next sequence number: a snapshot without the partial order, and a function that gives
+        the whole one, at any time and in any thread. The order is copied too; what is left to do is to sort it."""
+        self.sequence += 1
+        counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
+        order = self.guard.capture() if self.guard else dict
+        arrays = frozen(_arrays_of(self.accumulators))
+        now = Snapshot(self.sequence, dict(self.positions), self.objects.names, dict(self.labels), counters,
+                       self.settings(), arrays)
+
+        def whole() -> Snapshot:
+            ordered = {f"partial_order/{key}": array for key, array in order().items()}
+            return now._replace(arrays={**arrays, **frozen(handed_over(ordered))})
+
+        return now, whole
+
+    def snapshot(self) -> Snapshot:
+        """The state now, copied and frozen, with the next sequence number. O(state), and sorting the partial order."""
+        return self.capture()[1]()
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> Self:
+        """An engine that goes on where the snapshot was taken, bit for bit."""
+        forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
+        engine = cls(snapshot.settings["accumulators"], snapshot.settings["guard"], forgetting)
+        engine.objects = ObjectIndex(snapshot.objects)
+        engine.labels = dict(snapshot.labels)
+        engine.counters = copy.deepcopy(dict(snapshot.counters))
+        engine.sinks = engine.counters.pop("sinks", {})
+        engine.positions = dict(snapshot.positions)
+        engine.sequence = snapshot.sequence
+        for name in engine.accumulators:
+            engine.accumulators[name] = accumulator(name).from_state(snapshot.room(name))
+        if engine.guard:
+            engine.guard = PartialOrder.from_state(snapshot.room("partial_order"), engine.guard_policy)
+        return engine
+
+    def merge(self, other: Self) -> None:
+        """Add what another engine counted over other partitions; `other` is left unchanged.
+
+        Objects are united by name, accumulators summed, the other guard's kept comparisons offered to this one, labels
+        united (where both know an object, this engine's label stays). Raises `OverlappingStates`.
+        """
+        both = sorted(self.positions.keys() & other.positions.keys())
+        if both:
+            raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
+        if self.settings() != other.settings():
+            raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
+        for name, mine in self.accumulators.items():
+            if not getattr(mine, "mergeable", True):
+                raise OverlappingStates(f"{name} depends on the order of arrival in one stream and cannot be merged"
+                                        + ("; forgetting.by = \"time\" can" if hasattr(mine, "forgets") else ""))
+        new_id = self.objects.ids(other.objects.names)
+        for name, mine in self.accumulators.items():
+            theirs = other.accumulators[name]
+            mine.merge(type(theirs).from_state(theirs.renamed(theirs.state(), new_id)))
+        if self.guard:
+            self.guard.merge_from(other.guard, new_id)
+        self.labels = {**other.labels, **self.labels}
+        self.positions |= other.positions
+        for name in _PLAIN_COUNTS:
+            self.counters[name] += other.counters[name]
+        for name in ("rejected", "kinds", "guard"):
+            self._count(name, other.counters[name])
+        unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
+        self.counters["unknown_fields"] = sorted(unknown)
+
+
+def _arrays_of(rooms: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    return {f"{name}/{key}": array for name, room in rooms.items() for key, array in room.state().items()}

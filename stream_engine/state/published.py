@@ -1,0 +1,15 @@
+"""What a reader of a state gets: one snapshot and the artifacts that belong to it."""
+
+from typing import Any, NamedTuple
+
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.snapshot import Snapshot
+
+
+class Published(NamedTuple):
+    """What an export reads: one snapshot and the artifacts that were made from it or before it, by kind."""
+
+    snapshot: Snapshot
+    artifacts: dict[str, Artifact]
+    known: dict[str, tuple[str, ...]] = {}  # the objects of an artifact where they are not the snapshot's first ones
+    as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)

@@ -1,0 +1,99 @@
+"""A snapshot: the whole state of an engine after some prefix of its stream, immutable, with the position inside.
+
+What is in it is what `Engine.restore` needs to go on, what refits and exports read, and nothing else. Equal states
+give equal bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from connectors import Position
+from stream_engine.data import container
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.data.packed_names import Names, pack_names, unpack_names
+from stream_engine.data.mapped_arrays import copied, is_whole
+
+KIND = "snapshot"
+
+
+class Snapshot(NamedTuple):
+    """`arrays` are read-only and named "room/array": `adds3/*`, `adds4/*`, `triplet_counts/*`, `partial_order/*`, …"""
+
+    sequence: int
+    positions: Mapping[str, Position]  # partition -> after the last read item
+    objects: Sequence[str]  # position = id; `names.Names`, decoded when asked for
+    labels: Mapping[str, str]  # object name -> class; may name objects that no comparison has named yet
+    counters: Mapping[str, Any]  # events, records, comparisons, rejected, ...: see Engine
+    settings: Mapping[str, Any]  # what shapes the state: accumulators in use, guard policy
+    arrays: Mapping[str, np.ndarray]
+    digest: str = ""  # SHA-256 of its encoding, once it has one
+
+    def room(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays of one accumulator or ledger, without the prefix; empty when it is not in use."""
+        prefix = name + "/"
+        return {key[len(prefix):]: array for key, array in self.arrays.items() if key.startswith(prefix)}
+
+
+def frozen(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same arrays, such that nothing can change them any more. One that is all of its memory and read-only was made
+    for us (`columns.handed_over`) and is taken as it is; all others are copied, to where `space.room` puts them: a
+    read-only view still changes with its base."""
+    found = {name: array if _is_final(array) else copied(array) for name, array in arrays.items()}
+    for array in found.values():
+        array.setflags(write=False)
+    return found
+
+
+def _is_final(array: np.ndarray) -> bool:
+    return type(array) is np.ndarray and is_whole(array) and not array.flags.writeable and array.flags.c_contiguous
+
+
+def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:
+    """`(chunks to write, the snapshot with its digest)`."""
+    meta = {
+        "sequence": snapshot.sequence,
+        "positions": {name: list(position) for name, position in snapshot.positions.items()},
+        "counters": snapshot.counters,
+        "settings": snapshot.settings,
+    }
+    names = {f"objects/{k}": v for k, v in pack_names(snapshot.objects).items()}
+    labelled = sorted(snapshot.labels)
+    labels = pack_names(labelled), pack_names([snapshot.labels[name] for name in labelled])
+    for prefix, packed in zip(("labels/object", "labels/label"), labels):
+        names |= {f"{prefix}_{k}": v for k, v in packed.items()}
+    chunks, digest = container.encode(KIND, meta, {**snapshot.arrays, **names})
+    return chunks, snapshot._replace(digest=digest)
+
+
+def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Snapshot:
+    if kind != KIND:
+        raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
+    objects = Names(arrays.pop("objects/utf8"), arrays.pop("objects/offsets"))
+    keys = unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
+    values = unpack_names(arrays.pop("labels/label_utf8"), arrays.pop("labels/label_offsets"))
+    positions = {name: Position(*position) for name, position in meta["positions"].items()}
+    return Snapshot(meta["sequence"], positions, objects, dict(zip(keys, values)), meta["counters"], meta["settings"],
+                    arrays, digest)
+
+
+def decode(buffer: bytes | memoryview) -> Snapshot:
+    """The snapshot in `buffer`. Raises `container.Corrupt`."""
+    return _decoded(*container.decode(buffer))
+
+
+def read_snapshot(path: str | Path) -> Snapshot:
+    """The snapshot in a file, its arrays mapped, not copied. Raises `container.Corrupt`, `OSError`."""
+    return _decoded(*container.load(path))
+
+
+def triplet_columns(snapshot: Snapshot) -> Columns:
+    """The triplet counts of a snapshot as columns; no columns when they are not counted."""
+    room = snapshot.room("triplet_counts")
+    if not room:
+        empty = np.empty(0, np.int32)
+        return Columns(empty, empty, np.zeros(1, np.int64), empty, np.empty(0, np.int64), np.empty(0, np.int64),
+                       len(snapshot.objects))
+    return Columns(**room, n_objects=len(snapshot.objects))

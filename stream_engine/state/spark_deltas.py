@@ -1,0 +1,195 @@
+"""A batch of a Spark counting job as what the engine learns: counts by name become states of accumulators.
+
+Nothing is expanded back into events. Objects are numbered in the order of their names, each part becomes the canonical
+state of the accumulator of that name, and the engine adds it as it adds another engine's (`merge`). The guard is given
+the *net vote* of every key once, weighted, in the order of keys: triplets by (lo, hi, anchor), then quadruplets, names
+code point by code point. So it never sees an arrival order inside a batch, and a key whose votes cancel in a batch says
+nothing to it. Labels come in the order of their partitions' names, inside one in theirs. O(rows log rows).
+
+A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on the way
+(half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the counts.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from connectors import DeadLetter, Record, SourceFailed
+from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
+from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
+
+HOLD = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")  # the accumulators that deltas have counts for
+_IDS = {"adds3": "ab", "adds4": "ab", "triplet_counts": "abc", "quadruplet_counts": "abcd"}
+
+
+def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
+    """The counts of a batch and what the job refused, with its places. Raises `SourceFailed` for rows of no delta, or not
+    all of one."""
+    import pyarrow as pa
+
+    try:
+        return _decode(record.value)
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        problem = " ".join(str(error).split())
+        raise SourceFailed(f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "
+                           "reading goes on there") from error
+
+
+def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
+    names, ids = _numbered(tables)
+    rooms = {part: _state(part, ids[part], _counts(tables.get(part)), len(names)) for part in HOLD}
+    counters = _counters(tables.get("counters"))
+    plain = {name: sum(kinds.values()) for name, kinds in counters.items()}
+    letters = _letters(tables.get("rejected"))
+    _check(rooms, len(names), counters, _refused(tables.get("rejected")))
+    rows, weights = net_votes(rooms)
+    said = Counted(rooms, rows, weights, plain.get("records", 0), plain.get("triplets", 0), plain.get("quadruplets", 0),
+                   plain.get("labels", 0))
+    nothing = empty_batch(len(names))
+    return Decoded(names, *nothing[:3], _labels(tables.get("labels")), counters.get("kinds", {}),
+                   [Rejected(each.index, 0, each.reason, each.message, each.value) for each in letters],
+                   plain.get("filtered", 0), plain.get("empty", 0), frozenset(counters.get("unknown_fields", ())),
+                   counted=said), letters
+
+
+def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.ndarray]]]:
+    """The names of all counts, sorted, and the columns of ids of each part."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for part, columns in _IDS.items():
+        for name in columns if part in tables else ():
+            column = tables[part].column(name)
+            if column.type != pa.string() or column.null_count:
+                raise ValueError(f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names")
+    coded = {part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
+             for part, columns in _IDS.items() if part in tables}
+    found = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
+    rank = pa.array(found, pa.string())
+    ids = {part: [] for part in HOLD}
+    for part, columns in coded.items():
+        for column in columns:
+            new = pc.index_in(column.dictionary, rank).to_numpy(zero_copy_only=False).astype(np.int64)
+            ids[part].append(new[column.indices.to_numpy(zero_copy_only=False)])
+    return found, {part: columns or [np.empty(0, np.int64)] * len(_IDS[part]) for part, columns in ids.items()}
+
+
+def _counts(table) -> tuple[np.ndarray, np.ndarray]:
+    if table is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    for name in "mn":
+        if str(table.schema.field(name).type) != "int64" or table.column(name).null_count:
+            raise ValueError(f"column {name}: got {table.schema.field(name).type} with {table.column(name).null_count} nulls, "
+                             "expected int64 without")
+    return tuple(table.column(name).to_numpy() for name in "mn")
+
+
+def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapping[str, Mapping[str, int]],
+           refused: Mapping[str, int]) -> None:
+    """Raise `ValueError` where a part does not agree with the others: see the module."""
+    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    sizes = np.diff(t["start"])
+    lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
+    first = np.zeros(len(anchor), bool)
+    first[t["start"][:-1]] = True
+    if not ((lo < hi) & (lo != anchor) & (hi != anchor) & (first | (np.diff(anchor, prepend=-1) > 0))).all():
+        raise ValueError("triplet_counts: a key twice, or lo, hi, anchor that are no question")
+    if not ((q["i"] < q["j"]) & (q["k"] < q["l"]) & ((q["i"] < q["k"]) | ((q["i"] == q["k"]) & (q["j"] < q["l"])))).all():
+        raise ValueError("quadruplet_counts: i, j, k, l that are no question")
+    for part, counts in (("triplets", t), ("quadruplets", q)):
+        n_lo, n_hi = counts["n_lo"].astype(np.int64), counts["n_hi"].astype(np.int64)
+        if not ((n_lo >= 0) & (n_hi >= 0) & (n_lo + n_hi > 0)).all():
+            raise ValueError(f"{part[:-1]}_counts: a count below 0, or none in a row")
+        expected = counters.get(part, {}).get("", 0)
+        if n_lo.sum() + n_hi.sum() != expected:
+            raise ValueError(f"{part}: got {n_lo.sum() + n_hi.sum()} in the counts, expected {expected} by the counters")
+    three = _sum_of(_net(t), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
+    four = (three + _sum_of(_net(q), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))) % 2**64
+    for part, expected in (("adds3", three), ("adds4", four)):
+        if not (rooms[part]["i"] < rooms[part]["j"]).all():
+            raise ValueError(f"{part}: i, j that are no pair in order")
+        if _sum_of(rooms[part]["w"], _mixed(rooms[part]["i"], rooms[part]["j"], n)) != expected:
+            raise ValueError(f"{part}: is not the AddS of the counts")
+    if refused != counters.get("rejected", {}):
+        raise ValueError(f"rejected: got {refused}, expected {counters.get('rejected', {})} by the counters")
+
+
+def _refused(table) -> dict[str, int]:
+    """How many were refused, by reason."""
+    found: Counter[str] = Counter()
+    for reason, n in zip(*(table.column(c).to_pylist() for c in "bm"), strict=True) if table is not None else ():
+        found[reason] += n
+    return dict(found)
+
+
+def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
+    return counts["n_lo"].astype(np.int64) - counts["n_hi"]
+
+
+def _mixed(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    """(m,) uint64: a random-looking number for each unordered pair (the finalizer of splitmix64)."""
+    x = np.minimum(i, j).astype(np.uint64) * np.uint64(n) + np.maximum(i, j).astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ x >> np.uint64(shift)) * np.uint64(factor)
+    return x ^ x >> np.uint64(31)
+
+
+def _sum_of(w: np.ndarray, numbers: np.ndarray) -> int:
+    """sum w_e numbers_e modulo 2^64."""
+    return int(np.sum(w.astype(np.uint64) * numbers, dtype=np.uint64))
+
+
+def _state(part: str, ids: list[np.ndarray], counts: tuple[np.ndarray, np.ndarray], n: int) -> dict[str, np.ndarray]:
+    """The canonical state of an accumulator; every key has one row."""
+    if part == "triplet_counts":
+        return {name: array for name, array in columns_from_rows(*ids, *counts, n)._asdict().items() if name != "n_objects"}
+    order = np.lexsort(ids[::-1])
+    ids = [column[order].astype(np.int32) for column in ids]
+    if part == "quadruplet_counts":
+        return dict(zip("ijkl", ids)) | dict(zip(("n_lo", "n_hi"), canonical_counts(*(c[order] for c in counts))))
+    w = counts[0][order]
+    return {"i": ids[0][w != 0], "j": ids[1][w != 0], "w": w[w != 0]}
+
+
+def net_votes(rooms: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(r, 4) int32 rows near_i, near_j, far_i, far_j with one net vote a key, and (r,) int64 how many votes it is.
+
+    >>> state = columns_from_rows([0, 0], [1, 1], [2, 3], [1, 2], [3, 2], 4)._asdict()
+    >>> none = dict.fromkeys("ijkl", np.empty(0, np.int32)) | {"n_lo": np.empty(0, int), "n_hi": np.empty(0, int)}
+    >>> rows, weights = net_votes({"triplet_counts": state, "quadruplet_counts": none})
+    >>> rows.tolist(), weights.tolist()
+    ([[0, 2, 0, 1]], [2])
+    """
+    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    sizes = np.diff(t["start"])
+    lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
+    first, second = np.stack([anchor, lo], 1), np.stack([anchor, hi], 1)
+    first = np.concatenate([first, np.stack([q["i"], q["j"]], 1)])
+    second = np.concatenate([second, np.stack([q["k"], q["l"]], 1)])
+    net = np.concatenate([t["n_lo"].astype(np.int64) - t["n_hi"], q["n_lo"].astype(np.int64) - q["n_hi"]])
+    rows = np.where((net > 0)[:, None], np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)
+    return rows[net != 0], np.abs(net[net != 0])
+
+
+def _counters(table) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    if table is not None:
+        for name, kind, n in sorted(zip(*(table.column(c).to_pylist() for c in ("a", "b", "m")), strict=True)):
+            found.setdefault(name, {})[kind] = n
+    return found
+
+
+def _labels(table) -> list[Label]:
+    if table is None:
+        return []
+    rows = zip(*(table.column(c).to_pylist() for c in ("c", "at", "nth", "a", "b")), strict=True)
+    return [Label(name, label) for _, _, _, name, label in sorted(rows, key=lambda row: row[:3])]
+
+
+def _letters(table) -> list[DeadLetter]:
+    if table is None:
+        return []
+    rows = zip(*(table.column(c).to_pylist() for c in ("a", "at", "nth", "b", "c", "value", "key")), strict=True)
+    return [DeadLetter(*row) for row in sorted(rows, key=lambda row: row[:3])]

@@ -1,0 +1,225 @@
+"""Where snapshots and artifacts are published: one immutable file each, complete or not there at all.
+
+    DIR/lock                                  held while a process owns the state
+    DIR/snapshots/000000000042.snapshot       newest K are kept
+    DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
+    DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
+
+Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
+the file survives a crash on a disk that honours fsync (DESIGN.md, "Assumptions about disks"). A reader never sees half
+a file; a damaged one is reported and the one before it used.
+"""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.disk import Disk
+from stream_engine.state import artifact as artifacts
+from stream_engine.state import snapshot as snapshots
+from stream_engine.state.artifact import Artifact
+from stream_engine.data.container import Corrupt, NewerVersion
+from stream_engine.state.snapshot import Snapshot
+
+_DIGITS = 12
+
+
+class StateInUse(RuntimeError):
+    """Another process owns the state directory."""
+
+
+class NoSuchSnapshot(LookupError):
+    """No snapshot with that number is kept; the message lists those that are."""
+
+
+class Latest(NamedTuple):
+    """The newest whole snapshot, if any, and one line for each damaged one that was passed over."""
+
+    snapshot: Snapshot | None
+    damaged: list[str]
+
+
+class Store:
+    """The published files below one state directory."""
+
+    def __init__(self, directory: str | Path, disk: Disk | None = None):
+        self.directory = Path(directory)
+        self.disk = disk or Disk()
+
+    def _publish(self, path: Path, chunks: list[memoryview]) -> None:
+        disk, folder = self.disk, path.parent
+        missing = []
+        while not disk.exists(folder):
+            missing.append(folder)
+            folder = folder.parent
+        for new in reversed(missing):
+            disk.mkdir(new)
+            disk.fsync_dir(new.parent)
+        temporary = path.parent / f".{path.name}.{os.getpid()}"
+        if disk.exists(temporary):  # left by a dead process that had our number, as in a restarted container
+            disk.remove(temporary)
+        try:
+            disk.write_new(temporary, chunks)
+            disk.fsync(temporary)
+            disk.rename(temporary, path)
+        except OSError:
+            if disk.exists(temporary):
+                disk.remove(temporary)
+            raise
+        disk.fsync_dir(path.parent)
+
+    def _numbers(self, folder: Path, suffix: str) -> list[int]:
+        """Sequence numbers of the files there, ascending."""
+        if not self.disk.exists(folder):
+            return []
+        names = (name.removesuffix(suffix) for name in self.disk.listdir(folder) if name.endswith(suffix))
+        return sorted(int(name) for name in names if len(name) == _DIGITS and name.isdigit())
+
+    def snapshot_path(self, sequence: int) -> Path:
+        """Where a snapshot of that number is published."""
+        return self.directory / "snapshots" / f"{sequence:0{_DIGITS}}.snapshot"
+
+    def artifact_path(self, kind: str, sequence: int) -> Path:
+        """Where an artifact made from that snapshot is published."""
+        return self.directory / "artifacts" / kind / f"{sequence:0{_DIGITS}}.artifact"
+
+    def sequences(self) -> list[int]:
+        """Numbers of the published snapshots, ascending."""
+        return self._numbers(self.directory / "snapshots", ".snapshot")
+
+    def artifact_sequences(self, kind: str) -> list[int]:
+        """Numbers of the snapshots that a published artifact of this kind was made from, ascending."""
+        return self._numbers(self.directory / "artifacts" / kind, ".artifact")
+
+    def publish(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
+        """Make a snapshot durable; returns it with its digest, and its size in bytes. Raises OSError."""
+        chunks, named = snapshots.encode(snapshot)
+        self._publish(self.snapshot_path(snapshot.sequence), chunks)
+        return named, sum(chunk.nbytes for chunk in chunks)
+
+    def publish_artifact(self, artifact: Artifact) -> Artifact:
+        """Make an artifact durable; returns it with its digest. Raises OSError."""
+        chunks, named = artifacts.encode(artifact)
+        self._publish(self.artifact_path(artifact.kind, artifact.sequence), chunks)
+        return named
+
+    def note(self, name: str, value: dict) -> None:
+        """Write DIR/NAME.json for people, whole or not at all, not synced: nothing depends on it. Raises OSError."""
+        temporary = self.directory / f".{name}.json.{os.getpid()}"
+        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(self.directory / f"{name}.json")
+
+    def noted(self, name: str) -> dict:
+        """What `note` wrote last; empty where there is nothing readable."""
+        try:
+            return json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+
+    def read(self, sequence: int) -> Snapshot:
+        """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""
+        known = self.sequences()
+        if sequence not in known:
+            kept = ", ".join(map(str, known)) or "none"
+            raise NoSuchSnapshot(f"{self.directory}: no snapshot {sequence}; kept are {kept}")
+        try:
+            return self._decode(self.snapshot_path(sequence), snapshots)
+        except NewerVersion as error:
+            older = [n for n in known if n < sequence]
+            way = f", or move that file away to resume from {older[-1]:0{_DIGITS}}" if older else ""
+            raise NewerVersion(f"snapshot {sequence:0{_DIGITS}}: {error}. Upgrade{way}") from None
+        except Corrupt as error:
+            raise Corrupt(f"snapshot {sequence:0{_DIGITS}}: {error}") from None
+
+    def _decode(self, path: Path, kind):
+        if type(self.disk) is Disk:  # a real file can be mapped
+            return kind.read_snapshot(path) if kind is snapshots else kind.read_artifact(path)
+        return kind.decode(self.disk.read(path))
+
+    def latest(self) -> Latest:
+        """The newest snapshot whose checksum holds. Raises NewerVersion: a newer engine's state is left alone."""
+        damaged = []
+        for sequence in reversed(self.sequences()):
+            try:
+                return Latest(self.read(sequence), damaged)
+            except NewerVersion:
+                raise
+            except Corrupt as error:
+                damaged.append(str(error))
+        return Latest(None, damaged)
+
+    def artifact(self, kind: str, sequence: int) -> Artifact:
+        """One artifact. Raises Corrupt."""
+        try:
+            return self._decode(self.artifact_path(kind, sequence), artifacts)
+        except Corrupt as error:
+            raise Corrupt(f"artifact {kind} {sequence:0{_DIGITS}}: {error}") from None
+
+    def latest_artifact(self, kind: str) -> Artifact | None:
+        """The newest whole artifact of a kind; damaged ones are passed over (a refit makes them again)."""
+        for sequence in reversed(self.artifact_sequences(kind)):
+            try:
+                return self.artifact(kind, sequence)
+            except Corrupt:
+                continue
+        return None
+
+    def kinds(self) -> list[str]:
+        """Refits that have published an artifact here."""
+        folder = self.directory / "artifacts"
+        return sorted(self.disk.listdir(folder)) if self.disk.exists(folder) else []
+
+    def prune(self, keep: int, whole_is: int | None = None) -> list[int]:
+        """Remove all but the newest `keep` snapshots and artifacts of each kind, and half-written leftovers; returns
+        the numbers of the snapshots removed. Never removes the last whole snapshot: damaged ones do not count. Of `whole_is`,
+        which this process has just published, that is known; any other is read to see it, O(its bytes)."""
+        removed = []
+        whole = 0
+        for sequence in reversed(self.sequences()):
+            if whole >= keep:
+                self.disk.remove(self.snapshot_path(sequence))
+                removed.append(sequence)
+            elif whole or sequence == whole_is or self._whole(sequence):
+                whole += 1
+        for kind in self.kinds():
+            for sequence in self.artifact_sequences(kind)[:-keep]:
+                self.disk.remove(self.artifact_path(kind, sequence))
+        self._sweep(self.directory / "snapshots")
+        return removed
+
+    def _whole(self, sequence: int) -> bool:
+        try:
+            self.read(sequence)
+        except Corrupt:
+            return False
+        return True
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what an interrupted `publish` of another process left (the state's lock is held: it is dead)."""
+        mine = f".{os.getpid()}"
+        for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
+            if name.startswith(".") and not name.endswith(mine):
+                self.disk.remove(folder / name)
+
+
+class Lock:
+    """Ownership of a state directory; released by the system when the process ends, however it ends."""
+
+    def __init__(self, directory: str | Path):
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(self._file, 32).decode().strip() or "unknown"
+            os.close(self._file)
+            raise StateInUse(f"{directory}: in use by process {owner}; give this one a --state of its own") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give the state directory up."""
+        os.close(self._file)

@@ -1,0 +1,176 @@
+"""Gram matrices of sparse feature columns: K = Phi Phi^T, exact to rounding, symmetric.
+
+A feature column lists some objects with a value each; all others have 0 there. Columns that list few objects are added
+pair by pair (compiled, O(sum of squared sizes)); columns that list many, as all do in a landmark design, are gathered
+into a dense strip and multiplied by BLAS. Which is which is decided column by column, so mixed collections take both
+roads. Kleindessner & von Luxburg 2017, sec. 2.4.
+
+Invariant: only the upper triangle is computed; `_finish` scales and mirrors it. No BLAS call sees more than BLOCK rows:
+one large `D @ D.T` crashes OpenBLAS with two threads from about 20,000 rows of float64 on (numpy issue 19685).
+Memory: the result and a strip of dense columns, at most STRIP bytes or an eighth of the result; a second block only
+where one strip is not enough.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from stream_engine.data.available_memory import available
+
+BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
+STRIP = 64 << 20  # bytes of dense columns that are multiplied at once
+DENSE_FILL = 0.125  # a column that lists a larger share of the objects is cheaper in BLAS
+FEWEST_DENSE = 8  # fewer dense columns than this do not pay for a pass over the whole result
+
+
+class Features(NamedTuple):
+    """Column p lists object[start[p]:start[p + 1]], increasing within a column, with their values. Not yet scaled."""
+
+    start: np.ndarray  # (C + 1,) int64
+    object: np.ndarray  # (E,) int32
+    value: np.ndarray  # (E,) float64
+    n_objects: int
+
+
+def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
+    """A read-only view in C order: one kind of array, hence one compiled code, for all callers."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.setflags(write=False)
+    return view
+
+
+def features(start, objects, value, n_objects: int) -> Features:
+    """`Features` of these arrays, by view where their dtypes allow."""
+    return Features(read_only(start, np.int64), read_only(objects, np.int32), read_only(value, np.float64), n_objects)
+
+
+@njit(cache=True, nogil=True)
+def _squares(object, value, squares):
+    for e in range(len(object)):
+        squares[object[e]] += value[e] * value[e]
+
+
+def lengths(phi: Features) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) squared length of every object's feature vector, and 1 / length, 0 for the zero vector."""
+    squares, scale = np.zeros(phi.n_objects), np.zeros(phi.n_objects)
+    _squares(phi.object, phi.value, squares)
+    np.divide(1.0, np.sqrt(squares), out=scale, where=squares > 0)
+    return squares, scale
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(start, object, value, fill, place, gram):
+    """Add the products of all pairs of entries of every column of at most `fill` entries.
+
+    Without `place`: to gram[a, b], a < b. With it: to gram[place[a], b] for every a with place[a] >= 0, and every b.
+    """
+    for p in range(len(start) - 1):
+        begin, end = start[p], start[p + 1]
+        if end - begin > fill:
+            continue
+        if len(place) == 0:
+            for x in range(begin, end - 1):
+                v, row = value[x], gram[object[x]]
+                for y in range(x + 1, end):
+                    row[object[y]] += v * value[y]
+        else:
+            for x in range(begin, end):
+                if place[object[x]] >= 0:
+                    v, row = value[x], gram[place[object[x]]]
+                    for y in range(begin, end):
+                        row[object[y]] += v * value[y]
+
+
+@njit(cache=True, nogil=True)
+def _fill_strip(start, object, value, chosen, strip):
+    """Write the chosen columns into the rows of the strip."""
+    for c in range(len(chosen)):
+        for x in range(start[chosen[c]], start[chosen[c] + 1]):
+            strip[c, object[x]] = value[x]
+
+
+@njit(cache=True, nogil=True)
+def _finish(gram, scale, diagonal):
+    """Scale the upper triangle by rows and columns, set the diagonal, mirror; tile by tile, to stay in the cache."""
+    n, tile = len(gram), 64
+    for top in range(0, n, tile):
+        for left in range(top, n, tile):
+            for a in range(top, min(top + tile, n)):
+                for b in range(max(left, a + 1), min(left + tile, n)):
+                    value = gram[a, b] * scale[a] * scale[b]
+                    gram[a, b] = value
+                    gram[b, a] = value
+    for a in range(n):
+        gram[a, a] = diagonal[a]
+
+
+def gram(phi: Features, rows: np.ndarray | None = None, *, unit: bool, dense_fill: float = DENSE_FILL,
+         where: str = "gram") -> np.ndarray:
+    """K = Phi Phi^T, (n, n) float64, or its `rows` (distinct ids), (len(rows), n).
+
+    `unit` scales every object's feature vector to length 1 (zero stays zero, the diagonal is exactly 0 or 1).
+    `dense_fill` = 0 sends all columns to BLAS, infinity none. Raises ValueError when memory would not suffice.
+
+    >>> gram(features([0, 2], [0, 2], [1.0, 0.5], 3), unit=False).tolist()
+    [[1.0, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.25]]
+    """
+    n = phi.n_objects
+    if rows is not None:
+        rows = np.asarray(rows, np.int64)
+        if len(np.unique(rows)) != len(rows) or (len(rows) and not 0 <= rows.min() <= rows.max() < n):
+            raise ValueError(f"{where} - rows - got an id twice, or outside 0 .. {n - 1} - expected distinct object "
+                             "ids - pass np.unique(rows)")
+    height, fill = n if rows is None else len(rows), int(min(dense_fill, 1.0) * n)
+    chosen = np.flatnonzero(phi.start[1:] - phi.start[:-1] > fill)
+    if dense_fill and len(chosen) < FEWEST_DENSE:
+        chosen, fill = chosen[:0], n
+    width = min(len(chosen), max(STRIP, height * n) // (8 * max(n, 1)) + 1)
+    check_memory(8 * n * (height + width), f"{where} - {height} x {n} float64 kernel entries")
+    product, place = np.empty((height, n)), np.empty(0, np.int64)
+    _multiply_strips(phi, chosen, width, rows, product)
+    if rows is not None:
+        place = np.full(n, -1)
+        place[rows] = np.arange(height)
+    _add_pairs(*phi[:3], fill, place, product)
+    squares, scale = lengths(phi)
+    diagonal = (squares > 0).astype(np.float64) if unit else squares
+    scale = scale if unit else np.ones(n)
+    if rows is None:
+        _finish(product, scale, diagonal)
+    else:
+        product *= scale[rows][:, None]
+        product *= scale
+        product[np.arange(height), rows] = diagonal[rows]
+    return product
+
+
+def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, product: np.ndarray) -> None:
+    """product = sum over strips of chosen columns of strip[:, rows]^T strip, upper triangle only when rows is None."""
+    if not len(chosen):
+        product[...] = 0.0
+        return
+    strip = np.empty((width, phi.n_objects))
+    for begin in range(0, len(chosen), width):
+        part = strip[: len(chosen[begin : begin + width])]
+        part[...] = 0.0
+        _fill_strip(*phi[:3], chosen[begin : begin + width], part)
+        left = part if rows is None else part[:, rows]
+        for top in range(0, len(product), BLOCK):
+            for at in range(top if rows is None else 0, phi.n_objects, BLOCK):
+                block = product[top : top + BLOCK, at : at + BLOCK]
+                factors = left[:, top : top + BLOCK].T, part[:, at : at + BLOCK]
+                if begin == 0:
+                    np.matmul(*factors, out=block)
+                else:
+                    block += factors[0] @ factors[1]
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raise ValueError, one line, if `needed` bytes are more than there are."""
+    if needed < 1 << 24:
+        return
+    free = available()
+    if free is not None and needed > free:
+        raise ValueError(f"{what} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is available - ask for some rows "
+                         f"(rows=...), or use the factor (kernels.features1, kernels.features2)")

@@ -1,0 +1,204 @@
+"""Whom to trust: how reliable each worker is, from what all of them said, and statistics in which that counts.
+
+The model is one coin a worker (Dawid & Skene 1979, with one error rate): a question is a key (anchor, {lo, hi}), its true
+direction is hidden, and worker w says it with probability r_w. EM alternates
+
+    P(lo is nearer) = sigmoid(prior + sum over votes of +-log(r_w / (1 - r_w)))
+    r_w = (a + expected right answers) / (a + b + answers)
+
+Where questions are hardly ever repeated, votes alone say nothing about anybody. So the prior of a question comes from a
+predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together): workers
+fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their reliability,
+gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step; eigenvectors once a
+round and fold.
+"""
+
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from stream_engine.accumulators.worker_votes import names_of
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.state.snapshot import Snapshot
+
+RANKS = (1, 2, 3, 5, 8)
+TRUST = 0.99  # no worker is believed to be better, or worse, than that
+
+
+class Votes(NamedTuple):
+    """Rows (key, worker) with how often the worker said lo and hi; keys (lo, hi, anchor) in order."""
+
+    keys: np.ndarray  # (K, 3) int32
+    key: np.ndarray  # (V,) int64 into keys
+    worker: np.ndarray  # (V,) int32 into names
+    n_lo: np.ndarray  # (V,) int64
+    n_hi: np.ndarray  # (V,) int64
+    names: tuple[str, ...]
+    n_objects: int
+
+
+class Records(NamedTuple):
+    """One row a worker, counted from the votes alone."""
+
+    comparisons: np.ndarray  # (w,) int64
+    agreed: np.ndarray  # (w,) int64: with the sign of the others' net vote on the same key
+    disagreed: np.ndarray  # (w,) int64; where the others are absent or tied, neither
+    repeats: np.ndarray  # (w,) int64: answers to a question that this worker had answered before
+    contradictions: np.ndarray  # (w,) int64: the smaller of the worker's own two counts, summed over keys
+
+
+class Reliability(NamedTuple):
+    """What EM found."""
+
+    accuracy: np.ndarray  # (w,) r_w: the estimated probability of a right answer
+    posterior: np.ndarray  # (V,) P(lo is nearer) of each vote's key, its prior made without the worker's fold
+    slope: float  # log-odds per standard deviation of the predictor's margin; 0 without predictor
+    predicted: float | None  # how often the margin, made without the worker's fold, agreed with the votes
+    rank: int
+    iterations: int
+
+
+def votes_of(snapshot: Snapshot) -> Votes:
+    """The votes of a snapshot that keeps `worker_votes`; empty when it has none."""
+    room = snapshot.room("worker_votes")
+    if not room:
+        none = np.empty(0, np.int64)
+        return Votes(np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects))
+    rows = np.stack([room["lo"], room["hi"], room["anchor"]], axis=1)
+    first = np.ones(len(rows), bool)
+    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return Votes(rows[first], np.cumsum(first) - 1, room["worker"], room["n_lo"].astype(np.int64),
+                 room["n_hi"].astype(np.int64), names_of(room), len(snapshot.objects))
+
+
+def records(votes: Votes) -> Records:
+    """Leave-one-out agreement and self-contradiction. Exact integers, O(votes).
+
+    A worker who said lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
+    """
+    workers, own = len(votes.names), votes.n_lo - votes.n_hi
+    others = _by_key(votes, own)[votes.key] - own
+    said = votes.n_lo + votes.n_hi
+    agreed = np.where(others > 0, votes.n_lo, np.where(others < 0, votes.n_hi, 0))
+    decided = np.where(others != 0, said, 0)
+    count = [said, agreed, decided - agreed, said - 1, np.minimum(votes.n_lo, votes.n_hi)]
+    return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
+
+
+def _by_key(votes: Votes, values: np.ndarray) -> np.ndarray:
+    return np.bincount(votes.key, values, len(votes.keys))
+
+
+def estimate(votes: Votes, prior: tuple[float, float] = (8.0, 4.0), rank: int | None = None, folds: int = 5,
+             rounds: int = 3, tol: float = 1e-6, max_iterations: int = 200, start: np.ndarray | None = None) -> Reliability:
+    """Reliability of every worker by EM, at a maximum of the posterior under a Beta(a, b) prior on each r_w.
+
+    `rank`: of the predictor; 0: none, votes on the same key alone (Dawid & Skene); None: that of `RANKS` whose margins
+    agree best with the votes of workers that it has not seen. `rounds`: how often the predictor is made anew from the
+    reweighted votes. `start` (w,): where EM begins.
+    """
+    workers = len(votes.names)
+    accuracy = np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - TRUST, TRUST)
+    fold = np.array([crc32(name.encode()) % folds for name in votes.names], np.int64)
+    margin, slope, predicted, chosen, steps = np.zeros(len(votes.key)), 0.0, None, 0, 0
+    for again in range(rounds if rank != 0 and len(votes.key) else 1):
+        if rank != 0 and len(votes.key):
+            tables = _margins(votes, fold, folds, accuracy, RANKS if rank is None else (rank,))
+            agreements = {r: _agreement(votes, m) for r, m in tables.items()}
+            chosen = max(agreements, key=lambda r: (agreements[r], -r))
+            margin, predicted = tables[chosen], agreements[chosen]
+            spread = margin.std()
+            margin = margin / spread if spread > 0 else np.zeros(len(margin))
+            slope = slope or 1.0
+        accuracy, posterior, slope, used = _em(votes, margin, accuracy, slope, prior, tol, max_iterations)
+        steps += used
+    return Reliability(accuracy, posterior, slope, predicted, chosen, steps)
+
+
+def _em(votes: Votes, margin, accuracy, slope: float, prior, tol: float, most: int):
+    """EM at given margins; the slope takes one Newton step of its logistic regression an iteration."""
+    workers, net = len(votes.names), votes.n_lo - votes.n_hi
+    answers = np.bincount(votes.worker, votes.n_lo + votes.n_hi, workers)
+    posterior = np.full(len(votes.key), 0.5)
+    for step in range(1, most + 1):
+        weight = np.log(accuracy / (1 - accuracy))
+        posterior = _sigmoid(slope * margin + _by_key(votes, net * weight[votes.worker])[votes.key])
+        right = np.bincount(votes.worker, votes.n_lo * posterior + votes.n_hi * (1 - posterior), workers)
+        before, accuracy = accuracy, np.clip((prior[0] + right) / (sum(prior) + answers), 1 - TRUST, TRUST)
+        if slope:
+            p = _sigmoid(slope * margin)
+            slope = max(slope + float((posterior - p) @ margin) / max(float((p * (1 - p)) @ margin**2), 1e-9), 1e-6)
+        if np.abs(accuracy - before).max(initial=0) < tol:
+            break
+    return accuracy, posterior, slope, step
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
+def _agreement(votes: Votes, margin: np.ndarray) -> float:
+    """The fraction of answers that go with the margin's sign, a zero counting one half."""
+    right = np.where(margin > 0, votes.n_lo, np.where(margin < 0, votes.n_hi, (votes.n_lo + votes.n_hi) / 2))
+    return float(right.sum() / (votes.n_lo + votes.n_hi).sum())
+
+
+def _margins(votes: Votes, fold, folds: int, accuracy, ranks) -> dict[int, np.ndarray]:
+    """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
+    from stream_engine.statistics.spectral import top_eigenpairs  # sdp reads trusted similarities: it lies above
+
+    of_vote, trusted = fold[votes.worker], trust(accuracy)[votes.worker]
+    lo, hi, anchor = votes.keys[votes.key].T
+    made = {rank: np.zeros(len(votes.key)) for rank in ranks}
+    most = min(max(ranks), votes.n_objects - 1)
+    for f in np.unique(of_vote):
+        mine = of_vote == f
+        w = adds_matrix(votes, np.where(mine, 0.0, trusted))
+        if most < 1 or not w.nnz:
+            continue
+        values, vectors = top_eigenpairs(w, most, tol=1e-4)
+        values = np.maximum(values, 0.0)
+        for rank in ranks:
+            scaled = vectors[:, :rank] * values[:rank]
+            a, b, c = anchor[mine], lo[mine], hi[mine]
+            made[rank][mine] = np.einsum("vr,vr->v", scaled[a], vectors[b, :rank] - vectors[c, :rank])
+    return made
+
+
+def trust(accuracy: np.ndarray) -> np.ndarray:
+    """The weight of a worker's votes in sums of votes: max(0, 2r - 1). A vote is the truth times (2r - 1) plus noise of
+    nearly the same variance for all, so this weights signal against noise; who guesses does not count."""
+    return np.maximum(2 * accuracy - 1, 0.0)
+
+
+def adds_matrix(votes: Votes, weight: np.ndarray):
+    """AddS-3 with a weight a vote row, as a symmetric scipy CSR array."""
+    import scipy.sparse as sp
+
+    i, j, w = adds(votes, weight)
+    both = np.concatenate([i, j]), np.concatenate([j, i])
+    return sp.csr_array((np.concatenate([w, w]), both), shape=(votes.n_objects,) * 2)
+
+
+def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """i, j (i < j, in order) and w, nonzero, of AddS-3 with a weight a vote row (V,)."""
+    net = _by_key(votes, (votes.n_lo - votes.n_hi) * weight)
+    lo, hi, anchor = votes.keys.T.astype(np.int64)
+    a, b = np.concatenate([anchor, anchor]), np.concatenate([lo, hi])
+    pair, at = np.unique(np.minimum(a, b) * votes.n_objects + np.maximum(a, b), return_inverse=True)
+    w = np.bincount(at, np.concatenate([net, -net]), len(pair))
+    keep = w != 0
+    return (pair[keep] // max(votes.n_objects, 1)).astype(np.int32), (pair[keep] % max(votes.n_objects, 1)).astype(np.int32), w[keep]
+
+
+def counts(votes: Votes, weight: np.ndarray) -> Columns:
+    """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are left out."""
+    n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
+    keep = n_lo + n_hi > 0
+    keys = votes.keys[keep]
+    first = np.ones(len(keys), bool)
+    first[1:] = (keys[1:, :2] != keys[:-1, :2]).any(axis=1)
+    at = np.flatnonzero(first)
+    return Columns(keys[at, 0], keys[at, 1], np.append(at, len(keys)).astype(np.int64), keys[:, 2].copy(), n_lo[keep],
+                   n_hi[keep], votes.n_objects)

@@ -1,0 +1,666 @@
+"""TripletBoost against the paper's own steps: every round, the sampler's distribution, totals, votes, parts, the refit.
+
+Oracles are in tests/support/boosting_reference.py. What they cannot see (digits lost over 10^5 rounds, weights out of range) is
+tested by invariants of the state.
+"""
+
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numba import njit
+
+from stream_engine.state import artifact as artifacts, snapshot as snapshots
+from stream_engine.boosting import fit as fitting, labels, rounds as boosting, votes
+from stream_engine.boosting.codes import Codes, bytes_needed, codes_from_columns
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.refits import CannotRefit, triplet_boost
+from tests.support import generators
+from tests.support.boosting_reference import Round, numpy_rounds, paper_prediction, paper_rounds
+
+SLOW = settings(max_examples=20, deadline=None)
+
+
+def little_world(seed: int, n: int, n_labels: int, multi: bool, size: int = 300):
+    """Few objects, many triplets: repeats, contradictions and exact ties occur; the last object has no label."""
+    rng = np.random.default_rng(seed)
+    batch = generators.dense_batch(rng, n, size, quadruplets=0.0)
+    sets = np.zeros((n, n_labels), bool)
+    sets[np.arange(n), rng.integers(n_labels, size=n)] = True
+    if multi:
+        sets |= rng.random(sets.shape) < 0.3
+    sets[-1] = False
+    return columns_from_triplets(batch.triplets, n), sets, rng
+
+
+def random_pairs(rng, n: int, size: int) -> np.ndarray:
+    """Pairs of different examples, also of the same group (for which there is no classifier)."""
+    j = rng.integers(n, size=size)
+    return np.stack([j, (j + rng.integers(1, n, size=size)) % n], axis=1)
+
+
+def classes_of(packed: np.ndarray) -> frozenset:
+    return frozenset(np.flatnonzero(np.unpackbits(packed, bitorder="little")).tolist())
+
+
+def as_rounds(held: boosting.Classifiers, name: np.ndarray) -> list[Round]:
+    return [Round(int(name[j]), int(name[k]), classes_of(o_j), classes_of(o_k), float(alpha), 0.0)
+            for j, k, alpha, o_j, o_k in zip(*held)]
+
+
+def laid_out(columns, sets):
+    groups = labels.group(sets, np.flatnonzero(sets.any(axis=1)))
+    return groups, codes_from_columns(columns, groups, groups.example)
+
+
+def check(state: boosting.State) -> None:
+    """Every sum is the sum of what it is about; signs and confidences agree with the weights."""
+    weights = np.abs(state.v)
+    assert np.allclose(state.mass, weights.sum(axis=1), rtol=1e-12, atol=0)
+    for g, (a, b) in enumerate(zip(state.first_block, state.first_block[1:])):
+        members = state.group == g
+        assert np.isclose(state.group_sum[g], state.mass[members].sum(), rtol=1e-10, atol=0)
+        for block in range(a, b):
+            inside = state.mass[state.first_example[block] : state.first_example[block + 1]].sum()
+            assert abs(state.block_sum[block] - inside) <= 1e-10 * state.group_sum[g]
+    assert np.isclose(state.total[0], state.mass.sum(), rtol=1e-10, atol=0)
+    assert ((state.v > 0) == state.positive).all()
+    assert ((state.lag == 0) | (weights < 1e-60)).all() and (state.lag <= 0).all()
+
+
+# Rounds ---------------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 9), n_labels=st.sampled_from([1, 2, 3, 5, 70]), multi=st.booleans())
+def test_rounds_equal_the_papers_when_fed_the_same_pairs(seed, n, n_labels, multi):
+    columns, sets, rng = little_world(seed, n, n_labels, multi)
+    groups, codes = laid_out(columns, sets)
+    pairs = random_pairs(rng, len(groups.example), 40)
+    state = boosting.start(groups, seed=0)
+    held = boosting.advance(state, codes, 0, pairs)
+    truth = {int(x): classes_of(np.packbits(sets[x], bitorder="little")) for x in groups.example}
+    differ = lambda j, k: truth[j] != truth[k]  # noqa: E731
+    asked = [(int(groups.example[j]), int(groups.example[k])) for j, k in pairs]
+    expected, weights = paper_rounds(columns, truth, range(n_labels), [p for p in asked if differ(*p)])
+    stored = [r for r in expected if r.alpha]
+    ours = as_rounds(held, groups.example)
+    assert [r[:4] for r in ours] == [r[:4] for r in stored]
+    assert np.allclose([r.alpha for r in ours], [r.alpha for r in stored], rtol=0, atol=1e-12)
+    total = state.mass.sum()
+    for number, x in enumerate(groups.example):
+        for y in range(n_labels):
+            assert abs(state.v[number, y]) / total == pytest.approx(weights[int(x), y], rel=1e-10)
+    bound = n_labels / 2 * np.prod([r.z for r in expected])
+    assert np.exp(boosting.log_bound(state)) == pytest.approx(bound, rel=1e-10)
+    check(state)
+
+
+def test_the_little_worlds_reach_every_branch():
+    """Ties, empty and full sets, alpha = 0 with a column and without, both orders of a pair."""
+    reached = set()
+    for seed in range(12):
+        columns, sets, rng = little_world(seed, 6, 2, multi=False, size=120)
+        groups, codes = laid_out(columns, sets)
+        state = boosting.start(groups, seed=0)
+        for j, k in random_pairs(rng, len(groups.example), 30):
+            a, b = min(j, k), max(j, k)
+            column = boosting.find(codes, a, b)
+            held = boosting.advance(state, codes, 0, np.array([[j, k]]))
+            reached.add(("alpha", bool(len(held.alpha)), "column", column >= 0))
+            reached.add(("same group", bool(b < codes.first[a])))
+            reached |= {("order", j < k, len(classes_of(o))) for o in [*held.o_j, *held.o_k]}
+        reached.add(("tie", bool((columns.n_lo == columns.n_hi).any())))
+        reached.add(("turned", bool((np.diff(groups.example) < 0).any())))
+    assert {("alpha", a, "column", c) for a, c in ((True, True), (False, True), (False, False))} <= reached
+    assert {("order", o, size) for o in (True, False) for size in (0, 1, 2)} <= reached
+    assert {("same group", True), ("tie", True), ("turned", True)} <= reached
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_drawn_rounds_equal_the_papers(n_labels):
+    columns, sets, _ = little_world(5, 9, n_labels, multi=False)
+    groups, codes = laid_out(columns, sets)
+    held = boosting.advance(boosting.start(groups, seed=3), codes, 150)
+    truth = {int(x): classes_of(np.packbits(sets[x], bitorder="little")) for x in groups.example}
+    ours = as_rounds(held, groups.example)
+    expected, _ = paper_rounds(columns, truth, range(n_labels), [(r.j, r.k) for r in ours])
+    assert [r[:4] for r in ours] == [r[:4] for r in expected] and len(ours) > 50
+    assert np.allclose([r.alpha for r in ours], [r.alpha for r in expected], rtol=0, atol=1e-12)
+
+
+def planted(n: int, n_labels: int, size: int, seed: int = 0, flip: float = 0.1, spread: float = 0.3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_labels, size=n)
+    angle = 2 * np.pi * y / n_labels
+    points = np.stack([np.cos(angle), np.sin(angle)], axis=1) + rng.normal(0, spread, (n, 2))
+    return columns_from_triplets(generators.planted_triplets(rng, points, size, flip), n), y
+
+
+@pytest.mark.parametrize("n_labels", [2, 5])
+def test_twenty_thousand_rounds_lose_no_digits(n_labels):
+    columns, y = planted(60, n_labels, 30_000)
+    groups, codes = laid_out(columns, labels.label_sets(y, 60))
+    state = boosting.start(groups, seed=1)
+    held = boosting.advance(state, codes, 20_000)
+    check(state)
+    sides = {}
+    for p, (a, b) in enumerate(zip(columns.start, columns.start[1:])):
+        clear = columns.n_lo[a:b] != columns.n_hi[a:b]
+        sides[columns.lo[p], columns.hi[p]] = columns.anchor[a:b][clear], (columns.n_lo > columns.n_hi)[a:b][clear]
+
+    def column_of(j, k):
+        anchors, near_lo = sides[min(j, k), max(j, k)]
+        return anchors, near_lo if j < k else ~near_lo
+
+    pairs = np.stack([groups.example[held.j], groups.example[held.k]], axis=1)
+    sets, alpha = numpy_rounds(column_of, y, n_labels, pairs)
+    ours = np.stack([np.unpackbits(o, axis=1, count=n_labels, bitorder="little") for o in (held.o_j, held.o_k)], axis=1)
+    assert len(pairs) > 10_000 and (ours == sets).all()
+    assert np.abs(alpha - held.alpha).max() < 1e-12
+
+
+def test_the_sampler_does_not_degenerate_as_the_weights_shrink():
+    """The trap of a running total: after 10^5 rounds classifiers must be found as often as at first, and signs hold."""
+    columns, y = planted(150, 3, 60_000, flip=0.0, spread=0.2)
+    groups, codes = laid_out(columns, labels.label_sets(y, 150))
+    state = boosting.start(groups, seed=2)
+    at_first = len(boosting.advance(state, codes, 5000).alpha)
+    boosting.advance(state, codes, 90_000)
+    check(state)
+    assert boosting.log_bound(state) < -500  # far beyond what a float64 total holds without care
+    at_last = boosting.advance(state, codes, 5000)
+    assert len(at_last.alpha) > 0.9 * at_first
+    assert (np.bincount(np.append(at_last.j, at_last.k), minlength=150) > 0).mean() > 0.2
+    weight = votes.add(votes.no_votes(150, 3), boosting.advance(boosting.start(groups, seed=2), codes, 100_000), codes)
+    assert np.allclose(weight.confidence, boosting.confidences(state), rtol=1e-9, atol=1e-9)
+
+
+def test_negligible_weights_come_back():
+    """Weights far out of range are kept by their logarithms, and count again when the others have shrunk to them."""
+    groups = labels.group(labels.label_sets([0, 0, 1, 1], 4), np.arange(4))
+    confidence = np.array([[2000.0, -2000.0], [0.0, 0.0], [-1990.0, 1990.0], [-5.0, 5.0]])
+    state = boosting.start(groups, 0, confidence)
+    check(state)
+    assert state.v[0, 0] == boosting.NEGLIGIBLE and 0.5 < abs(state.v[1, 0]) <= 1.0
+    assert np.allclose(boosting.confidences(state), confidence, rtol=1e-12, atol=1e-12)
+    for _ in range(67):  # thousands of rounds in which the other two are answered well
+        state.v[[1, 3]] *= np.exp(-30.0)
+        boosting._refresh(state)
+        check(state)
+    assert 0.5 < state.v[2, 1] <= 1.0 and np.abs(state.v[0] / state.v[2]) == pytest.approx(np.exp(-10.0))
+    assert np.abs(state.v[[1, 3], 0] / state.v[2]) == pytest.approx(np.exp([-20.0, -25.0]), rel=1e-9)
+
+
+def test_rounds_in_several_calls_are_the_same_rounds():
+    columns, y = planted(40, 2, 8000)
+    groups, codes = laid_out(columns, labels.label_sets(y, 40))
+    whole, parted = boosting.start(groups, 7), boosting.start(groups, 7)
+    once = boosting.advance(whole, codes, 9000)
+    often = boosting.joined([boosting.advance(parted, codes, size) for size in (1, 0, 4500, 4499)])
+    assert all(a.tobytes() == b.tobytes() for a, b in zip([*once, *whole], [*often, *parted]))
+    other = boosting.advance(boosting.start(groups, 8), codes, 9000)
+    assert not np.array_equal(once.j[:100], other.j[:100])
+
+
+# Sampler --------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _draws(state, size):
+    pairs = np.empty((size, 2), np.int64)
+    for i in range(size):
+        j = boosting._draw(state, -1)
+        pairs[i] = j, boosting._draw(state, state.group[j])
+    return pairs
+
+
+@pytest.mark.parametrize("sizes", [(90, 40, 5), (1, 70)])
+def test_the_distribution_is_draw_j_then_redraw_k_until_the_labels_differ(sizes):
+    """Chi-square of 200,000 drawn pairs against P(j) P(k) / (1 - P(group of j)), blocks of uneven weight included."""
+    rng = np.random.default_rng(4)
+    n, y = sum(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    sets = labels.label_sets(rng.permutation(y), n)
+    groups = labels.group(sets, np.arange(n))
+    state = boosting.start(groups, 11, rng.normal(0, 1.5, (n, len(sizes))))
+    pairs = _draws(state, 200_000)
+    p = state.mass / state.mass.sum()
+    other = state.group[:, None] != state.group
+    expected = 200_000 * np.where(other, p[:, None] * p / (other * p).sum(axis=1, keepdims=True), 0.0)
+    seen = np.zeros((n, n))
+    np.add.at(seen, tuple(pairs.T), 1)
+    assert (seen[~other] == 0).all()
+    margins = [(expected.sum(axis=axis), seen.sum(axis=axis)) for axis in (0, 1)]
+    for expected, seen in ((expected, seen), *margins):
+        often = expected >= 5
+        freedom = often.sum()
+        chi = ((seen[often] - expected[often]) ** 2 / expected[often]).sum()
+        assert abs(chi - freedom) < 5 * np.sqrt(2 * freedom)
+        assert abs(seen[~often].sum() - expected[~often].sum()) < 5 * np.sqrt(expected[~often].sum() + 1)
+
+
+def test_one_group_has_no_classifier():
+    groups, codes = laid_out(columns_from_triplets([[0, 1, 2]], 3), labels.label_sets([0, 0, 0], 3))
+    assert len(boosting.advance(boosting.start(groups, 0), codes, 100).alpha) == 0
+
+
+# Columns --------------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 12), size=st.integers(0, 200), multi=st.booleans())
+def test_codes_hold_exactly_what_the_classifiers_know(seed, n, size, multi):
+    columns, sets, rng = little_world(seed, n, 3, multi, size)
+    groups = labels.group(sets, np.flatnonzero(sets.any(axis=1)))
+    anchors = rng.permutation(n)[: rng.integers(1, n + 1)]
+    codes = codes_from_columns(columns, groups, anchors)
+    found = set()
+    for a in range(len(groups.example)):
+        for b in range(a + 1, len(groups.example)):
+            column = boosting.find(codes, a, b)
+            for code in codes.code[codes.start[column] : codes.start[column + 1]] if column >= 0 else ():
+                near, far = groups.example[[b, a] if code & 1 else [a, b]]
+                found.add((int(anchors[code >> 1]), int(near), int(far)))
+    n_near = {}
+    for p, (lo, hi) in enumerate(zip(columns.lo, columns.hi)):
+        for e in range(columns.start[p], columns.start[p + 1]):
+            n_near[columns.anchor[e], lo, hi], n_near[columns.anchor[e], hi, lo] = columns.n_lo[e], columns.n_hi[e]
+    expected = {(int(x), int(j), int(k)) for (x, j, k), count in n_near.items()
+                if x in anchors and sets[[j, k]].any(axis=1).all() and (sets[j] != sets[k]).any()
+                and count > n_near[x, k, j]}
+    assert found == expected and len(codes.code) == len(expected)
+    assert codes.nbytes <= bytes_needed(columns, len(groups.example), len(anchors)) + 16 * (n + 2)
+
+
+def test_a_triplet_takes_two_bytes():
+    columns, y = planted(60, 2, 150_000)
+    _, codes = laid_out(columns, labels.label_sets(y, 60))
+    assert codes.code.dtype == np.uint16 and codes.nbytes < 2.2 * len(codes.code)
+
+
+def test_more_anchors_than_two_bytes_can_number():
+    n = 40_000
+    columns = columns_from_triplets([[x, x % 2, 1 - x % 2] for x in range(2, n)], n)
+    y = np.full(n, -1)
+    y[:4] = np.arange(4) % 2
+    booster = triplet_boost.fit(columns, y, rounds=200)
+    predicted = triplet_boost.predict(booster, columns)
+    assert (predicted.label[2:] == np.arange(2, n) % 2).all() and not predicted.abstained[2:].any()
+
+
+# Votes ----------------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(seed=st.integers(0, 10**6), n_labels=st.sampled_from([2, 3, 70]), multi=st.booleans())
+def test_predictions_equal_equation_5(seed, n_labels, multi):
+    columns, sets, rng = little_world(seed, 9, n_labels, multi, size=60)
+    booster = triplet_boost.fit(columns, sets, rounds=30, seed=seed)
+    asked = rng.permutation(9)[:5]
+    predicted, everyone = triplet_boost.predict(booster, columns, asked), triplet_boost.predict(booster, columns)
+    held = as_rounds(booster.classifiers, np.arange(9))
+    for at, x in enumerate(asked):
+        weight, abstains = paper_prediction(columns, held, range(n_labels), x)
+        best = max(weight.values())
+        assert predicted.abstained[at] == abstains
+        assert weight[int(predicted.label[at])] == pytest.approx(best)
+        assert predicted.score[at] == pytest.approx(best)
+        voted = sum(r.alpha for r in held if _speaks(columns, r, x))
+        second = sorted(weight.values())[-2]
+        assert predicted.margin[at] == pytest.approx((best - second) / voted if voted else 0.0, abs=1e-12)
+        assert all(column[at] == whole[x] for column, whole in zip(predicted, everyone))
+
+
+def _speaks(columns, r: Round, x: int) -> bool:
+    return not paper_prediction(columns, [r], range(99), x)[1]
+
+
+def test_ties_and_abstentions_fall_uniformly_and_by_the_seed():
+    n, ids = 9000, np.arange(9000)
+    weight = np.tile([0.0, 1.0, 1.0, 1.0], (n, 1))
+    weight[::2] = 0.0
+    one = votes.decide(votes.Votes(weight, weight.max(axis=1)), ids, seed=1)
+    two = votes.decide(votes.Votes(weight, weight.max(axis=1)), ids, seed=2)
+    guessed, tied = np.bincount(one.label[::2], minlength=4), np.bincount(one.label[1::2], minlength=4)
+    assert one.abstained[::2].all() and not one.abstained[1::2].any()
+    assert (abs(guessed - 1125) < 150).all() and tied[0] == 0 and (abs(tied[1:] - 1500) < 170).all()
+    assert 0.6 < (one.label[::2] != two.label[::2]).mean() < 0.9
+
+
+def test_what_has_no_label_changes_nothing():
+    """Triplets with an unlabelled near or far, or an unlabelled anchor, are no evidence; contradictions cancel."""
+    rng = np.random.default_rng(3)
+    columns, y = planted(30, 2, 4000)
+    y = np.append(y, [-1, -1, -1])
+    rows = np.concatenate([_triplets(columns), _strangers(rng, 33, 30)])
+    plain = columns_from_triplets(_triplets(columns), 33)
+    one, two = (triplet_boost.fit(c, y, rounds=2000, seed=5) for c in (plain, columns_from_triplets(rows, 33)))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one.classifiers, two.classifiers))
+
+
+def _triplets(columns) -> np.ndarray:
+    rows = []
+    for p, (a, b) in enumerate(zip(columns.start, columns.start[1:])):
+        for e in range(a, b):
+            lo_near = [columns.anchor[e], columns.lo[p], columns.hi[p]]
+            rows += [lo_near] * int(columns.n_lo[e]) + [[lo_near[0], lo_near[2], lo_near[1]]] * int(columns.n_hi[e])
+    return np.array(rows)
+
+
+def _strangers(rng, n: int, known: int) -> np.ndarray:
+    rows = np.array([rng.choice(n, 3, replace=False) for _ in range(3000)])
+    return rows[(rows >= known).any(axis=1)]
+
+
+def test_permuting_the_objects_permutes_the_booster():
+    columns, y = planted(25, 3, 5000)
+    sets, rng = labels.label_sets(y, 25), np.random.default_rng(6)
+    new_id = rng.permutation(25)
+    moved = columns_from_triplets(new_id[_triplets(columns)], 25)
+    held = []
+    for world, truth in ((columns, sets), (moved, sets[np.argsort(new_id)])):
+        groups, codes = laid_out(world, truth)
+        number = np.argsort(groups.example)  # example number of every object
+        pairs = random_pairs(np.random.default_rng(1), 25, 400)
+        held.append(boosting.advance(boosting.start(groups, 0), codes, 0,
+                                     number[pairs] if world is columns else number[new_id[pairs]]))
+        held[-1] = as_rounds(held[-1], groups.example)
+    renamed = [r._replace(j=int(new_id[r.j]), k=int(new_id[r.k]), alpha=0) for r in held[0]]
+    assert renamed == [r._replace(alpha=0) for r in held[1]]
+    assert np.allclose([r.alpha for r in held[0]], [r.alpha for r in held[1]], rtol=0, atol=1e-12)
+
+
+# Curves, early stopping, going on -------------------------------------------------------------------------------------
+
+
+def test_the_bound_holds_and_falls_along_the_rounds():
+    columns, y = planted(60, 3, 20_000, flip=0.2)
+    booster = triplet_boost.fit(columns, y, rounds=3000, seed=1, checks=60)
+    rounds, log_bound, train_error, _ = booster.curve
+    assert rounds.tolist() == [50 * i for i in range(61)]
+    assert log_bound[0] == pytest.approx(np.log(3 / 2)) and (np.diff(log_bound) <= 1e-12).all()
+    assert (train_error <= np.exp(log_bound)).all() and train_error[0] == 1.0 and train_error[-1] == 0.0
+
+
+def test_early_stopping_keeps_the_best_check():
+    rng = np.random.default_rng(8)
+    columns, y = planted(80, 2, 6000, flip=0.25, spread=0.8)
+    watch = rng.permutation(80)[:30]
+    arguments = dict(rounds=4000, seed=3, watch=watch, checks=80)
+    stopped = triplet_boost.fit(columns, y, patience=6, **arguments)
+    error = stopped.curve.watched_error
+    best = max(i for i in range(len(error)) if error[i] == error.min())
+    assert stopped.rounds == stopped.curve.rounds[best] < stopped.curve.rounds[-1] < 4000 and len(error) - 1 - best == 6
+    whole = triplet_boost.fit(columns, y, **arguments)
+    assert whole.rounds == 4000 and np.array_equal(whole.curve.watched_error[: len(error)], error)
+    assert np.array_equal(stopped.classifiers.alpha, whole.classifiers.alpha[: len(stopped.classifiers.alpha)])
+    confidence = fitting.votes_of(stopped, columns, watch).confidence
+    assert boosting.errors(confidence, labels.label_sets(y, 80)[watch]) == error.min()
+
+
+def test_going_on_equals_never_having_stopped():
+    """With nothing new, earlier classifiers give back the weights that they had led to."""
+    columns, y = planted(40, 2, 8000)
+    groups, codes = laid_out(columns, labels.label_sets(y, 40))
+    state = boosting.start(groups, 1)
+    first = boosting.advance(state, codes, 500)
+    booster = fitting.boost(groups, codes, 0, 1, codes, groups.truth[state.group],
+                            earlier=first._replace(j=groups.example[first.j], k=groups.example[first.k]))
+    assert booster.carried == len(first.alpha) and booster.rounds == 0
+    again = boosting.start(groups, 9, votes.add(votes.no_votes(40, 2), first, codes).confidence)
+    scale = state.mass.sum() / again.mass.sum()
+    assert np.allclose(again.v * scale, state.v, rtol=1e-9)
+    assert booster.curve.log_bound[0] == pytest.approx(boosting.log_bound(state), abs=1e-9)
+    error = boosting.errors(boosting.confidences(state), state.positive)
+    assert booster.curve.watched_error[0] == booster.curve.train_error[0] == error
+
+
+def test_compaction_keeps_every_vote():
+    columns, y = planted(15, 3, 3000)
+    booster = triplet_boost.fit(columns, y, rounds=4000, seed=2)
+    fewer = booster._replace(classifiers=fitting.compacted(booster.classifiers))
+    assert len(fewer.classifiers.alpha) < len(booster.classifiers.alpha) / 2
+    a, b = (fitting.votes_of(each, columns, np.arange(15)) for each in (booster, fewer))
+    assert np.allclose(a.for_label, b.for_label) and np.allclose(a.applied, b.applied)
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+@SLOW
+@given(seed=st.integers(0, 10**6), test=st.sampled_from([0.0, 0.2, 0.5]), stop=st.sampled_from([0.0, 0.3]))
+def test_parts_are_shares_of_every_class_and_leave_one_to_train_on(seed, test, stop):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(-1, 5, size=rng.integers(1, 60))
+    parts = labels.split(labels.label_sets(y, len(y)), test, stop, seed)
+    assert ((parts == labels.UNLABELLED) == (y < 0)).all()
+    for c in range(y.max(initial=-1) + 1):
+        size = (y == c).sum()
+        sizes = [(parts[y == c] == part).sum() for part in (labels.TRAIN, labels.TEST, labels.STOP)]
+        assert sizes[1:] == [int(test * size + 1e-9), int(stop * size + 1e-9)] and (size == 0 or sizes[0] > 0)
+    trained = np.flatnonzero(parts == labels.TRAIN)
+    more = labels.label_sets(np.append(y, rng.integers(0, 5, 20)), len(y) + 20)
+    later = labels.split(more, test, stop, seed + 1, trained)
+    assert (later[trained] == labels.TRAIN).all()
+
+
+# The refit ------------------------------------------------------------------------------------------------------------
+
+
+def a_snapshot(columns, said: dict[int, str], sequence: int = 1) -> snapshots.Snapshot:
+    room = {f"triplet_counts/{k}": v for k, v in columns._asdict().items() if k != "n_objects"}
+    names = tuple(f"o{i}" for i in range(columns.n_objects))
+    said_by_name = {names[i]: text for i, text in said.items()}
+    return snapshots.encode(snapshots.Snapshot(sequence, {}, names, said_by_name, {}, {}, snapshots.frozen(room)))[1]
+
+
+def params(**given) -> triplet_boost.Params:
+    return msgspec.convert(given, triplet_boost.Params)
+
+
+def taste_world(n=60, size=30_000, seed=0, flip=0.05):
+    columns, y = planted(n, 3, size, seed, flip)
+    return columns, y, {i: ["sour", "sweet", "bitter"][c] for i, c in enumerate(y) if i % 6}
+
+
+def test_a_refit_predicts_everything_and_says_how_well():
+    columns, y, said = taste_world()
+    made = triplet_boost.refit(a_snapshot(columns, said), params(rounds=5000), seed=4)
+    report, arrays = made.report, made.arrays
+    assert report["classes"] == ["bitter", "sour", "sweet"] and report["labelled"] == 50 and report["predicted"] == 60
+    names = np.array(report["classes"])
+    assert [names[c] if c >= 0 else None for c in arrays["given"]] == [said.get(i) for i in range(60)]
+    truth = np.array(["sour", "sweet", "bitter"])[y]
+    fresh = arrays["part"] == labels.UNLABELLED
+    assert (names[arrays["predicted"][fresh]] == truth[fresh]).mean() >= 0.8 and not arrays["abstained"].any()
+    held_out = report["held_out"]
+    test = arrays["part"] == labels.TEST
+    assert held_out["objects"] == test.sum() > 5
+    assert held_out["accuracy"] == np.mean(names[arrays["predicted"][test]] == truth[test]) == 1 - held_out["error"]
+    train = arrays["part"] == labels.TRAIN
+    usual = max(sorted(set(truth)), key=lambda c: (truth[train] == c).sum())
+    assert held_out["accuracy"] > held_out["majority_class_accuracy"] == np.mean(truth[test] == usual)
+    assert report["train_error"] <= report["bound"] and report["rounds"] == 5000
+    assert report["stored"] == len(arrays["alpha"]) and report["trained_on"] == train.sum()
+    assert report["log_bound"] == pytest.approx(arrays["log_bound"][-1], abs=1e-8)
+    assert np.allclose(arrays["bound"], np.exp(arrays["log_bound"]))
+
+
+def test_the_artifacts_arrays_are_enough_to_predict():
+    columns, y, said = taste_world()
+    made = triplet_boost.refit(a_snapshot(columns, said), params(rounds=3000), seed=4)
+    a = artifacts.decode(b"".join(artifacts.encode(made)[0])).arrays
+    held = as_rounds(boosting.Classifiers(*(a[name] for name in boosting.Classifiers._fields)), np.arange(60))
+    for x in (0, 1, 6, 59):
+        weight, _ = paper_prediction(columns, held, range(3), x)
+        assert a["predicted"][x] == max(weight, key=weight.get) and a["score"][x] == pytest.approx(max(weight.values()))
+
+
+def test_held_out_labels_do_not_reach_the_classifiers():
+    columns, _, said = taste_world()
+    made = triplet_boost.refit(a_snapshot(columns, said), params(rounds=2000), seed=4)
+    test = np.flatnonzero(made.arrays["part"] == labels.TEST)
+    assert not np.isin(np.append(made.arrays["j"], made.arrays["k"]), test).any()
+    sets = labels.label_sets(np.where(made.arrays["part"] == labels.TRAIN, made.arrays["given"], -1), 60)
+    alone = triplet_boost.fit(columns, sets, 2000, 4)
+    assert all(a.tobytes() == made.arrays[name].tobytes() for name, a in alone.classifiers._asdict().items())
+
+
+@pytest.mark.parametrize("said", [{}, {"elsewhere": "sweet"}])
+def test_without_labels_it_says_what_to_do(said):
+    columns, _, _ = taste_world()
+    world = a_snapshot(columns, {})._replace(labels=said)
+    with pytest.raises(CannotRefit, match="no labelled object among 60, .* labels with label events or --labels FILE"):
+        triplet_boost.refit(world, params(), 0)
+
+
+def test_one_class_is_predicted_with_abstention():
+    columns, _, said = taste_world()
+    made = triplet_boost.refit(a_snapshot(columns, dict.fromkeys(said, "sweet")), params(rounds=100), 0)
+    assert (made.arrays["predicted"] == 0).all() and made.arrays["abstained"].all() and len(made.arrays["alpha"]) == 0
+    assert made.report["held_out"]["accuracy"] == made.report["held_out"]["majority_class_accuracy"] == 1.0
+
+
+def test_a_refit_that_cannot_fit_says_so_with_the_numbers():
+    columns, _, said = taste_world()
+    numbers = r"up to \d+ MB for 60 objects, 3 classes, \d+ triplet keys and 50000000 rounds - expected at most 1 MB"
+    with pytest.raises(CannotRefit, match=numbers):
+        triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=1, rounds=50_000_000), 0)
+    # going on also starts over with all rounds, to report both errors: these count too
+    early = triplet_boost.refit(a_snapshot(columns, said), params(rounds=200_000), 0)
+    assert triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000), 0).report["rounds"] == 1000
+    with pytest.raises(CannotRefit, match="and 201000 rounds - expected at most 4 MB"):
+        triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000, mode="continue"), 0, previous=early)
+
+
+def test_parameters_must_leave_something_to_train_on():
+    with pytest.raises(msgspec.ValidationError, match=r"test 0.5 \+ stop 0.5 leave under a tenth"):
+        params(test=0.5, stop=0.5)
+
+
+def test_every_parameter_changes_the_outcome():
+    columns, _, said = taste_world(flip=0.3)
+    said = {i: text + ("|food" if i % 2 else "") for i, text in said.items()}
+    world = a_snapshot(columns, said)
+    base = triplet_boost.refit(world, params(rounds=2000), 0)
+    outcomes = {
+        "rounds": triplet_boost.refit(world, params(rounds=1000), 0),
+        "test": triplet_boost.refit(world, params(rounds=2000, test=0.5), 0),
+        "stop": triplet_boost.refit(world, params(rounds=2000, stop=0.3), 0),
+        "patience": triplet_boost.refit(world, params(rounds=2000, stop=0.3, patience=1), 0),
+        "multi_label": triplet_boost.refit(world, params(rounds=2000, multi_label=True), 0),
+        "mode": triplet_boost.refit(world, params(rounds=2000, mode="continue"), 0, previous=base),
+        "seed": triplet_boost.refit(world, params(rounds=2000), 1),
+    }
+    different = {b"".join(a.tobytes() for _, a in sorted(made.arrays.items())) for made in (base, *outcomes.values())}
+    assert len(different) == len(outcomes) + 1
+    restarted = triplet_boost.refit(world, params(rounds=2000), 0, previous=outcomes["seed"])
+    assert artifacts.encode(restarted)[1].digest == artifacts.encode(base)[1].digest  # nothing of `previous` is used
+
+
+def test_several_labels_an_object():
+    columns, y, said = taste_world(n=90, size=60_000)
+    genre = {i: text + "|" + ("liquid" if text in ("sour", "sweet") else "solid") for i, text in said.items()}
+    made = triplet_boost.refit(a_snapshot(columns, genre), params(rounds=8000, multi_label=True), seed=1)
+    report, arrays = made.report, made.arrays
+    assert report["classes"] == ["bitter", "liquid", "solid", "sour", "sweet"] and report["multi_label"]
+    given_sets, predicted = (np.unpackbits(arrays[name], axis=1, count=5, bitorder="little")
+                             for name in ("given_sets", "predicted_sets"))
+    for i in range(90):
+        assert {report["classes"][c] for c in np.flatnonzero(given_sets[i])} == set(genre.get(i, "").split("|")) - {""}
+    train, fresh = arrays["part"] == labels.TRAIN, arrays["part"] == labels.UNLABELLED
+    assert (given_sets[train] == predicted[train]).all() and report["train_error"] <= report["bound"] < 1e-3
+    truth = np.zeros((90, 5), bool)
+    truth[np.arange(90), np.array([3, 4, 0])[y]] = truth[np.arange(90), np.array([1, 1, 2])[y]] = True
+    assert (truth[fresh] == predicted[fresh]).mean() > 0.8
+    assert truth[fresh, arrays["predicted"][fresh]].mean() > 0.8 and report["held_out"]["accuracy"] > 0.8
+
+
+def test_a_stream_goes_on_and_both_ways_are_reported():
+    """New triplets, a new class, a label taken back: classifiers are carried but those that lost a reference."""
+    columns, y, said = taste_world(flip=0.2)
+    rows = np.random.default_rng(0).permutation(_triplets(columns))
+    early_said = {i: text for i, text in said.items() if i < 50}
+    early = triplet_boost.refit(a_snapshot(columns_from_triplets(rows[:9000], 60), early_said), params(rounds=1500), 3)
+    early = artifacts.encode(early)[1]
+    later_said = {i: "acid" if i in (58, 59) else text for i, text in said.items()}
+    gone = int(early.arrays["j"][0])
+    del later_said[gone]
+    later = a_snapshot(columns_from_triplets(rows, 60), later_said, sequence=2)
+    made = triplet_boost.refit(later, params(rounds=1500, mode="continue"), 3, previous=early)
+    carried = made.report["carried_on"]
+    before, kept = _votes_by_text(early), _votes_by_text(made, carried["classifiers"])
+    assert kept == {key: pytest.approx(before[key]) for key in before if gone not in key}
+    assert carried["from"] == {"snapshot": early.snapshot, "artifact": early.digest} and carried["rounds"] == 1500 and made.report["rounds"] == 3000
+    assert carried["left_out"] > 0 < carried["classifiers"] == made.report["carried"]
+    assert not np.isin(gone, made.arrays["j"]) and not np.isin(gone, made.arrays["k"])
+    once_trained = np.setdiff1d(np.flatnonzero(early.arrays["part"] == labels.TRAIN), [gone])
+    assert (made.arrays["part"][once_trained] == labels.TRAIN).all() and (made.arrays["part"] == labels.TEST).any()
+    assert 0 <= carried["held_out_error_continued"] <= carried["held_out_error_before"] <= 1
+    assert carried["held_out_error_continued"] == made.report["held_out"]["error"]
+    over = triplet_boost.refit(later, params(rounds=3000), 3)
+    assert isinstance(carried["held_out_error_restarted"], float) and over.report["rounds"] == 3000
+    assert made.report["train_error"] <= made.report["bound"]
+
+
+def _votes_by_text(made: artifacts.Artifact, size: int | None = None) -> dict[tuple, float]:
+    """The alpha of every classifier (j, k, o_j, o_k) of the first `size`, label sets as texts."""
+    total, a, texts = {}, made.arrays, np.array(made.report["classes"])
+    for j, k, alpha, *sets in zip(a["j"][:size], a["k"], a["alpha"], a["o_j"], a["o_k"]):
+        key = (int(j), int(k), *(frozenset(texts[sorted(classes_of(o))].tolist()) for o in sets))
+        total[key] = total.get(key, 0.0) + float(alpha)
+    return total
+
+
+def test_a_cancelled_refit_stops_at_the_next_check():
+    columns, _, said = taste_world()
+    calls = []
+
+    def progress(done, total, **figures):
+        calls.append((done, total, figures))
+        if done >= 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        triplet_boost.refit(a_snapshot(columns, said), params(rounds=10_000), 0, progress=progress)
+    assert [done for done, *_ in calls] == [0, 100, 200, 300] and all(total == 10_000 for _, total, _ in calls)
+    assert calls[-1][2].keys() == {"log_bound", "train_error", "watched_error"}
+
+
+@pytest.mark.parametrize("arguments, sentence", [
+    ({"y": [0, 1]}, r"y has shape \(2,\) and dtype int64; expected \(3,\) class indices"),
+    ({"y": [0.5, 1.0, 0.0]}, "dtype float64"),
+    ({"y": [0, -2, 1]}, "y holds class -2"),
+    ({"y": [-1, -1, -1]}, "no labelled object"),
+    ({"y": [0, 1, -1], "watch": [2]}, "watch holds ids without a label"),
+    ({"y": [0, 1, -1], "watch": [3]}, "watch holds ids without a label or out of range"),
+    ({"y": [0, 1, -1], "watch": [0, 1]}, "no labelled object to train on"),
+    ({"y": [0, 1, 1], "rounds": -1}, "rounds -1"),
+    ({"y": [0, 1, 1], "patience": 3}, "patience 3 without objects to watch"),
+])
+def test_unusable_arguments_are_named(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        triplet_boost.fit(columns_from_triplets([[0, 1, 2]], 3), **arguments)
+
+
+def test_asking_about_unknown_objects_is_an_error():
+    columns = columns_from_triplets([[0, 1, 2]], 3)
+    booster = triplet_boost.fit(columns, [-1, 0, 1], rounds=5)
+    for wrong in ([3], [-1], [1, 1]):
+        with pytest.raises(ValueError, match=r"distinct ids in 0 \.\.\. 2"):
+            triplet_boost.predict(booster, columns, wrong)
+
+
+def test_bisection_finds_columns_of_gappy_rows():
+    rng = np.random.default_rng(0)
+    first = np.array([3, 3, 3, 8, 8, 8, 8, 8, 20, *[20] * 11])
+    for share in (0.0, 0.2, 0.7, 1.0):
+        have = {(a, b) for a in range(20) for b in range(first[a], 20) if rng.random() < share}
+        row = np.searchsorted(sorted(a for a, _ in have), np.arange(21))
+        partner = np.array([b for _, b in sorted(have)], np.uint16)
+        codes = Codes(first, row, partner, np.arange(len(have) + 1), np.empty(0, np.uint16))
+        for a in range(20):
+            for b in range(a + 1, 20):
+                at = boosting.find(codes, a, b)
+                assert sorted(have)[at] == (a, b) if (a, b) in have else at == -1

@@ -1,0 +1,335 @@
+"""The SDPs agree with cvxpy over a family of similarities, and every answer proves itself: it is feasible, and its
+upper bound holds for what another solver found."""
+
+import csv
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from stream_engine.data import available_memory as free_memory
+from stream_engine.refits.sdp_clustering import solve, spur
+from stream_engine.clustering import cvxpy_reference, memory_check
+from stream_engine.clustering.anderson import Anderson
+from stream_engine.clustering.projection import projected
+from stream_engine.clustering.similarity_matrix import checked, from_triangle
+from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.clustering.cascade import _least_eigenvalue
+from tests.conftest import ROOT
+from tests.support.planted_similarities import adds3, planted, planted_adds3, planted_adds4, planted_mulk3
+
+
+def gaussian(n: int, seed: int) -> np.ndarray:
+    G = np.random.default_rng(seed).normal(size=(n, n))
+    return checked((G + G.T) / 2)
+
+
+def sparse_signs(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.choice([-1.0, 0.0, 1.0], (n, n), p=[0.05, 0.88, 0.07]), 1)
+    return W + W.T
+
+
+def ties(n: int) -> np.ndarray:
+    W = np.kron(np.eye(3), np.ones((n // 3, n // 3)))
+    return checked(W - W.mean())
+
+
+FAMILY = {
+    "planted AddS-3": lambda: planted_adds3(40, 3, 2.5)[0],
+    "planted AddS-3, much": lambda: planted_adds3(32, 4, 4.5)[0],
+    "planted AddS-4": lambda: planted_adds4(40, 2, 3.0)[0],
+    "MulK-3": lambda: planted_mulk3(36, 3, 4.0)[0],
+    "noise": lambda: gaussian(30, 1),
+    "noise, many": lambda: gaussian(42, 2),
+    "sparse": lambda: sparse_signs(40, 3),
+    "all zero": lambda: np.zeros((12, 12)),
+    "one block": lambda: checked(np.ones((15, 15))),
+    "repelling": lambda: -checked(np.ones((15, 15))),
+    "ties": lambda: ties(18),
+}
+
+
+def assert_feasible(X: np.ndarray, k: int | None):
+    assert np.abs(X.sum(axis=1) - 1).max() < 1e-10 and np.abs(X - X.T).max() < 1e-12
+    assert X.min() >= 0 and np.linalg.eigvalsh(X)[0] > -1e-10
+    assert k is None or abs(np.trace(X) - k) < 1e-9
+
+
+def assert_honest(s, W, k, lam):
+    """What the solution says about itself is so."""
+    X, penalty = s.X, lam or 0.0
+    assert_feasible(X, k)
+    assert s.objective == pytest.approx(np.vdot(W, X) - penalty * np.trace(X), rel=1e-9, abs=1e-9)
+    assert s.upper_bound >= s.objective - 1e-12 * max(1, abs(s.objective))
+    assert s.residuals.row_sums < 1e-10 and s.residuals.most_negative == 0 and s.residuals.least_eigenvalue > -1e-10
+    assert s.certified == bool(s.certified_by)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("which", ["k", "many", "lam", "low lam"])
+def test_agrees_with_an_interior_point_solution(name, which):
+    W = FAMILY[name]()
+    edge = max(top_eigenpairs(W, 1)[0][0], 0.5)
+    k = {"k": 3, "many": len(W) // 3}.get(which)
+    lam = {"lam": 0.6 * edge, "low lam": 0.1 * edge}.get(which)
+    s = solve(W, k=k, lam=lam, tol=1e-6)
+    assert s.gap <= 5e-6  # of degenerate ones the last digit comes slowly, and is not claimed
+    assert_honest(s, W, k, lam)
+    r = cvxpy_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
+    size = max(abs(r.objective), abs(r.objective + (lam or 0) * np.trace(r.X)), 0.01 * np.linalg.norm(W, 2), 1e-3)
+    assert abs(s.objective - r.objective) <= 1e-5 * size
+    assert r.objective <= s.upper_bound + 1e-6 * size  # the bound is above what another solver found
+    if abs(r.objective) > 0.3 * size:
+        assert abs(s.objective - r.objective) <= 1e-5 * abs(r.objective)
+
+
+@pytest.mark.parametrize("kind", ["k", "lam"])
+def test_agrees_with_scs_on_more_objects(kind):
+    W, _, c = planted_adds3(120, 4, 2.5)
+    k, lam = (4, None) if kind == "k" else (None, 0.5 * np.sqrt(c * np.log(120) / 120))
+    s = solve(W, k=k, lam=lam, tol=2e-5)
+    r = cvxpy_reference.solve(W, k, lam, solver="SCS", tol=1e-5)
+    assert s.certified and s.iterations
+    assert_honest(s, W, k, lam)
+    assert abs(s.objective - r.objective) <= 1e-4 * abs(r.objective)
+
+
+def test_the_cvxpy_route_is_repaired_and_bounded_too():
+    W, _, _ = planted_adds3(24, 3, 2.0)
+    a, b = solve(W, k=3, tol=1e-5), solve(W, k=3, tol=1e-5, solver="cvxpy")
+    assert_honest(b, W, 3, None)
+    assert b.certified and b.certified_by == "dual bound" and b.iterations
+    assert a.objective == pytest.approx(b.objective, rel=2e-5)
+    c = solve(W, lam=9.0, tol=1e-5, solver="cvxpy")
+    assert_honest(c, W, None, 9.0)
+    assert c.objective == pytest.approx(solve(W, lam=9.0, tol=1e-6).objective, rel=2e-5)
+
+
+def test_sparse_and_dense_similarities_give_the_same():
+    W = sparse_signs(70, 5)
+    for how in ({"k": 4}, {"lam": 1.5}):
+        a, b = solve(W, tol=1e-5, **how), solve(sparse.csr_array(W), tol=1e-5, **how)
+        assert a.objective == pytest.approx(b.objective, rel=1e-4) and a.certified and b.certified
+
+
+@pytest.mark.parametrize("W", [np.zeros((200, 200)), sparse.csr_array((200, 200)), np.ones((200, 200))],
+                         ids=["all zero", "all zero, sparse", "one block"])
+def test_degenerate_similarities_of_many_objects(W):
+    """Above 160 objects the eigenpairs come from Lanczos, which has nowhere to start from when W is zero."""
+    a, b, choice = solve(W, k=3, tol=1e-4), solve(W, lam=1.0, tol=1e-4), spur(W, 100)
+    assert a.certified and b.certified and b.labels.tolist() == [0] * 200 and choice.k == 2
+    assert a.objective == pytest.approx(197 * W[0, 1], abs=1e-4) and b.objective == pytest.approx(199 * W[0, 1] - 1)
+
+
+def test_a_low_rank_solution_of_many_objects_takes_the_krylov_steps():
+    """Above 128 objects the eigen step is partial; the gap is closed rigorously all the same."""
+    W, labels, c = planted_adds3(300, 3, 3.0)
+    s = solve(W, lam=2 * np.sqrt(c * np.log(300) / 300), tol=1e-5)
+    assert s.certified and len(s.x) < 24 and s.iterations > 10
+    assert_feasible(s.X, None)
+
+
+def test_the_least_eigenvalue_of_a_large_x_is_bounded_or_computed():
+    X = np.kron(np.eye(2), np.full((3, 3), 1 / 3))
+    assert _least_eigenvalue(X) == -1e-9
+    assert _least_eigenvalue(X - 0.5 * np.eye(6)) == pytest.approx(-0.5)
+
+
+def test_out_of_iterations_is_said_and_the_gap_is_still_rigorous():
+    W = gaussian(40, 7)
+    s = solve(W, k=4, tol=1e-9, max_iterations=20)
+    assert not s.certified and s.certified_by == "" and s.iterations == 20 and s.gap > 1e-9
+    assert_honest(s, W, 4, None)
+    best = solve(W, k=4, tol=1e-7)
+    assert s.objective <= best.upper_bound and best.objective <= s.upper_bound
+
+
+def test_a_warm_start_needs_fewer_iterations_for_the_same_tolerance():
+    iterations = {"cold": 0, "warm": 0}
+    for n, of_c in ((200, None), (400, 2.0)):
+        triplets = planted(n, 4, 2.5)[0]
+        triplets = triplets[np.random.default_rng(0).permutation(len(triplets))]
+        some = triplets[:int(len(triplets) / 1.05)]
+
+        def how(c, of_c=of_c, n=n):
+            return {"k": 4} if of_c is None else {"lam": of_c * np.sqrt(c * np.log(n) / n)}
+
+        before = solve(adds3(some, n), tol=1e-4, **how(len(some)))
+        cold = solve(adds3(triplets, n), tol=1e-4, **how(len(triplets)))
+        warm = solve(adds3(triplets, n), tol=1e-4, start=before.state, **how(len(triplets)))
+        assert warm.certified and cold.certified
+        size = abs(warm.upper_bound) + warm.trace * how(len(triplets)).get("lam", 0)
+        assert abs(warm.objective - cold.objective) <= 1e-4 * size
+        iterations["cold"] += cold.iterations
+        iterations["warm"] += warm.iterations
+    assert iterations["warm"] < 0.75 * iterations["cold"]
+    again = solve(adds3(triplets, n), tol=1e-4, start=warm.state, **how(len(triplets)))
+    assert again.iterations == 10  # nothing changed: the first look at the gap is enough
+
+
+def test_forced_answers():
+    W = gaussian(7, 3)
+    one, all_ = solve(W, k=1), solve(W, k=7)
+    assert one.objective == pytest.approx(W.sum() / 7) and all_.objective == 0.0
+    assert one.certified_by == all_.certified_by == "only feasible point"
+    np.testing.assert_array_equal(all_.X, np.eye(7))
+    single = solve(np.zeros((1, 1)), lam=2.0)
+    assert single.objective == -2.0 and single.X.tolist() == [[1.0]]
+    pair = solve(np.array([[0, 1.0], [1.0, 0]]), lam=0.5)
+    assert pair.objective == pytest.approx(0.5) and pair.labels.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("given, said", [
+    (dict(W=np.zeros((2, 3)), k=1), "similarity: not a square matrix, got shape (2, 3), expected (n, n)"),
+    (dict(W=[[0, np.nan], [np.nan, 0]], k=1), "similarity: has entries that are not finite numbers"),
+    (dict(W=[[0, 1], [2, 0]], k=1), "similarity: not symmetric, W and W' differ by 1"),
+    (dict(W=[[0, 1e300], [1e300, 0]], k=1), "similarity: its largest entry is 1e+300 in size, expected 1e-120 to 1e+120"),
+    (dict(W=[[0, 1e-310], [1e-310, 0]], k=1), "similarity: its largest entry is 1e-310 in size"),
+    (dict(W=sparse.csr_array([[0, 1.0], [0, 0]]), k=1), "similarity: not symmetric"),
+    (dict(W=np.zeros((2, 2))), "sdp: got k=None and lam=None, expected exactly one of them"),
+    (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "expected exactly one of them"),
+    (dict(W=np.zeros((2, 2)), k=3), "sdp: got k=3 for 2 objects, expected 1 to 2"),
+    (dict(W=np.zeros((2, 2)), lam=np.inf), "sdp: got lam=inf, expected a finite number"),
+    (dict(W=np.zeros((0, 0)), lam=1.0), "sdp: got no objects"),
+    (dict(W=np.zeros((2, 2)), k=1, solver="magic"), "sdp: got solver='magic', expected one of admm, cvxpy"),
+])
+def test_unusable_arguments_are_named(given, said):
+    with pytest.raises(ValueError) as error:
+        solve(**given)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_memory_is_asked_for_before_it_is_taken():
+    W = gaussian(100, 0)
+    with pytest.raises(memory_check.TooLarge, match=r"sdp: 100 objects need 0.0014 GB \(18 matrices of 100 x 100\)"):
+        solve(W, k=4, memory_limit=18 * 8 * 100**2 - 1)
+    assert solve(W, k=4, tol=1e-2, memory_limit=18 * 8 * 100**2).certified
+
+
+def test_free_memory_is_the_least_of_machine_control_group_and_address_space(tmp_path):
+    assert 2**20 < free_memory.available() < 2**50
+    machine, group = tmp_path / "meminfo", tmp_path / "group"
+    group.mkdir()
+    machine.write_text("MemTotal:  10 kB\nMemAvailable:    7 kB\n")
+    (group / "memory.current").write_text("1000\n")
+    assert free_memory.available(machine, group) == 7 * 1024 and free_memory.available(tmp_path / "no", group) is None
+    for limit, left in (("max", 7 * 1024), ("6000", 5000), ("900", 0)):
+        (group / "memory.max").write_text(limit + "\n")
+        assert free_memory.available(machine, group) == left
+    limited = "import resource; from stream_engine.data import available_memory; " \
+              "resource.setrlimit(resource.RLIMIT_AS, (2**34, -1)); print(available_memory.available())"
+    said = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert 0 < int(said.stdout) < 2**34
+
+
+def test_a_solver_asks_for_what_its_control_group_leaves(monkeypatch):
+    monkeypatch.setattr(memory_check, "available", lambda: 18 * 8 * 100**2 - 1)
+    with pytest.raises(memory_check.TooLarge, match="0.0014 GB may be used"):
+        solve(gaussian(100, 0), k=4)
+
+
+def test_progress_is_told_and_changes_nothing():
+    told, W = [], gaussian(30, 4)
+    a = solve(W, k=3, tol=1e-4, progress=lambda done, total, **figures: told.append((done, total, figures["gap"])))
+    b = solve(W, k=3, tol=1e-4)
+    assert np.array_equal(a.X, b.X) and a.iterations == b.iterations
+    assert told[-1][0] == a.iterations and told[-1][2] == pytest.approx(a.gap, rel=1e-6)
+
+
+def test_projection_of_eigenvalues_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    for r in (3, 9, 80):
+        d = rng.normal(size=r) * 2
+        for k in range(2, r):
+            x = projected(d, k)
+            assert x.min() >= 0 and x.max() <= 1 and x.sum() == pytest.approx(k - 1)
+            inside = (x > 1e-9) & (x < 1 - 1e-9)  # optimality: d - x is one number where x is strictly inside
+            tau = (d - x)[inside].mean() if inside.any() else None
+            if tau is not None:
+                assert np.allclose((d - x)[inside], tau) and (d[x <= 1e-9] <= tau + 1e-9).all()
+                assert (d[x >= 1 - 1e-9] - 1 >= tau - 1e-9).all()
+
+
+def test_acceleration_solves_a_linear_map_almost_at_once():
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(5, 5))
+    A *= 0.95 / np.abs(np.linalg.eigvals(A)).max()
+    fixed = np.linalg.solve(np.eye(5) - A, np.ones(5))
+    v, plain, faster = np.zeros((5, 1)), np.zeros((5, 1)), Anderson(5)
+    for step in range(40):
+        image = A @ v + 1.0
+        faster.offer(v, image, float(np.sum((image - v) ** 2)), step % 4 == 3)
+        v, plain = image, A @ plain + 1.0
+    assert np.abs(v.ravel() - fixed).max() < 0.01 * np.abs(plain.ravel() - fixed).max()
+
+
+def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
+    """All objects alone is the optimum, with much room: the multiplier of X >= 0 is not unique, and V must not drift."""
+    W = np.zeros((9, 9))
+    for i, j, w in ((0, 4, -1), (0, 7, 1), (1, 7, -1), (3, 4, 1), (5, 6, -1), (6, 8, 1)):
+        W[i, j] = W[j, i] = w
+    made = solve(W, lam=-3.0, tol=1e-6, max_iterations=300)
+    assert made.certified and made.objective == pytest.approx(27, rel=1e-5) and made.iterations < 150
+    assert_honest(made, W, None, -3.0)
+
+
+@pytest.mark.parametrize("factor", [2.0**60, 1e100, 1e-100])
+def test_the_size_of_w_does_not_matter(factor):
+    W, lam = np.round(3 * gaussian(12, 0)), 2.5
+    plain, scaled = solve(W, lam=lam, tol=1e-6), solve(W * factor, lam=lam * factor, tol=1e-6)
+    assert plain.certified and scaled.certified and scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
+
+
+def test_partial_eigenpairs_match_the_full_ones_and_leave_ones_out():
+    W = sparse_signs(400, 1) + 3.0 * np.ones((400, 400))  # a large trivial component must not show
+    np.fill_diagonal(W, 0)
+    P = np.eye(400) - 1 / 400
+    full = np.sort(np.linalg.eigvalsh(P @ W @ P))[::-1]
+    values, vectors = top_eigenpairs(checked(W), 5)
+    assert np.allclose(values, full[:5], atol=1e-6) and np.abs(vectors.sum(axis=0)).max() < 1e-8
+    values, vectors = top_eigenpairs(-checked(W), 2)
+    assert np.allclose(values, np.sort(np.linalg.eigvalsh(-P @ W @ P))[::-1][:2], atol=1e-6)
+
+
+def test_the_triangle_becomes_sparse_only_when_it_is_large_and_thin():
+    assert isinstance(from_triangle([0], [1], [1], 10), np.ndarray)
+    thin = from_triangle([0], [399], [5], 400)
+    assert sparse.issparse(thin) and thin[399, 0] == 5
+
+
+def read(path):
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
+    with opened as file:
+        rows = [(r["anchor"], r["near"], r["far"]) for r in csv.DictReader(file)]
+    names = {name: at for at, name in enumerate(dict.fromkeys(x for r in rows for x in r))}
+    return np.array([[names[x] for x in r] for r in rows]), list(names)
+
+
+@pytest.mark.data
+def test_cars_and_food_agree_with_cvxpy(judgements):
+    triplets, names = read(judgements / "car60" / "triplets_T_ALL.csv")
+    W = adds3(triplets, len(names))
+    s, r = solve(W, k=3, tol=2e-6), cvxpy_reference.solve(W, 3, None, solver="CLARABEL", tol=1e-8)
+    assert_honest(s, W, 3, None)
+    assert abs(s.objective - r.objective) <= 1e-5 * abs(r.objective)
+    triplets, names = read(judgements / "food100" / "triplets.csv.gz")
+    W = adds3(triplets, len(names))
+    s, r = solve(W, k=2, tol=1e-5), cvxpy_reference.solve(W, 2, None, solver="SCS", tol=1e-5)
+    assert s.certified and abs(s.objective - r.objective) <= 1e-4 * abs(r.objective)
+
+
+@pytest.mark.data
+def test_the_classes_of_cars_are_found_with_three_clusters(judgements):
+    from stream_engine.clustering.partition import k_means
+
+    triplets, names = read(judgements / "car60" / "triplets_T_ALL.csv")
+    with open(judgements / "car60" / "labels.csv") as file:
+        classes = {row["object"]: row["class"] for row in csv.DictReader(file)}
+    found = k_means(solve(adds3(triplets, 60), k=3).rows, 3, 0)
+    kept = [at for at, name in enumerate(names) if classes[name] != "outlier"]
+    assert adjusted_rand_score([classes[names[at]] for at in kept], found[kept]) > 0.3

@@ -1,0 +1,239 @@
+"""Bad input as a user meets it: one clear line, the right exit status, nothing lost."""
+
+import gzip
+import json
+import os
+import resource
+
+import pytest
+
+from connectors import UnusableSource, open_source
+from tests.support.process import engine, jsonl, one_line, process, summary
+
+GOOD = {"anchor": "a", "near": "b", "far": "c"}
+MORE = [dict(zip(("anchor", "near", "far"), names)) for names in ("abc", "bca", "cab", "acb", "dab", "dcb")]
+
+
+def dead(state):
+    files = sorted((state / "dead_letters").glob("*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name, data", [
+    ("empty.jsonl", b""), ("empty.csv", b""), ("header.csv", b"anchor,near,far\n"), ("blank.jsonl", b"\n\n  \n"),
+])
+def test_nothing_in_it(tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    engine("run", tmp_path / name, "--state", tmp_path / "s")
+    found = summary(tmp_path / "s")
+    assert found["comparisons"] == 0 and found["objects"] == 0 and found["rejected"] == {}
+    paths = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out").stdout
+    assert "summary.json" in paths and "adds3.npz" in paths and "k1.npz" in paths
+
+
+def test_binary_junk(tmp_path):
+    junk = os.urandom(4000).replace(b"\n", b"")
+    (tmp_path / "junk.jsonl").write_bytes(b"\n".join([junk, json.dumps(GOOD).encode(), junk]) + b"\n")
+    engine("run", tmp_path / "junk.jsonl", "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 1
+    assert [letter["reason"] for letter in dead(tmp_path / "s")] == ["not_parseable"] * 2
+    assert dead(tmp_path / "s")[1]["offset"] == len(junk) + 1 + len(json.dumps(GOOD)) + 1
+
+
+def test_another_format_stops_the_engine_and_loses_nothing(tmp_path):
+    lines = jsonl(tmp_path / "events.jsonl", [{"probe": "a", "chosen": "b", "other": "c"}] * 500)
+    said = one_line(engine("run", lines, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
+    assert "500 of 500 events were refused" in said and "--columns" in said
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--columns", "anchor=probe,near=chosen,far=other")
+    assert summary(tmp_path / "s")["comparisons"] == 500 and summary(tmp_path / "s")["rejected"] == {}
+    assert dead(tmp_path / "s") == []
+
+
+def test_reject_ratio_is_obeyed(tmp_path):
+    lines = jsonl(tmp_path / "events.jsonl", ["{"] * 150 + [GOOD] * 50)
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits", "--max-reject-ratio", "0.8")
+    assert summary(tmp_path / "s")["rejected"] == {"not_parseable": 150}
+    engine("run", lines, "--state", tmp_path / "t", "--no-refits", "--max-reject-ratio", "0.7", status=1)
+
+
+def test_a_line_of_50_mb(tmp_path):
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + b'{"anchor": "' + b"x" * 50_000_000 + b'"}\n' + json.dumps(GOOD).encode() + b"\n")
+    engine("run", path, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 2
+    letter, = dead(tmp_path / "s")
+    assert len(letter["value"]) == 50_000_014
+
+
+def test_gzip_cut_in_the_middle_goes_on_when_restored(tmp_path):
+    whole = gzip.compress("".join(json.dumps({**GOOD, "far": f"c{i}"}) + "\n" for i in range(20_000)).encode())
+    path = tmp_path / "events.jsonl.gz"
+    path.write_bytes(whole[: len(whole) // 2])
+    said = one_line(engine("run", path, "--state", tmp_path / "s", "--no-refits", status=1).stderr)
+    assert "events.jsonl.gz" in said
+    part = summary(tmp_path / "s")
+    assert 0 < part["comparisons"] < 20_000 and part["rejected"] == {}
+    path.write_bytes(whole)
+    engine("run", path, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 20_000
+
+
+@pytest.mark.parametrize("argument, status, said", [
+    (".", 2, "directory"), ("missing.jsonl", 2, "missing.jsonl"), ("*.nothing", 2, "*.nothing"), ("notes.txt", 2, ".txt"),
+    ("ftp://x/y", 2, "unknown scheme 'ftp'"), ("junk.parquet", 1, "junk.parquet"),
+])
+def test_what_cannot_be_read(tmp_path, argument, status, said):
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "junk.parquet").write_bytes(b"junk" * 100)
+    assert said in one_line(engine("run", argument, "--state", tmp_path / "s", status=status, cwd=tmp_path).stderr)
+
+
+def test_a_file_that_two_sources_name(tmp_path):
+    """By another path, too: its events would count twice, and after a restart once."""
+    events = jsonl(tmp_path / "e.jsonl", [GOOD])
+    (tmp_path / "link.jsonl").symlink_to(events)
+    for other in (events, f"{tmp_path}/e*.jsonl", tmp_path / "link.jsonl"):
+        line = one_line(engine("run", events, other, "--state", tmp_path / "s", "--no-refits", status=2).stderr)
+        assert "e.jsonl: named by two sources, its events would count twice" in line
+    engine("run", events, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 1
+
+
+def test_unreadable(tmp_path):
+    lines = jsonl(tmp_path / "events.jsonl", [GOOD])
+    lines.chmod(0)
+    me = os.geteuid()
+    if me == 0:  # root may read everything: be somebody else for a moment
+        for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+            folder.chmod(0o755)
+        os.seteuid(65534)
+    try:
+        with pytest.raises(UnusableSource) as refused:
+            open_source(str(lines), {})
+    finally:
+        os.seteuid(me)
+    assert "events.jsonl" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_csv_without_the_columns_it_needs(tmp_path):
+    (tmp_path / "x.csv").write_text("probe,chosen,other\na,b,c\n")
+    said = one_line(engine("run", tmp_path / "x.csv", "--state", tmp_path / "s", status=2).stderr)
+    assert "anchor" in said and "probe" in said and "--columns" in said
+
+
+def test_full_disk_while_snapshotting(tmp_path):
+    lines = jsonl(tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), (f"a{i}", f"b{i}", f"c{i}"))) for i in range(5000)])
+    limit = 64 * 1024  # what the process may write into one file: the snapshot does not fit
+
+    def small():
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    done = process("run", lines, "--state", tmp_path / "s", "--no-refits", status=1, preexec_fn=small)
+    assert "could not be written" in one_line(done.stderr) and "File too large" in done.stderr
+    assert not list((tmp_path / "s").glob("snapshots/*.snapshot")) and not list((tmp_path / "s").glob("snapshots/.*"))
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    assert summary(tmp_path / "s")["comparisons"] == 5000
+
+
+def grown(tmp_path):
+    """A state with two snapshots over a file that is half consumed at the first."""
+    lines = jsonl(tmp_path / "events.jsonl", MORE)
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    with lines.open("a") as file:
+        file.writelines(json.dumps(e) + "\n" for e in MORE)
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    return lines, sorted((tmp_path / "s" / "snapshots").iterdir())
+
+
+def test_a_snapshot_with_one_flipped_bit(tmp_path):
+    lines, (first, second) = grown(tmp_path)
+    data = bytearray(second.read_bytes())
+    data[len(data) // 2] ^= 4
+    second.write_bytes(data)
+    done = engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    assert "snapshot 000000000002: checksum differs" in done.stderr
+    assert summary(tmp_path / "s")["comparisons"] == 2 * len(MORE)
+    first.write_bytes(b"")
+    second.write_bytes(data)
+    said = one_line(engine("run", lines, "--state", tmp_path / "s", status=1).stderr)
+    assert "every snapshot is damaged" in said
+
+
+def test_a_state_of_a_newer_version(tmp_path):
+    lines, (first, second) = grown(tmp_path)
+    data = bytearray(second.read_bytes())
+    data[8] = 9
+    second.write_bytes(data)
+    said = one_line(engine("run", lines, "--state", tmp_path / "s", status=1).stderr)
+    assert "snapshot 000000000002: format version 9, this engine reads 1. Upgrade" in said and "000000000001" in said
+    assert second.read_bytes() == data
+
+
+def test_a_state_made_with_other_settings(tmp_path):
+    lines, _ = grown(tmp_path)
+    said = one_line(engine("run", lines, "--state", tmp_path / "s", "--guard", "majority", status=2).stderr)
+    assert "majority" in said and "another --state" in said
+
+
+def test_misspelt_key_and_unknown_option(tmp_path):
+    (tmp_path / "c.toml").write_text("[snapshot]\nevry = 3\n")
+    assert "did you mean every?" in one_line(engine("check-config", tmp_path / "c.toml", status=2).stderr)
+    assert "No such option" in one_line(engine("run", "--statt", "x", status=2).stderr)
+    assert "--state" in one_line(engine("run", "x.jsonl", status=2).stderr)
+    assert "none given" in one_line(engine("run", "--state", tmp_path / "s", status=2).stderr)
+
+
+def test_normal_forms_stay_distinct(tmp_path):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    lines = jsonl(tmp_path / "e.jsonl", [{"anchor": composed, "near": decomposed, "far": "tea"}])
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "objects")
+    assert json.loads((tmp_path / "o" / "objects.json").read_text()) == [composed, decomposed, "tea"]
+
+
+def test_weights(tmp_path):
+    lines = jsonl(tmp_path / "e.jsonl", [json.dumps(GOOD)[:-1] + f', "weight": {w}}}' for w in ("1.5", "0", "NaN", "-1", "1e999", '"3"')])
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    found = summary(tmp_path / "s")
+    assert found["comparisons"] == 2 and sum(found["rejected"].values()) == 4
+    assert all(letter["reason"] in ("bad_weight", "not_parseable", "wrong_type") for letter in dead(tmp_path / "s"))
+
+
+def test_labels_for_unknown_objects_wait(tmp_path):
+    (tmp_path / "labels.csv").write_text("object,class\na,x\nzebra,y\n")
+    lines = jsonl(tmp_path / "e.jsonl", MORE)
+    done = engine("run", lines, "--state", tmp_path / "s", "--labels", tmp_path / "labels.csv", "--no-refits")
+    assert "labels for objects that no comparison names" in done.stderr and "zebra" in done.stderr
+    found = summary(tmp_path / "s")
+    assert found["labelled_objects"] == 2 and found["objects"] == 4
+    again = engine("run", lines, "--state", tmp_path / "s", "--labels", tmp_path / "labels.csv", "--no-refits")
+    assert summary(tmp_path / "s") == found, again.stderr
+
+
+@pytest.mark.parametrize("events", [
+    [], [{"type": "label", "object": "only", "label": "x"}], [GOOD, {"anchor": "a", "near": "c", "far": "b"}] * 5,
+], ids=["none", "one object", "all contradictory"])
+def test_degenerate_streams_go_all_the_way(tmp_path, events):
+    lines = jsonl(tmp_path / "e.jsonl", events)
+    done = engine("run", lines, "--state", tmp_path / "s")
+    assert "refit not possible" in done.stderr and "no label" in done.stderr.lower() or events[:1] and "label" in events[0].get("type", "")
+    assert "refit failed" not in done.stderr
+    names = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o").stdout
+    assert "clusters.npz" in names and "partial_order.npz" in names
+
+
+def test_export_and_refit_say_what_is_missing(tmp_path):
+    assert "no snapshot there" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, status=1).stderr)
+    lines = jsonl(tmp_path / "e.jsonl", MORE)
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    assert "refit --state DIR sdp_clustering" in one_line(
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr)
+    assert "got k3" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "k3", status=2).stderr)
+    assert "no snapshot 7; kept are 1" in one_line(
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr)
+    assert "label" in one_line(engine("refit", "--state", tmp_path / "s", "triplet_boost", status=1).stderr)
+    assert "unknown key kk" in one_line(
+        engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr)

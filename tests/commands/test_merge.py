@@ -1,0 +1,55 @@
+"""`merge`: what one process would have counted, whatever the order of the states, and never the same events twice."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from tests.end_to_end.test_service import stream
+from tests.support.process import engine, jsonl, one_line, summary
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    rng = random.Random(5)
+    parts = [stream(rng, 400) for _ in range(3)]
+    for i, part in enumerate(parts):
+        jsonl(folder / f"part-{i}.jsonl", part)
+        engine("run", folder / f"part-{i}.jsonl", "--state", folder / f"s{i}", "--no-refits")
+    engine("run", folder / "part-*.jsonl", "--state", folder / "one", "--no-refits")
+    return folder
+
+
+def by_name(state, out):
+    engine("export", "--state", state, "--out", out, "objects", "adds3", "adds4", "k1")
+    order = np.argsort(json.loads((out / "objects.json").read_text()))
+    return [np.load(out / f"{what}.npz")[key][np.ix_(order, order)] for what, key in
+            (("adds3", "W"), ("adds4", "W"), ("k1", "K"))]
+
+
+def test_the_sum_is_what_one_process_counted(shards, tmp_path):
+    engine("merge", *(shards / f"s{i}" for i in range(3)), "--out", shards / "sum")
+    found, whole = summary(shards / "sum"), summary(shards / "one")
+    for figure in ("objects", "events", "records", "comparisons", "triplets", "quadruplets", "labels", "rejected", "kinds",
+                   "unique_triplets", "contradicting_pairs", "contradicting_triplets", "positions"):
+        assert found[figure] == whole[figure], figure
+    for mine, theirs in zip(by_name(shards / "sum", tmp_path / "a"), by_name(shards / "one", tmp_path / "b")):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)
+
+
+def test_order_of_the_states_and_repetition_do_not_matter(shards, tmp_path):
+    for name, order in (("x", (0, 1, 2)), ("y", (2, 0, 1)), ("y", (1, 2, 0, 0))):
+        said = engine("merge", *(shards / f"s{i}" for i in order), "--out", tmp_path / name).stdout
+    assert "there already" in said
+    x, y = (list((tmp_path / name / "snapshots").iterdir()) for name in "xy")
+    assert [p.read_bytes() for p in x] == [p.read_bytes() for p in y] and len(x) == 1
+
+
+def test_overlapping_partitions_are_refused(shards, tmp_path):
+    said = one_line(engine("merge", shards / "one", shards / "s0", "--out", tmp_path / "x", status=1).stderr)
+    assert "would count twice" in said and "part-0.jsonl" in said
+    said = one_line(engine("merge", shards / "s0", "--out", shards / "s1", status=1).stderr)
+    assert "name another --out" in said
+    assert "no snapshot there" in one_line(engine("merge", tmp_path / "none", "--out", tmp_path / "x", status=1).stderr)

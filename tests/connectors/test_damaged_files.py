@@ -1,0 +1,120 @@
+"""Damage at every byte: whole items before it, one line that says what is wrong, and nothing lost when it is mended."""
+
+import gzip
+import io
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from connectors import Position, SourceFailed
+from connectors.files.source import FileSource
+from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
+
+PACKED = {"gz": gzip.compress(LINES[:300], mtime=0) + gzip.compress(LINES[300:], mtime=0),
+          "zst": frame(LINES[:300]) + frame(LINES[300:])}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_cut_at_every_byte_reads_the_whole_lines_before_and_goes_on_when_restored(suffix, tmp_path):
+    path, whole, reached = tmp_path / f"x.jsonl.{suffix}", PACKED[suffix], set()
+    ends = {len(whole)} | {i for i in range(len(whole)) if whole[i:] == whole[len(whole) - len(whole[i:]):] and i and
+                           whole[i:i + 4] == whole[:4]}
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        if cut in ends:  # between two parts: nothing is missing from what is there
+            records = drain(FileSource(str(path), {}))
+        else:
+            records, message = failed(FileSource(str(path), {}))
+            done = records[-1].next_offset if records else 0
+            assert f"cut short after {cut:,} compressed bytes" in message and "Restore the file and run" in message
+            assert f"before decompressed byte {done:,} were read" in message
+        read = b"".join(record.value for record in records)
+        assert LINES.startswith(read) and (read.endswith(b"\n") or not read or cut in ends)
+        reached.add(len(read))
+        path.write_bytes(whole)
+        at = {str(path): Position(records[-1].next_offset, records[-1].mark)} if records else {}
+        rest = drain(FileSource(str(path), at))
+        if read.endswith(b"\n") or not read:
+            assert read + b"".join(record.value for record in rest) == LINES
+    assert len(reached) > (10 if suffix == "gz" else 1)
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_flipped_bit_does_not_become_another_line(suffix, tmp_path):
+    """What a checksum does not vouch for is not delivered: the parts here are smaller than a block. The exception is a
+    bit after which the data seem to go on beyond their end: that cannot be told from a cut."""
+    path, noticed, kept, as_cut = tmp_path / f"x.jsonl.{suffix}", 0, 0, 0
+    for i in range(len(PACKED[suffix])):
+        damaged = bytearray(PACKED[suffix])
+        damaged[i] ^= 1 << i % 8
+        path.write_bytes(damaged)
+        source, read = FileSource(str(path), {}), b""
+        try:
+            while not source.finished():
+                read += b"".join(record.value for record in source.poll(0))
+            assert read == LINES  # a bit that means nothing: a time, an operating system
+        except SourceFailed as error:
+            noticed += 1
+            kept += len(read) > 200
+            as_cut += "cut short" in str(error)
+            if "cut short" not in str(error):
+                assert "is damaged before compressed byte" in str(error)
+                assert LINES.startswith(read) and read.endswith(b"\n" if read else b"")
+        finally:
+            source.close()
+    assert noticed > len(PACKED[suffix]) * 0.8 and kept > 10 and as_cut < 0.1 * noticed
+
+
+def test_zero_padding_after_gzip_is_no_damage_but_anything_else_is(tmp_path):
+    path = written(tmp_path / "x.jsonl.gz", PACKED["gz"] + bytes(10_000))
+    assert b"".join(r.value for r in drain(FileSource(path, {}))) == LINES
+    records, message = failed(FileSource(written(tmp_path / "x.jsonl.gz", PACKED["gz"] + b"\0\0garbage"), {}))
+    assert b"".join(r.value for r in records) == LINES and "incorrect header check" in message
+    records, message = failed(FileSource(written(tmp_path / "e.jsonl.gz", b""), {}))
+    assert records == [] and "cut short after 0 compressed bytes" in message
+
+
+@pytest.mark.parametrize("new, suffix", [
+    (pa.ipc.new_file, "arrow"), (pa.ipc.new_stream, "arrow"), (pa.ipc.new_file, "ipc.gz")])
+def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_path):
+    whole, path, seen = ipc(new), tmp_path / f"x.{suffix}", set()
+    for cut in range(0, len(whole), 7 if suffix == "ipc.gz" else 3):
+        data = whole[:cut]
+        path.write_bytes(gzip.compress(data, 1) if suffix == "ipc.gz" else data)
+        source, records = FileSource(str(path), {}), []
+        try:
+            while not source.finished():
+                records += source.poll(0)
+            assert new is pa.ipc.new_stream and "without an end mark" in source.notices()[0]
+        except SourceFailed as error:
+            assert "x." in str(error) and "\n" not in str(error)
+        source.close()
+        rows = [row for record in records for row in record.value.to_pylist()]
+        assert rows == TABLE.to_pylist()[:len(rows)]
+        seen.add(len(rows))
+        path.write_bytes(gzip.compress(whole) if suffix == "ipc.gz" else whole)
+        if records and suffix != "ipc.gz":
+            rest = drain(FileSource(str(path), {str(path): Position(records[-1].next_offset, records[-1].mark)}))
+            assert rows + [row for record in rest for row in record.value.to_pylist()] == TABLE.to_pylist()
+    assert seen == {0, 4, 8, 10}
+
+
+@pytest.mark.parametrize("name, data, said", [
+    ("x.parquet", b"", "0 bytes are no Parquet file"), ("x.parquet", b"junk" * 100, "not a Parquet file"),
+    ("x.parquet.gz", gzip.compress(b"junk" * 100, mtime=0)[:20], "cut short"), ("x.arrow", b"", "0 bytes are no Arrow"),
+    ("x.arrow", b"junk" * 100, "its first 0 rows were read"), ("x.feather.zst", b"junk", "damaged"),
+])
+def test_junk_tables_fail_in_one_line(tmp_path, name, data, said):
+    records, message = failed(FileSource(written(tmp_path / name, data), {}))
+    assert records == [] and said in message and name in message
+
+
+def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):
+    out = io.BytesIO()
+    parquet.write_table(TABLE, out, row_group_size=4, compression="gzip", use_dictionary=False)
+    data = bytearray(out.getvalue())
+    start = parquet.ParquetFile(out).metadata.row_group(1).column(0).data_page_offset
+    data[start:start + 40] = bytes(40)
+    records, message = failed(FileSource(written(tmp_path / "x.parquet", bytes(data)), {}))
+    assert [r.next_offset for r in records] == [4] and "its first 4 rows were read" in message

@@ -1,0 +1,193 @@
+"""Counts on disk: the same values, bytes, exports and refusals as in memory, and nothing left behind, however it ends."""
+
+import gc
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from stream_engine.data import mapped_arrays
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import decode, encode, frozen
+from tests.support.generators import dense_batch, planted_triplets
+from tests.laws.test_accumulators import VARIANTS, learned, same, worlds
+from tests.support.process import engine, jsonl, one_line, process, started, until
+
+COUNTED = [name for name in VARIANTS if name.startswith(("adds", "triplet_counts", "quadruplet_counts", "worker_votes"))
+           and "decayed" not in name and "weighted" not in name]
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    mapped_arrays.keep_on_disk(tmp_path / "scratch", 1)
+    yield tmp_path / "scratch"
+    mapped_arrays.keep_in_memory()
+
+
+def mapped() -> int:
+    """Unnamed files of this process that are mapped now."""
+    gc.collect()
+    return sum("(deleted)" in line and "/scratch/" in line for line in Path("/proc/self/maps").read_text().splitlines())
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_every_count_is_the_same(tmp_path_factory, name):
+    make, folder = VARIANTS[name], tmp_path_factory.mktemp("space") / "scratch"
+
+    @settings(max_examples=8, deadline=None)
+    @given(stream=worlds(), after=worlds())
+    def law(stream, after):
+        n = max(batch.n_objects for batch in stream)
+        after = [batch._replace(n_objects=max(batch.n_objects, n)) for batch in after]
+        new_id = np.random.default_rng(n).permutation(n)
+
+        def everything():
+            made = learned(make, stream)
+            first = frozen(made.state())
+            again = type(made).from_state(first)
+            for batch in after:
+                again.update(batch)
+            made.merge(again)
+            return [first, frozen(made.state()), again.state(), type(made).renamed(first, new_id)]
+
+        here = everything()
+        mapped_arrays.keep_on_disk(folder, 1)
+        try:
+            there = everything()
+        finally:
+            mapped_arrays.keep_in_memory()
+        assert all(same(one, other) for one, other in zip(here, there))
+
+    law()
+    assert not folder.exists()
+
+
+def test_what_was_handed_over_does_not_change(on_disk):
+    rng = np.random.default_rng(3)
+    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=None)
+    for made in live.accumulators.values():
+        made.update(dense_batch(rng, 9, 400))
+    taken = live.snapshot()
+    before = {name: array.copy() for name, array in taken.arrays.items()}
+    counts = live.accumulators["triplet_counts"]._counts
+    assert not any(np.may_share_memory(array, held) for array in taken.arrays.values()
+                   for held in (counts.low, counts.n_lo, counts.n_hi))
+    for made in live.accumulators.values():
+        made.update(dense_batch(rng, 9, 400))
+        made.state()
+    assert same(before, taken.arrays)
+    chunks, _ = encode(taken)
+    assert all(np.array_equal(array, taken.arrays[name]) for name, array in decode(b"".join(chunks)).arrays.items())
+
+
+def test_large_arrays_are_on_disk_and_go_with_their_names(on_disk):
+    mapped_arrays.keep_on_disk(on_disk, 800)
+    before = mapped()
+    small, large = mapped_arrays.room(100, np.int64), mapped_arrays.room(101, np.int64)
+    copy, view = mapped_arrays.copied(large), large[:50]
+    assert mapped() == before + 2 and large.flags.writeable and type(large) is np.ndarray
+    assert all(mapped_arrays.is_whole(array) for array in (small, large, copy)) and not mapped_arrays.is_whole(view)
+    copy.setflags(write=False)
+    assert frozen({"x": copy})["x"] is copy  # handed over: no second copy
+    view.setflags(write=False)
+    assert frozen({"x": view})["x"] is not view
+    assert not list(on_disk.iterdir())
+    del small, large, copy, view
+    assert mapped() == before
+
+
+def test_blocks_are_reserved_before_they_are_written(on_disk):
+    """Else a disk that fills later would be SIGBUS in the middle of a sort."""
+    held = mapped_arrays.room(1 << 17, np.int64)
+    links = {fd: os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if os.path.lexists(fd)}
+    (file,) = [fd for fd, to in links.items() if "/scratch/" in to]
+    assert os.stat(file).st_blocks * 512 >= held.nbytes == os.stat(file).st_size
+
+
+def test_columns_are_repeated_in_blocks(monkeypatch):
+    monkeypatch.setattr(mapped_arrays, "BLOCK", 4)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sizes = rng.integers(1, 9, rng.integers(0, 12))
+        start, values = np.append(0, sizes.cumsum()), rng.integers(0, 99, len(sizes)).astype(np.int32)
+        assert np.array_equal(mapped_arrays.repeated(values, start), np.repeat(values, sizes))
+
+
+@pytest.fixture
+def events(tmp_path, request):
+    """Comparisons, and a configuration with everything above a byte on disk."""
+    rng = np.random.default_rng(0)
+    rows = planted_triplets(rng, rng.normal(size=(getattr(request, "param", 60), 2)), 6000, 0.2)
+    (tmp_path / "disk.toml").write_text('accumulators = ["adds3", "adds4", "triplet_counts", "quadruplet_counts"]\n'
+                                        "[counts]\non_disk_above = 1\n")
+    (tmp_path / "memory.toml").write_text((tmp_path / "disk.toml").read_text().replace("above = 1", "above = 0"))
+    return jsonl(tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), map(str, row))) for row in rows.tolist()])
+
+
+@pytest.mark.parametrize("events, kinds", [(60, ["k1", "k2"]), (4200, [])], indirect=["events"])  # W dense, and sparse
+def test_a_run_gives_the_same_bytes(tmp_path, events, kinds):
+    found = []
+    for where in ("memory", "disk"):
+        state, out = tmp_path / where / "s", tmp_path / where / "out"
+        first = jsonl(tmp_path / "some.jsonl", events.read_text().splitlines()[:2500])
+        engine("run", first, "--state", state, "--no-refits", "--config", tmp_path / f"{where}.toml", "--snapshot-every", "1000")
+        engine("run", first, events, "--state", state, "--no-refits", "--config", tmp_path / f"{where}.toml")
+        engine("export", "--state", state, "--out", out, "adds3", "adds4", "triplet_counts", *kinds)
+        assert not (state / "scratch").exists()
+        files = [*sorted((state / "snapshots").iterdir()), *sorted(out.iterdir())]
+        found.append({file.name: file.read_bytes() for file in files})
+    assert found[0].keys() == found[1].keys() and len(found[0]) >= 5
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == []
+
+
+def test_nothing_is_left_after_kill_and_restart(tmp_path, events):
+    state, config = tmp_path / "s", tmp_path / "disk.toml"
+    running = started("run", events, "--follow", "--state", state, "--no-refits", "--config", config, "--snapshot-interval", "0.2")
+    try:
+        until(lambda: list((state / "snapshots").glob("*.snapshot")), what="a snapshot")
+        maps = Path(f"/proc/{running.pid}/maps").read_text()
+        assert "/scratch/" in maps  # counts, in files that have no name any more
+    finally:
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+    assert list((state / "scratch").iterdir()) == []
+    (state / "scratch" / "tmpleft").write_bytes(b"x")  # as a file system without O_TMPFILE may leave it
+    engine("run", events, "--state", state, "--no-refits", "--config", config)
+    assert not (state / "scratch").exists()
+
+
+def test_a_folder_that_cannot_be_used(tmp_path, events):
+    state = tmp_path / "s"
+    state.mkdir()
+    (state / "scratch").write_text("in the way")
+    done = engine("run", events, "--state", state, "--no-refits", "--config", tmp_path / "disk.toml", status=1)
+    said = one_line(done.stderr)
+    assert f"{state / 'scratch'}: counts cannot be kept there" in said and "counts.on_disk_above" in said
+
+
+def test_a_full_disk(tmp_path, events):
+    def small():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what one file may hold: no log of counts fits
+
+    said = one_line(process("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml",
+                            status=1, preexec_fn=small).stderr)
+    assert "scratch: no room for 524,288 bytes of counts" in said and os.strerror(27) in said
+    engine("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml")
+
+
+def test_how_it_is_stored_is_not_a_part_of_the_state(tmp_path, events):
+    """Half read with counts in one place, resumed with them in the other: the bytes of the state that never moved."""
+    lines, found = events.read_text().splitlines(), {}
+    for first, second in (("memory", "memory"), ("disk", "memory"), ("memory", "disk")):
+        state, growing = tmp_path / first / second, tmp_path / "growing.jsonl"
+        for name, read in ((first, lines[: len(lines) // 2]), (second, lines)):
+            jsonl(growing, read)
+            engine("run", growing, "--state", state, "--no-refits", "--config", tmp_path / f"{name}.toml")
+        found[first, second] = {file.name: file.read_bytes() for file in sorted((state / "snapshots").iterdir())}
+    one, *others = found.values()
+    assert len(one) == 2 and others == [one, one]

@@ -1,0 +1,183 @@
+"""Beyond dense limits: refits on chosen objects, the nearest cluster for the rest, kernels as factors, nothing of size n^2."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from stream_engine import exports
+from stream_engine.statistics import kernels
+from stream_engine.data.comparisons import Triplet
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.statistics.gram_matrices import read_only
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.clustering import label_matching, similarity_matrix, similarity_of_snapshot
+from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.state.snapshot import triplet_columns
+from tests.support.process import engine, jsonl, one_line
+
+
+def world(seed: int = 0, n: int = 18, size: int = 1500) -> Engine:
+    """Three planted groups; objects of high number are asked about less, the last one never."""
+    rng, made = np.random.default_rng(seed), Engine(guard=None)
+    made.objects.ids([f"o{i}" for i in range(n)])
+    weights = np.linspace(3, 0.3, n - 1)
+    said = []
+    for _ in range(size):
+        a, b, c = rng.choice(n - 1, 3, replace=False, p=weights / weights.sum()).tolist()
+        if (c - a) % 3 == 0 != (b - a) % 3:
+            b, c = c, b
+        said.append(Triplet(f"o{a}", f"o{b}", f"o{c}"))
+    made.learn_many(said)
+    return made
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_most_evidence_comes_first(sparse):
+    """Against the sums in plain Python; ties by id; a choice without links among itself is left out."""
+    from scipy import sparse as sp
+
+    snapshot = world().snapshot()
+    W = similarity_of_snapshot.similarity(snapshot, "adds3").W
+    W = sp.csr_array(W) if sparse else W
+    full = W.toarray() if sparse else W
+    sums = [sum(abs(x) for x in row) for row in full.tolist()]
+    for wanted in (2, 5, 17, 40):
+        expected = sorted(sorted((i for i, s in enumerate(sums) if s), key=lambda i: (-sums[i], i))[:wanted])
+        expected = [i for i in expected if any(full[i, j] for j in expected)]
+        assert similarity_of_snapshot.chosen(snapshot, W, 1, wanted).tolist() == expected
+    named = similarity_of_snapshot.chosen(snapshot, W, 1, ("o3", "o1", "o17"))
+    assert named.tolist() == [1, 3]
+    with pytest.raises(similarity_of_snapshot.NoCounts, match="2 of 3 names are in no comparison, the first is 'x'"):
+        similarity_of_snapshot.chosen(snapshot, W, 1, ("x", "o1", "y"))
+
+
+def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
+    """The road of large n against sorting and summing, and the sums of rows against the dense ones, in several blocks."""
+    rng, n = np.random.default_rng(4), 300
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
+    w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
+    mixed = rng.permutation(len(pairs))
+    fast, slow = (similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed))
+    assert similarity_matrix._in_order(*map(read_only, pairs.T)) and not similarity_matrix._in_order(*map(read_only, pairs[mixed].T))
+    slow.sort_indices()
+    assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
+    for x in (fast, slow):
+        assert np.array_equal(x.toarray(), x.toarray().T) and x.toarray()[tuple(pairs.T)].tolist() == w.tolist()
+    monkeypatch.setattr("stream_engine.data.mapped_arrays.BLOCK", 7)
+    assert similarity_of_snapshot._sizes(fast).tolist() == np.abs(slow.toarray()).sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("kind, params", [("spectral", {"k": 3}), ("sdp_clustering", {"k": 3, "stability": 0})])
+def test_the_rest_joins_the_nearest_cluster(kind, params):
+    module, snapshot = refit_module(kind), world().snapshot()
+    W = similarity_of_snapshot.similarity(snapshot, "adds3").W
+    some = tuple(f"o{i}" for i in (0, 3, 6, 9, 12, 15, 1, 4, 2))  # clusters of unequal size: the mean is not the sum
+    ids = similarity_of_snapshot.chosen(snapshot, W, 1, some)
+    alone = module.refit(snapshot, module.Params(**params, objects=some), 0).arrays["labels"]
+    assert (alone >= 0).nonzero()[0].tolist() == ids.tolist() and set(alone[ids].tolist()) == {0, 1, 2}
+    labels = module.refit(snapshot, module.Params(**params, objects=some, rest="nearest"), 0).arrays["labels"]
+    assert labels[ids].tolist() == alone[ids].tolist() and labels[17] == -1
+    for i in set(range(17)) - set(ids.tolist()):
+        means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
+        assert labels[i] == int(np.argmax(means))
+    W = np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [1, 1, 1, 2, 0]])
+    assert label_matching.joined(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [0, 0, 0, 1, 1]  # 3 votes in sum, 1 in the mean
+    assert label_matching.joined(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
+
+
+SOME = tuple(f"o{i}" for i in range(12))
+
+
+@pytest.mark.parametrize("how", [{"k": 1}, {"k": 2}, {"k": 3}, {"k": 3, "refine": False}, {"k": 17}, {},
+                                 {"k": 3, "objects": SOME, "rest": "nearest"}], ids=str)
+def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
+    """The same clusters as by the whole kernel, with the same value of sum_a B_aa / n_a."""
+    snapshot, module = world(size=4000).snapshot(), refit_module("spectral")
+    whole = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 11)
+    assert isinstance(similarity_of_snapshot.part(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored)
+    made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
+    assert label_matching.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
+    assert ((made["labels"] < 0) == (whole["labels"] < 0)).all() and len(set(made["labels"])) == int(made["k"]) + 1
+    assert abs(float(made["objective"]) - float(whole["objective"])) < 1e-9
+
+
+def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
+    snapshot = world(size=300).snapshot()
+    K = similarity_of_snapshot.similarity(snapshot, "k1").W
+    columns = triplet_columns(snapshot)
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 5)
+    W = similarity_of_snapshot.similarity(snapshot, "k1").W
+    decided = [(columns.anchor == i)[columns.n_lo != columns.n_hi].sum() for i in range(18)]
+    assert W.said().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [i for i in range(18) if decided[i] >= 4]
+    most = similarity_of_snapshot.chosen(snapshot, W, 1, 5)
+    assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
+    for few in (0, 1000):
+        monkeypatch.setattr(kernels, "FEW_COLUMNS", few)
+        np.testing.assert_allclose(similarity_of_snapshot.part(W, most), K[np.ix_(most, most)], atol=1e-12)
+    assert isinstance(similarity_of_snapshot.part(W, np.arange(6)), Factored)
+    sdp = refit_module("sdp_clustering")
+    with pytest.raises(CannotRefit, match="k1 of 17 objects - expected at most .* - choose objects"):
+        sdp.refit(snapshot, sdp.Params(similarity="k1", k=2), 0)
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 10)
+    assert (sdp.refit(snapshot, sdp.Params(similarity="k1", k=2, objects=10, stability=0), 0).arrays["labels"] >= 0).sum() == 10
+
+
+def test_hierarchy_of_chosen_objects():
+    module, snapshot = refit_module("hierarchy"), world().snapshot()
+    made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
+    assert sorted(made.arrays["leaves"].tolist()) == [0, 1, 2, 3]
+    with pytest.raises(CannotRefit, match="names are in no comparison"):
+        module.refit(snapshot, module.Params(objects=("nobody", "o1")), 0)
+
+
+def test_a_file_of_objects_on_the_command_line(tmp_path):
+    rows = [{"anchor": f"o{a}", "near": f"o{(a + 3) % 9}", "far": f"o{(a + 1 + a % 2) % 9}"} for a in range(9)]
+    engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
+    chosen = tmp_path / "names"
+    chosen.write_text("o0\no3\no6\no1\n")
+    said = engine("refit", "--state", tmp_path / "s", "spectral", "--objects", chosen, "--set", "k=1").stdout
+    assert "clustered" in said
+    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "x", "--format", "npz")
+    for wrong, expected in (("absent", "--objects: absent: No such file"), (tmp_path / "empty", "got no names")):
+        (tmp_path / "empty").write_text("\n")
+        assert expected in one_line(engine("refit", "--state", tmp_path / "s", "spectral", "--objects", wrong, status=2).stderr)
+    line = one_line(engine("refit", "--state", tmp_path / "s", "reliability", "--objects", chosen, status=2).stderr)
+    assert "objects" in line and "reliability" in line
+
+
+@pytest.mark.parametrize("name", ["k1", "k2"])
+def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch):
+    """K = Phi Phi^T off the diagonal, which is that of K where there is anything to say."""
+    from scipy import sparse as sp
+
+    published = Published(world().snapshot(), {})
+    K = exports.contents(name, published)[name].arrays["K"]
+    monkeypatch.setattr(kernels, "KERNEL_LIMIT", 17)
+    made = exports.contents(name, published)[name].arrays
+    phi = sp.csc_array((made["data"], made["indices"], made["indptr"]), shape=tuple(made["shape"]))
+    np.testing.assert_allclose((phi @ phi.T).toarray(), K, atol=1e-12)
+    assert phi.nnz == kernels.features1(triplet_columns(published.snapshot)).nnz or name == "k2"
+
+
+def test_nothing_of_size_n_squared_is_made(tmp_path):
+    """60,000 objects: one n^2 array of bytes would be 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
+    n, rng = 60_000, np.random.default_rng(0)
+    made = Engine(guard=None)
+    names = [f"o{i}" for i in range(n)]
+    anchor, pair = rng.integers(10, n, 20_000), rng.permuted(np.tile(np.arange(10), (20_000, 1)), axis=1)[:, :2]
+    tracemalloc.start()
+    try:
+        made.objects.ids(names)
+        made.learn_many([Triplet(names[a], names[b], names[c]) for a, (b, c) in zip(anchor.tolist(), pair.tolist())])
+        published = Published(made.snapshot(), {})
+        for what in ("summary", "adds3", "adds4", "triplet_counts", "k1", "k2"):
+            assert exports.contents(what, published)
+        spectral = refit_module("spectral")
+        labels = spectral.refit(published.snapshot, spectral.Params(k=2, objects=200, rest="nearest"), 0).arrays["labels"]
+        assert (labels >= 0).sum() > 5_000
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()

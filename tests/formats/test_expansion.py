@@ -1,0 +1,127 @@
+"""Events to comparisons, against the contract written plainly: small worlds in which every branch is reached."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, Quadruplet, REASONS, Triplet
+from stream_engine.formats import expand as room, fault_messages
+from stream_engine.formats.event_columns import Block, Field
+from stream_engine.formats.event_fields import KIND
+from tests.support.event_reference import FIELDS, reference_expand
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def every_event(kind):
+    """All events of a kind over few names, lists of up to three."""
+    lists = [list(p) for n in range(4) for p in itertools.product("abc", repeat=n)]
+    pools = {"anchor": "abcd", "object": "a", "label": ["x", None], "odd": "abcd", "central": "abcd", "near": "abc",
+             "far": "abc",
+             "shown": lists, "chosen": [x for x in lists if len(x) < 3] + [["a", "b", "c"]], "ranked": lists,
+             "objects": [x for x in lists if len(x) == 3]}
+    if kind == "quadruplet":
+        pools["near"] = pools["far"] = [list(p) for p in itertools.product("abcd", repeat=2)]
+    for values in itertools.product(*(pools[field] for field in FIELDS[kind])):
+        yield {"type": kind, **dict(zip(FIELDS[kind], values, strict=True))}
+
+
+def expanded(events):
+    """Comparisons by name of each event, or the reason against it, from one call over all of them."""
+    block = Block(judges=False)
+    for row, event in enumerate(events):
+        fields = [[] if event[f] is None else event[f] if isinstance(event[f], list) else [event[f]]
+                  for f in FIELDS[event["type"]]]
+        block.add(KIND[event["type"]], np.array([row]),
+                  [Field(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields])
+    done = block.decoded(lambda row: (row, b""))
+    out = [[] for _ in events]
+    for one in done.rejected:
+        out[one.index] = one.reason
+    return done, out
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES)
+def test_every_small_event(kind):
+    events = list(every_event(kind))
+    expected, reasons = [], []
+    for event in events:
+        try:
+            expected.append(reference_expand(event))
+            reasons.append([])
+        except InvalidEvent as fault:
+            reasons.append(fault.reason)
+    done, found = expanded(events)
+    assert found == reasons
+    said = [x for one in expected for x in one]
+    assert comparisons(done) + done.labels == said
+    assert done.events == {kind: len(expected)}
+    appear = dict.fromkeys(name for c in said if not hasattr(c, "label") for name in flat(c))
+    assert done.names == list(appear)
+
+
+def flat(c):
+    return c if isinstance(c, Triplet) else (*c.near, *c.far)
+
+
+def comparisons(done):
+    """All comparisons of a Decoded by name, in their order."""
+    out = [Triplet(*(done.names[i] for i in row)) for row in done.triplets.tolist()]
+    for place, (i, j, k, l) in reversed(list(zip(done.quadruplet_at.tolist(), done.quadruplets.tolist(), strict=True))):
+        out.insert(place, Quadruplet((done.names[i], done.names[j]), (done.names[k], done.names[l])))
+    return out
+
+
+def test_kinds_mixed_keep_their_order_and_their_events():
+    rng = np.random.default_rng(3)
+    pools = [list(every_event(kind)) for kind in EVENT_TYPES]
+    events = [pool[rng.integers(len(pool))] for pool in pools * 120]
+    said, kinds = [], []
+    for event in events:
+        try:
+            one = reference_expand(event)
+        except InvalidEvent:
+            continue
+        said += [(c, len(kinds)) for c in one if event["type"] != "label"]
+        kinds.append(KIND[event["type"]])
+    done, _ = expanded(events)
+    assert comparisons(done) == [c for c, _ in said]
+    assert any(isinstance(c, Quadruplet) for c, _ in said) and set(kinds) == set(range(len(EVENT_TYPES)))
+    found = room.expand(*arrays(events))
+    of = [(e, isinstance(c, Quadruplet)) for c, e in said]
+    assert found.of_triplet.tolist() == [e for e, quad in of if not quad]
+    assert found.of_quadruplet.tolist() == [e for e, quad in of if quad]
+
+
+def arrays(events):
+    index = {name: i for i, name in enumerate([*NAMES, "x"])}
+    parts = [[[] if event[f] is None else list(event[f]) for f in FIELDS[event["type"]]] for event in events]
+    size = np.array([sum(map(len, p)) for p in parts])
+    start = np.concatenate([[0], np.cumsum(size)])
+    split = start[1:] - np.array([len(p[-1]) for p in parts])
+    members = np.array([index[name] for p in parts for field in p for name in field], np.int32)
+    return (np.array([KIND[e["type"]] for e in events], np.int8), start, split, members, np.zeros(len(index), np.uint8))
+
+
+def test_a_fault_is_told_in_the_words_of_the_contract():
+    for fault in range(1, 8):
+        for kind in range(len(EVENT_TYPES)):
+            if fault == fault_messages.SAME and kind == KIND["label"]:
+                continue
+            names = ["a", "b", "c", "d"]
+            told = fault_messages.explain(fault, kind, names[:2] if kind == KIND["label"] else names, 1, 0, 1)
+            assert told.reason in REASONS and "\n" not in str(told) and len(str(told)) < 200
+
+
+def test_a_long_ranking_is_quadratic_and_exact():
+    members = np.arange(301, dtype=np.int32)
+    found = room.expand(np.array([KIND["ranking"]], np.int8), np.array([0, 301]), np.array([1]), members,
+                        np.zeros(301, np.uint8))
+    s, t = np.triu_indices(300, 1)
+    assert (found.triplets == np.stack([0 * s, s + 1, t + 1], axis=1)).all()
+
+
+def test_no_events():
+    done, _ = expanded([])
+    assert done.names == [] and done.triplets.shape == (0, 3) and done.quadruplets.shape == (0, 4) and done.events == {}

@@ -1,0 +1,230 @@
+"""What the formats read and refuse beyond the shared laws: options, headers, limits, numbers, times, real files."""
+
+import csv
+import io
+import json
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.formats import FORMATS, decoder
+from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
+from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
+from stream_engine.formats.csv_events import Decoder as CsvDecoder
+from stream_engine.formats.json_events import Decoder as JsonDecoder
+from tests.formats.test_expansion import comparisons
+
+PLAIN = EventOptions()
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_where_comes_before_validation(format):
+    rows = [{"anchor": "a", "near": "b", "far": "c", "ok": "yes"}, {"anchor": "", "near": "b", "far": "c", "ok": "no"},
+            {"anchor": "a", "near": "a", "far": "c", "ok": "yes"}, {"anchor": "a", "near": "b", "far": "c", "ok": ""}]
+    value = {"json": b"\n".join(map(msgspec.json.encode, rows)), "arrow": pa.RecordBatch.from_pylist(rows),
+             "csv": b"".join(",".join(r.values()).encode() + b"\n" for r in rows)}[format]
+    done = decoder(format, EventOptions(where={"ok": "yes", "far": "c"}))(value, b"anchor,near,far,ok\n")
+    assert done.events == {"triplet": 1} and done.filtered == 2 and [r.index for r in done.rejected] == [2]
+
+
+@pytest.mark.parametrize("text, raw", [
+    ("true", b"true"), ("false", b"false"), ("1.50", b"1.50"), ("7", b"7"), ("x y", b'"x y"'),
+    ("\u00e9", b'"\\u00e9"'), ("null", b'"null"'), ("", b'""')])
+def test_where_compares_text(text, raw):
+    decode = JsonDecoder(EventOptions(where={"f": text}))
+    event = b'{"anchor":"a","near":"b","far":"c","f": %s }'
+    assert decode(event % raw).filtered == 0
+    for other in (b"null", b"[]", b"{}", b"1.5", b'"' + raw.strip(b'"') + b'z"', b"0"):
+        assert decode(event % other).filtered == 1, other
+    assert decode(b'{"anchor":"a","near":"b","far":"c"}').filtered == 1
+
+
+def test_where_on_a_field_that_no_struct_can_hold():
+    decode = JsonDecoder(EventOptions(where={'q"': "1"}))
+    event = b'{"anchor":"a","near":"b","far":"c","q\\"":%d}'
+    done = decode(b"\n".join([event % 1, event % 2, b'{"anchor":5.5}', event % 1]))
+    assert len(done.triplets) == 2 and done.filtered == 2 and done.rejected == []
+
+
+def test_columns_gather_and_map_everywhere():
+    columns = {"objects": ("left", "middle", "right"), "central": ("middle",), "weight": ("w",)}
+    options = EventOptions("most_central", columns, judges=True)
+    rows = [{"left": "a", "middle": "b", "right": "c", "w": 2.0}, {"left": "a", "middle": "a", "right": "c", "w": 1.0}]
+    found = [JsonDecoder(options)(b"\n".join(map(msgspec.json.encode, rows))),
+             ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows)),
+             CsvDecoder(options)(b"a,b,c,2\na,a,c,1\n", b"left,middle,right,w\n")]
+    for done in found:
+        assert comparisons(done) == [Triplet("a", "b", "c"), Triplet("c", "b", "a")]
+        assert done.judges.weight.tolist() == [2]
+        assert [r.reason for r in done.rejected] == ["not_distinct"] and done.unknown_fields == frozenset()
+
+
+def test_quadruplets_from_four_fields_everywhere():
+    for columns in ({"near": ("p", "q"), "far": ("r", "s")},
+                    {"near_i": ("p",), "near_j": ("q",), "far_i": ("r",), "far_j": ("s",)}):
+        options = EventOptions("quadruplet", columns)
+        row = {"p": "a", "q": "b", "r": "c", "s": "d"}
+        for done in (JsonDecoder(options)(msgspec.json.encode(row)), CsvDecoder(options)(b"a,b,c,d\n", b"p,q,r,s\n"),
+                     ArrowDecoder(options)(pa.RecordBatch.from_pylist([row]))):
+            assert comparisons(done) == [Quadruplet(("a", "b"), ("c", "d"))]
+
+
+def test_unknown_fields_are_named():
+    line = b'{"anchor":"a","near":"b","far":"c","x":1,"worker":2,"y":[{}],"chosen":[]}\n'
+    assert JsonDecoder(PLAIN)(line * 3).unknown_fields == {"x", "y"}
+    assert JsonDecoder(EventOptions("triplet"))(line).unknown_fields == {"x", "y", "chosen"}
+    assert JsonDecoder(EventOptions(where={"x": "1"}))(line).unknown_fields == {"y"}
+    assert CsvDecoder(PLAIN)(b"a,b,c,1,2\n", b"anchor,near,far,x,worker\n").unknown_fields == {"x"}
+    batch = pa.RecordBatch.from_pylist([{"anchor": "a", "near": "b", "far": "c", "x": [1]}])
+    assert ArrowDecoder(PLAIN)(batch).unknown_fields == {"x"}
+    many = b"".join(b'{"anchor":"a","near":"b","far":"c","x%d":0}\n' % i for i in range(300))
+    done = JsonDecoder(PLAIN)(many)
+    assert len(done.triplets) == 300 and done.unknown_fields == {f"x{i}" for i in range(100)}
+
+
+@pytest.mark.parametrize("options, message", [
+    (EventOptions("duel"), "unknown event type 'duel'; known: triplet"),
+    (EventOptions(columns={"anker": ("a",)}), "--columns maps 'anker', which is no field of an event; known: anchor, "),
+    (EventOptions(columns={"anchor": ("a", "b")}), "--columns gathers a, b into 'anchor', which holds one name"),
+    (EventOptions(columns={"weight": ("a", "b")}), "into 'weight', which holds one value"),
+    (EventOptions(columns={"anchor": ()}), "gives 'anchor' no input field"),
+])
+@pytest.mark.parametrize("format", FORMATS)
+def test_options_that_fit_no_input(format, options, message):
+    with pytest.raises(UnusableOptions) as refused:
+        decoder(format, options)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("header, options, message", [
+    (b"a,b,odd\n", PLAIN, "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns"),
+    (b"anchor,near\n", PLAIN, "column far is missing"),
+    (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),
+    (b"anchor,near,far\n", EventOptions(columns={"weight": ("w",)}), "column w is missing"),
+    (b"anchor,near,far,far\n", PLAIN, "column 'far' is there twice"),
+    (b"\x89PNG\r\n", PLAIN, "the header is not UTF-8 text"),
+    (b"near,far\n", EventOptions("quadruplet"), "columns near_i, near_j, far_i, far_j are missing"),
+])
+def test_a_header_that_cannot_serve(header, options, message):
+    for arguments in ((b"1,2,3\n", header), (header + b"1,2,3\n", b"")):
+        with pytest.raises(UnreadableHeader) as refused:
+            CsvDecoder(options)(*arguments)
+        assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_an_unknown_format_lists_the_known_ones():
+    with pytest.raises(UnusableOptions, match="unknown format 'avro'; known: json, csv, arrow"):
+        decoder("avro", PLAIN)
+
+
+# ---- limits, numbers, times ------------------------------------------------------------------------------------------
+
+def test_limits_are_exact():
+    name, wide = "x" * 1024, "\u00e9" * 512
+    decode = JsonDecoder(PLAIN)
+    assert decode(json.dumps({"anchor": name, "near": wide, "far": "c"}).encode()).rejected == []
+    (one,) = decode(json.dumps({"anchor": "a", "near": wide + "x", "far": "c"}).encode()).rejected
+    assert one.reason == "name_too_long"
+    event = {"anchor": "a", "shown": [str(i) for i in range(10_000)], "chosen": ["1"]}
+    for done in (JsonDecoder(EventOptions("pick"))(json.dumps(event).encode()),
+                 ArrowDecoder(EventOptions("pick"))(pa.RecordBatch.from_pylist([event]))):
+        assert len(done.triplets) == 9_999
+
+
+NUMBERS = ["0", "1", "1.", ".5", "+2", "-0", "-1", "1e3", "1E+3", "1e400", "nan", "NaN", "inf", "-inf", "0x10", "1_0",
+           " 1", "1 ", "", "1e", "e1", ".", "infinity", "1,5", "\u0661",
+           "1.7976931348623157e308", "123456789012345678901234567890", "5e-324"]
+TIMES = ["2024-05-01T12:00:00Z", "2024-05-01t12:00:00.123456789z", "2024-05-01 12:00:00+02:00", "2024-05-01T12:00:00",
+         "2024-05-01", "2016-12-31T23:59:60Z", "2024-13-01T00:00:00Z", "0001-01-01T00:00:00Z",
+         "2024-05-01T12:00:00-23:59", "yesterday", *NUMBERS]
+
+
+@pytest.mark.parametrize("field, values", [("weight", NUMBERS), ("time", TIMES)])
+def test_numbers_as_text_are_read_alike_alone_and_in_company(field, values):
+    """pyarrow's quick cast and the definition accept the same texts with the same values."""
+    header = f"anchor,near,far,{field}\n".encode()
+    options = EventOptions(judges=True)
+    rows = ['a,b,c,"%s"\n' % value for value in values]
+    together = CsvDecoder(options)("".join(rows).encode(), header)
+    alone = [CsvDecoder(options)(row.encode(), header) for row in rows]
+    assert [r.index for r in together.rejected] == [i for i, one in enumerate(alone) if one.rejected]
+    one_by_one = np.concatenate([getattr(one.judges, field) for one in alone])
+    np.testing.assert_array_equal(getattr(together.judges, field), one_by_one)
+    rows = [{"anchor": "a", "near": "b", "far": "c", field: value} for value in values]
+    text = ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows))
+    assert [r[:1] + r[2:4] for r in text.rejected] == [r[:1] + r[2:4] for r in together.rejected]
+    accepted = [value for value, one in zip(values, alone, strict=True) if not one.rejected]
+    for value in accepted:
+        assert value == "" or field == "time" or float(value) >= 0
+    assert {"nan", "inf", "0x10", "1_0", " 1", "1e400", "\u0661"} & set(accepted) == set()
+
+
+def test_times_are_epoch_seconds_everywhere():
+    event = {"anchor": "a", "near": "b", "far": "c"}
+    seconds = 1714564800.5
+    options = EventOptions(judges=True)
+    stamps = pa.array([int(seconds * 1000)], pa.timestamp("ms", "UTC"))
+    batch = pa.record_batch({**{k: pa.array([v]) for k, v in event.items()}, "time": stamps})
+    for done in (JsonDecoder(options)(json.dumps({**event, "time": "2024-05-01T14:00:00.5+02:00"}).encode()),
+                 JsonDecoder(options)(json.dumps({**event, "time": seconds}).encode()), ArrowDecoder(options)(batch),
+                 CsvDecoder(options)(b"a,b,c,2024-05-01T12:00:00.500Z\n", b"anchor,near,far,time\n")):
+        assert done.judges.time.tolist() == [seconds]
+
+
+def test_arrow_with_bytes_that_are_no_text_refuses_only_its_rows():
+    names = pa.array([b"a", b"\xff", b"a"]).cast(pa.binary())
+    text = pa.StringArray.from_buffers(3, *names.buffers()[1:])  # a string column that lies about its content
+    for anchor in (names, text):
+        batch = pa.record_batch({"anchor": anchor, "near": ["b"] * 3, "far": ["c"] * 3, "photo": [b"\xff\xd8"] * 3})
+        done = ArrowDecoder(PLAIN)(batch)
+        assert len(done.triplets) == 2 and [(r.index, r.reason) for r in done.rejected] == [(1, "wrong_type")]
+        assert msgspec.json.decode(done.rejected[0].value)["near"] == "b"
+
+
+def test_arrow_that_points_outside_its_buffers_is_refused_whole():
+    offsets = pa.py_buffer(np.array([0, 2**30, 2], np.int32))
+    wild = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"ab"))
+    done = ArrowDecoder(PLAIN)(pa.record_batch({"anchor": wild, "near": ["b"] * 2, "far": ["c"] * 2}))
+    assert [r.reason for r in done.rejected] == ["not_parseable"] and done.names == []
+
+
+def test_refused_rows_of_a_table_are_kept_as_json():
+    batch = pa.record_batch({"anchor": ["a"], "near": ["a"], "far": ["c"], "at": pa.array([1], pa.timestamp("ns")),
+                             "took": pa.array([1], pa.duration("ns"))})
+    (one,) = ArrowDecoder(PLAIN)(batch).rejected
+    assert msgspec.json.decode(one.value) == {"anchor": "a", "near": "a", "far": "c", "at": 1e-9, "took": 1.0}
+
+
+# ---- human judgements ------------------------------------------------------------------------------------------------
+
+@pytest.mark.data
+def test_human_judgements_decode_from_their_files(judgements):
+    import gzip
+
+    def read(name):
+        path = judgements / name
+        return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+    food = CsvDecoder(PLAIN)(read("food100/triplets.csv.gz"))
+    columns = {"anchor": ("probe",), "shown": ("images",), "chosen": ("near",)}
+    screens = JsonDecoder(EventOptions("pick", columns, {"is_catchtrial": "false"}))(read("food100/screens.jsonl.gz"))
+    assert len(food.triplets) == len(screens.triplets) == 250_320 and len(food.names) == 100
+    assert screens.events == {"pick": 15_320} and screens.filtered == 3_830 and food.rejected == screens.rejected == []
+    assert sorted(comparisons(food)) == sorted(comparisons(screens))
+    columns = {"objects": ("left", "middle", "right"), "central": ("central",)}
+    cars = CsvDecoder(EventOptions("most_central", columns))(read("car60/central.csv"))
+    assert cars.events == {"most_central": 7_097} and len(cars.triplets) == 14_194
+    columns = {"anchor": ("reference",), "ranked": ("ranked_most_similar_first",)}
+    animals = CsvDecoder(EventOptions("ranking", columns))(read("animals37_rank8/rankings.csv"))
+    assert animals.events == {"ranking": 1_110} and len(animals.triplets) == 31_080
+    rows = read("perceptual_kernels/color-td.odd_one_out.csv")
+    colours = CsvDecoder(EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}))(rows)
+    assert len(colours.triplets) == 2 * colours.events["odd_one_out"]
+    assert {r.reason for r in colours.rejected} == {"not_distinct"}
+    total = sum(1 for _ in csv.reader(io.StringIO(rows.decode()))) - 1
+    assert colours.events["odd_one_out"] + len(colours.rejected) == total

@@ -1,0 +1,61 @@
+"""Every file in a growth folder is registered, and every registered name imports."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import connectors
+from stream_engine import accumulators, asking, exports, formats, prediction, refits
+from tests.conftest import ROOT
+
+REGISTRIES = {
+    "connectors.SOURCES": connectors.SOURCES,
+    "connectors.SINKS": connectors.SINKS,
+    "formats.FORMATS": formats.FORMATS,
+    "accumulators.ACCUMULATORS": accumulators.ACCUMULATORS,
+    "refits.REFITS": refits.REFITS,
+    "exports.EXPORTS": exports.EXPORTS,
+    "progressive.PREDICTORS": prediction.PREDICTORS,
+    "asking.STRATEGIES": asking.STRATEGIES,
+}
+# Files of a growth folder that hold no entry of their own, with the reason.
+SHARED = {
+    "formats": {"arrow_arrays", "csv_rows", "event_columns", "event_fields", "expand", "fault_messages", "json_lines", "json_structs",
+                "options", "table_events", "validate"},
+    "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums"},
+    "refits": {"subset_refits"},
+    "exports": {"by_name", "files"},
+    "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},
+    "asking": {"known", "model"},
+}
+
+
+def entries():
+    for registry, names in REGISTRIES.items():
+        for name, target in names.items():
+            yield pytest.param(target, id=f"{registry}[{name}]")
+
+
+@pytest.mark.parametrize("target", list(entries()))
+def test_registered_names_import(target):
+    module, _, attribute = target.partition(":")
+    found = import_module(module)
+    assert not attribute or hasattr(found, attribute)
+
+
+@pytest.mark.parametrize("folder", SHARED)
+def test_no_file_is_forgotten(folder):
+    registered = {target.partition(":")[0].rpartition(".")[2] for names in REGISTRIES.values() for target in names.values()}
+    files = {path.stem for path in (ROOT / "stream_engine" / folder).glob("*.py")} - {"__init__"}
+    forgotten = files - registered - SHARED[folder]
+    assert not forgotten, f"register {sorted(forgotten)} in stream_engine/{folder}/__init__.py, or list it as shared"
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(connectors.UnusableSource, match="unknown scheme 'ftp'; known: file"):
+        connectors.open_source("ftp://x", {})
+
+
+def test_growth_folders_exist():
+    assert all(Path(ROOT / "stream_engine" / folder).is_dir() for folder in SHARED)

@@ -1,0 +1,240 @@
+"""Auxiliary kernels: every file type and kind against its formula, joining by name, and one clear line for every bad
+input."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, KernelSpec
+
+NAMES = ["ape", "bee", "cat", "dog", "eel"]
+RNG = np.random.default_rng(0)
+X = np.abs(RNG.normal(size=(5, 3))) + 0.1
+OBJECTS = ["dog", "ape", "cat", "bee", "eel"]  # another order than the files'
+AT = [NAMES.index(name) for name in OBJECTS]
+
+
+def one(spec, objects=OBJECTS):
+    made = auxiliary_kernels.load({"k": spec}, objects)
+    return made.kernels[0], made.report[0]
+
+
+def unit(kernel):
+    return kernel / np.trace(kernel)
+
+
+def npz(path, **arrays):
+    np.savez(path, **arrays)
+    return str(path)
+
+
+def by_definition(kind, x):
+    """(n, n) by the formula, entry by entry."""
+    n = len(x)
+    out, d = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            a, b = x[i], x[j]
+            d[i, j] = ((a - b) ** 2).sum() if kind == "rbf" else ((a - b) ** 2 / (a + b)).sum()
+            out[i, j] = a @ b
+    if kind == "linear":
+        return out
+    if kind == "cosine":
+        return out / np.sqrt(np.outer(np.diag(out), np.diag(out)))
+    return np.exp(-d / np.median(d[np.triu_indices(n, 1)]))
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf", "chi2", "cosine"])
+def test_kinds_follow_their_formulas(tmp_path, kind):
+    kernel, said = one(KernelSpec(npz(tmp_path / "x.npz", objects=np.array(NAMES), X=X), kind))
+    np.testing.assert_allclose(kernel, unit(by_definition(kind, X[AT])), atol=1e-12)
+    assert (
+        np.trace(kernel) == pytest.approx(1) and said["missing"] == said["unknown"] == 0 and len(said["sha256"]) == 64
+    )
+
+
+def test_gamma_given(tmp_path):
+    path = npz(tmp_path / "x.npz", objects=np.array(NAMES), X=X)
+    kernel, said = one(KernelSpec(path, "rbf", gamma=2.0))
+    assert said["gamma"] == 2.0
+    assert kernel[0, 1] == pytest.approx(np.exp(-2 * ((X[3] - X[0]) ** 2).sum()) / 5)
+    with pytest.raises(BadKernel, match="got gamma -1.0; expected > 0"):
+        one(KernelSpec(path, "chi2", gamma=-1.0))
+
+
+@pytest.mark.parametrize("way", ["npy", "npy json", "npz", "csv", "parquet"])
+def test_every_file_type_says_the_same(tmp_path, way):
+    objects = OBJECTS
+    table = pa.table({"animal": NAMES, **{f"f{c}": X[:, c] for c in range(3)}, "word": ["a"] * 5})
+    spec = KernelSpec(str(tmp_path / f"x.{way.split()[0]}"), "rbf", columns=("f0", "f1", "f2"))
+    if way == "npy":  # no names: rows are the snapshot's objects
+        np.save(spec.file, X)
+        objects = NAMES
+    elif way == "npy json":
+        np.save(spec.file, X.astype(np.float32).astype(np.float64))
+        (tmp_path / "names.json").write_text(json.dumps(NAMES))
+        (tmp_path / "names.txt").write_text("\n".join(NAMES))
+        np.save(spec.file, X)
+        text = one(KernelSpec(spec.file, "rbf", objects=str(tmp_path / "names.txt")))[0]
+        spec = KernelSpec(spec.file, "rbf", objects=str(tmp_path / "names.json"))
+        assert np.array_equal(text, one(spec)[0])
+    elif way == "npz":
+        np.savez(spec.file, objects=np.array(NAMES), X=X, other=X * 0)
+        spec = KernelSpec(spec.file, "rbf", array="X")
+    elif way == "csv":
+        csv.write_csv(table, spec.file)
+    else:
+        parquet.write_table(table.select(["f0", "f1", "f2", "animal"]), spec.file)
+        spec = KernelSpec(spec.file, "rbf", key="animal")
+    kernel, _ = one(spec, objects)
+    x = X if way == "npy" else X[AT]
+    np.testing.assert_allclose(kernel, unit(by_definition("rbf", x)), atol=1e-12)
+
+
+def test_integer_names_and_boolean_features(tmp_path):
+    (tmp_path / "x.csv").write_text("id,fins,legs\n1,true,0\n2,false,4\n")
+    kernel, _ = one(KernelSpec(str(tmp_path / "x.csv"), "linear"), ["2", "1"])
+    np.testing.assert_allclose(kernel, np.array([[16, 0], [0, 1]]) / 17)
+
+
+def test_kernel_matrices_from_npy_and_from_a_table_in_any_column_order(tmp_path):
+    matrix = X @ X.T
+    np.save(tmp_path / "k.npy", matrix)
+    kernel, _ = one(KernelSpec(str(tmp_path / "k.npy")), NAMES)
+    np.testing.assert_allclose(kernel, unit(matrix))
+    shuffled = {"name": NAMES, **{NAMES[c]: matrix[:, c] for c in (3, 1, 0, 4, 2)}}
+    csv.write_csv(pa.table(shuffled), tmp_path / "k.csv")
+    kernel, _ = one(KernelSpec(str(tmp_path / "k.csv")))
+    np.testing.assert_allclose(kernel, unit(matrix[np.ix_(AT, AT)]))
+    csv.write_csv(pa.table({"name": NAMES, **{c: X[:, 0] for c in "vwxyz"}}), tmp_path / "bad.csv")
+    with pytest.raises(BadKernel, match="wrong shape: got 5 rows and 5 columns with other names"):
+        one(KernelSpec(str(tmp_path / "bad.csv")))
+
+
+def test_tfidf_from_text_and_from_counts(tmp_path):
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    texts = ["red apple", "red red bee", "green cat", "cat", ""]
+    csv.write_csv(pa.table({"name": NAMES, "words": texts}), tmp_path / "t.csv")
+    kernel, said = one(KernelSpec(str(tmp_path / "t.csv"), "tfidf"), NAMES)
+    vocabulary = sorted({w for t in texts for w in t.split()})
+    counts = np.array([[t.split().count(w) for w in vocabulary] for t in texts], float)
+    v = TfidfTransformer().fit_transform(counts[:4]).toarray()
+    expected = np.eye(5)
+    expected[:4, :4] = v @ v.T
+    np.testing.assert_allclose(kernel, expected / 5, atol=1e-12)
+    assert said["missing_names"] == ["eel"]
+    again, _ = one(KernelSpec(npz(tmp_path / "c.npz", objects=np.array(NAMES), X=counts), "tfidf"), NAMES[:4])
+    np.testing.assert_allclose(again, v @ v.T / 4, atol=1e-12)
+    csv.write_csv(pa.table({"name": NAMES, "words": ["a", "b", "c", "d", "e"]}), tmp_path / "s.csv")
+    with pytest.raises(BadKernel, match="no words to weigh"):
+        one(KernelSpec(str(tmp_path / "s.csv"), "tfidf"), NAMES)
+
+
+def test_missing_objects_are_identity_rows_and_said(tmp_path):
+    """An object that the file does not have, or only as an empty row, is like nobody: mean diagonal, zeros beside
+    it."""
+    (tmp_path / "x.csv").write_text("name,sweet,salty\nape,1,2\nbee,,\ncat,3,1\nzebra,9,9\n")
+    kernel, said = one(KernelSpec(str(tmp_path / "x.csv"), "linear"), ["bee", "cat", "ape", "yak"])
+    inner = np.array([[10, 5], [5, 5.0]]) / 7.5
+    expected = np.eye(4)
+    expected[1:3, 1:3] = inner
+    np.testing.assert_allclose(kernel, expected / 4)
+    assert said["missing_names"] == ["bee", "yak"] and said["missing_as"] == "identity rows"
+    assert said["unknown_names"] == ["zebra"] and said["objects"] == 2
+    features, said = auxiliary_kernels.load_features(
+        "f", KernelSpec(str(tmp_path / "x.csv"), "linear"), ["bee", "cat", "ape", "yak"]
+    )
+    np.testing.assert_allclose(features @ features.T, expected * 7.5)
+    assert said["missing"] == 2 and features.shape == (4, 4)
+    flat, _ = one(
+        KernelSpec(npz(tmp_path / "z.npz", objects=np.array(["a", "b"]), X=np.array([[0.0, 0], [1, 1]])), "cosine"),
+        ["a", "b"],
+    )
+    np.testing.assert_allclose(flat, np.eye(2) / 2)  # a row of zeros has no direction
+
+
+def bad_files(folder):
+    """(name of the case, spec, what its message says)."""
+    matrix = X @ X.T
+    skew, indefinite, hole = matrix.copy(), matrix - 0.5 * np.eye(5), matrix.copy()
+    skew[0, 1] += 0.25
+    hole[2, 3] = hole[3, 2] = np.nan
+    np.save(folder / "wide.npy", X)
+    np.save(folder / "cube.npy", np.zeros((2, 2, 2)))
+    np.save(folder / "text.npy", np.array([["a", "b"]]))
+    np.save(folder / "few.npy", X[:4])
+    np.save(folder / "zero.npy", np.zeros((5, 5)))
+    for name, m in (("skew", skew), ("indefinite", indefinite), ("hole", hole)):
+        npz(folder / f"{name}.npz", objects=np.array(NAMES), K=m)
+    holes = X.copy()
+    holes[1, 2] = np.nan
+    npz(folder / "nan.npz", objects=np.array(NAMES), X=holes)
+    npz(folder / "inf.npz", objects=np.array(NAMES), X=np.where(np.isnan(holes), np.inf, holes))
+    npz(folder / "strange.npz", objects=np.array([f"x{i}" for i in range(5)]), X=X)
+    npz(folder / "twice.npz", objects=np.array(["ape", "bee", "ape", "dog", "eel"]), X=X)
+    npz(folder / "two.npz", objects=np.array(NAMES), X=X, Y=X)
+    npz(folder / "minus.npz", objects=np.array(NAMES), X=X - 1)
+    (folder / "torn.npy").write_bytes(b"\x93NUMPY\x01")
+    (folder / "torn.parquet").write_bytes(b"PAR1")
+    (folder / "ragged.csv").write_text("a,b\n1,2,3\n")
+    (folder / "words.csv").write_text("name,colour\nape,red\nbee,blue\n")
+    (folder / "x.txt").write_text("")
+    spec = lambda name, *args, **more: KernelSpec(str(folder / name), *args, **more)  # noqa: E731
+    least = np.linalg.eigvalsh(indefinite)[0]
+    return [
+        (spec("nowhere.npy"), "no such file"),
+        (spec("x.txt"), "got a file ending in '.txt'; expected .npy, .npz, .csv or .parquet"),
+        (spec("torn.npy", "linear"), "cannot be read as a numpy file"),
+        (spec("torn.parquet", "linear"), "cannot be read as .parquet"),
+        (spec("ragged.csv", "linear"), "cannot be read as .csv"),
+        (
+            spec("wide.npy"),
+            r"wrong shape: got \(5, 3\); expected a square kernel matrix, next: for features set `kind`",
+        ),
+        (spec("cube.npy"), r"wrong shape: got an array of float64 with shape \(2, 2, 2\)"),
+        (spec("text.npy", "linear"), "wrong shape: got an array of <U1"),
+        (spec("few.npy", "linear"), "wrong shape: got 4 rows for 5 objects"),
+        (spec("skew.npz"), r"not symmetric: entries \(0, 1\) and \(1, 0\) differ by 0.25"),
+        (spec("indefinite.npz"), f"not positive semidefinite: smallest eigenvalue {least:.4g}"),
+        (spec("hole.npz"), r"nan at \(2, 3\); expected finite numbers"),
+        (spec("nan.npz", "linear"), "nan at row 'bee', column 2"),
+        (spec("inf.npz", "rbf"), "inf at row 'bee', column 2"),
+        (
+            spec("strange.npz", "rbf"),
+            r"unknown objects: none of its objects \('x0', 'x1', 'x2', ...\) occurs in the snapshot",
+        ),
+        (spec("twice.npz", "rbf"), "object 'ape' has more than one row"),
+        (spec("two.npz", "rbf"), "got array None of X, Y; expected the name of one in `array`"),
+        (spec("two.npz", "rbf", array="Z"), "got array 'Z' of X, Y"),
+        (spec("minus.npz", "chi2"), "chi2 expects counts or frequencies, none below 0"),
+        (spec("zero.npy"), "its diagonal is zero for every object"),
+        (
+            spec("words.csv", "rbf"),
+            "column 'colour' holds string; expected numbers, next: name the numeric ones in `columns`",
+        ),
+        (spec("words.csv", "rbf", columns=("taste",)), "no column 'taste'; got columns name, colour"),
+    ]
+
+
+def test_bad_files_get_one_clear_line(tmp_path):
+    for spec, what in bad_files(tmp_path):
+        with pytest.raises(BadKernel, match=what) as caught:
+            one(spec, NAMES)
+        said = str(caught.value)
+        assert (
+            said.startswith(f"kernel 'k' ({spec.file.rpartition('/')[2]}): ") and "\n" not in said and len(said) < 400
+        )
+    with pytest.raises(BadKernel, match="features .*features are taken as they are, expected kind 'linear'"):
+        auxiliary_kernels.load_features("features", KernelSpec(str(tmp_path / "nan.npz"), "rbf"), NAMES)
+
+
+def test_rounding_is_not_an_error(tmp_path):
+    """A kernel that is symmetric and PSD up to rounding passes; it comes out symmetric."""
+    matrix = X @ X.T + 1e-13 * RNG.normal(size=(5, 5))
+    kernel, _ = one(KernelSpec(npz(tmp_path / "k.npz", objects=np.array(NAMES), K=matrix)))
+    assert np.array_equal(kernel, kernel.T)

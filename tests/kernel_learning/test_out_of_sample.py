@@ -1,0 +1,342 @@
+"""Objects outside a choice, placed by their own answers and by what files know of them, and all that reads such artifacts.
+
+References: the objective of one object by scipy, and kernels computed over all objects at once.
+"""
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from stream_engine.state import artifact as artifacts
+from stream_engine import exports
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.statistics import subset
+from stream_engine.asking import model
+from stream_engine.asking.known import known_from
+from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.data.comparisons import Triplet
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.exports.by_name import by_name
+from stream_engine.exports.files import encode
+from stream_engine.kernel_learning import out_of_sample
+from stream_engine.kernel_learning.out_of_sample import Asked
+from stream_engine.prediction import predictor
+from stream_engine.refits import kernel_learning, partial_order_embedding
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from tests.support.subset_world import KERNEL, N, NAMES, ORDER, OTHERS, POINTS, SOME, learned, planted
+from tests.support.generators import planted_triplets
+from tests.support.kernel_reference import snapshot_of
+
+
+@pytest.fixture(scope="module")
+def world() -> Snapshot:
+    return planted()
+
+
+# --- placing ---------------------------------------------------------------------------------------------------------
+
+
+def asked_world(seed=0, n=9, r=3, s=2, counts=(0, 1, 6, 25)) -> tuple:
+    rng = np.random.default_rng(seed)
+    m = sum(counts)
+    lo = rng.integers(0, n, m)
+    said = Asked(np.append(0, np.cumsum(counts)), lo.astype(np.int32), ((lo + rng.integers(1, n, m)) % n).astype(np.int32),
+                 rng.integers(0, 4, m).astype(float), rng.integers(0, 3, m) * 0.5)
+    return rng.normal(size=(n, r)), rng.normal(size=(n, s)), rng.normal(size=(len(counts), s)), said
+
+
+def objective(y, x, free, fixed, given, said, ridge, loss) -> float:
+    """From the definition: squared distances between whole points."""
+    whole, here, total = np.concatenate([free, fixed], axis=1), np.concatenate([y, given[x]]), ridge * y @ y
+    for t in range(said.start[x], said.start[x + 1]):
+        excess = ((here - whole[said.lo[t]]) ** 2).sum() - ((here - whole[said.hi[t]]) ** 2).sum()
+        for votes, z in ((said.n_lo[t], excess), (said.n_hi[t], -excess)):
+            total += votes * (np.logaddexp(0, z) if loss == "ste" else max(0.0, 1 + z))
+    return total
+
+
+@pytest.mark.parametrize("loss", ["ste", "hinge"])
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
+def test_a_placed_object_is_where_its_answers_cost_least(loss, ridge):
+    """No worse than what scipy finds from many starts, by no more than the gap says; the gap is a true bound."""
+    free, fixed, given, said = asked_world()
+    found = out_of_sample.place(free, fixed, given, said, ridge, loss, 1e-8)
+    assert not found.points[0].any() and (found.gap <= 1e-8).all()
+    rough = out_of_sample.place(free, fixed, given, said, ridge, loss, 0.3)
+    for x in range(1, 4):
+        arguments = (x, free, fixed, given, said, ridge, loss)
+        mine = objective(found.points[x], *arguments)
+        start = found.points[x] + np.random.default_rng(x).normal(0, 0.3, 3)
+        best = min(minimize(objective, start, arguments, method, options={"maxiter": 3000}).fun for method in ("Powell", "BFGS"))
+        assert mine <= best * (1 + 1e-6) and mine == pytest.approx(best, rel=1e-3 if loss == "ste" else 2e-2)  # kinks
+        assert objective(rough.points[x], *arguments) * (1 - rough.gap[x]) <= mine * (1 + 1e-9)
+    assert rough.gap.max() > 1e-6 or (loss, ridge) == ("hinge", 20.0)  # which ten passes solve
+
+
+def test_answers_of_others_come_object_by_object():
+    """Against a walk over all rows, in Python."""
+    rng = np.random.default_rng(3)
+    triplets = np.array([rng.permutation(8)[:3] for _ in range(400)])
+    columns, ids, rest = columns_from_triplets(triplets, 8), np.array([1, 4, 5, 7]), np.array([0, 2, 6])
+    said = out_of_sample.asked(columns, subset.numbered(ids, 8), subset.numbered(rest, 8), 3)
+    found = Counter()
+    for x in range(3):
+        for t in range(said.start[x], said.start[x + 1]):
+            lo, hi = ids[said.lo[t]], ids[said.hi[t]]
+            found[rest[x], lo, hi] += said.n_lo[t]
+            found[rest[x], hi, lo] += said.n_hi[t]
+    expected = Counter(tuple(row) for row in triplets.tolist() if row[0] in rest and row[1] in ids and row[2] in ids)
+    assert +found == expected
+
+
+@pytest.mark.parametrize("params", [KERNEL, msgspec.structs.replace(KERNEL, loss="hinge"), ORDER], ids=["ste", "hinge", "gnmds"])
+def test_the_others_are_placed_by_the_refits_own_objective(params, world):
+    """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's loss."""
+    made = learned(msgspec.structs.replace(params, rest="placed", tolerance=1e-7), world)
+    F, K, ids = made.arrays["factor"].astype(float), made.arrays["K"], made.arrays["ids"]
+    assert ids.tolist() == list(SOME) and K.shape == (8, 8)
+    assert made.arrays["known"].tolist() == [1 if i in SOME else 2 for i in range(N)]
+    np.testing.assert_allclose(F[ids] @ F[ids].T, K, atol=1e-5 * np.abs(K).max())
+    hinge = isinstance(params, partial_order_embedding.Params)
+    weight, ridge = 1.0, made.report.get("lambda1", 1.0)
+    if hinge:  # beta / |C| of the comparisons among the chosen
+        part = subset.part(world, params.objects)
+        weight = params.beta / (part.snapshot.room("triplet_counts")["n_lo"].sum() + part.snapshot.room("triplet_counts")["n_hi"].sum())
+    loss = "hinge" if hinge else params.loss
+    said = out_of_sample.asked(triplet_columns(world), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N), len(OTHERS))
+    said = said._replace(n_lo=said.n_lo * weight, n_hi=said.n_hi * weight)
+    none = np.zeros((len(OTHERS), 0))
+    for x, i in enumerate(OTHERS):
+        arguments = (x, F[ids], np.zeros((8, 0)), none, said, ridge, loss)
+        mine = objective(F[i], *arguments)
+        for step in np.random.default_rng(i).normal(0, 0.05, (60, F.shape[1])):
+            assert mine <= objective(F[i] + step, *arguments) + 1e-5
+    assert made.report["placed"] == len(OTHERS) and made.report["placed_gap"] <= 1e-7 and made.report["directions_share"] == pytest.approx(1)
+    fresh = planted_triplets(np.random.default_rng(8), POINTS, 3000)[:, [0, 1, 0, 2]]
+    margin = predictor(made.kind, Published(world._replace(sequence=9), {made.kind: made})).margins(fresh)
+    assert not np.isnan(margin).any() and (margin > 0).mean() > 0.85
+    away = np.isin(fresh, OTHERS).any(axis=1)
+    assert (margin[away] > 0).mean() > 0.84
+
+
+def test_fewer_directions_are_the_leading_ones(world):
+    made = learned(msgspec.structs.replace(KERNEL, rest="placed", directions=1), world)
+    values = np.linalg.eigvalsh(made.arrays["K"])
+    assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
+    assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)
+    assert made.report["directions_share"] == pytest.approx(values[-1] / values.sum(), rel=1e-5) and values[-1] < 0.9 * values.sum()
+
+
+# --- what files know of the others ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Features of all objects but o2 (chosen) and o9 (not), a kernel of all, words, and features in the order of ids."""
+    folder = tmp_path_factory.mktemp("files")
+    there = [i for i in range(N) if i not in (2, 9)]
+    counts = np.random.default_rng(1).integers(0, 9, (N, 3)).astype(float)
+    gram = POINTS @ POINTS.T
+    np.savez(folder / "points.npz", objects=np.array(NAMES)[there], X=POINTS[there])
+    np.savez(folder / "counts.npz", objects=np.array((*NAMES, "nobody")), X=np.append(counts, [[1, 1, 1]], axis=0))
+    np.savez(folder / "gram.npz", objects=np.array(NAMES), K=gram)
+    np.save(folder / "rows.npy", POINTS)
+    words = ["red apple", "green apple", "red car", "blue car", "green tree"]
+    (folder / "words.csv").write_text("object,words\n" + "".join(f"o{i},{words[i % 5]}\n" for i in range(N)))
+    return folder, counts
+
+
+SPECS = {"kernel": "gram.npz", "linear": "points.npz", "rbf": "counts.npz", "chi2": "counts.npz", "cosine": "counts.npz",
+         "tfidf": "counts.npz", "words": "words.csv", "ids": "rows.npy"}
+
+
+@pytest.mark.parametrize("what", SPECS)
+def test_columns_of_others_are_those_of_the_same_kernel(files, what):
+    """Of kinds that look at two objects only: the entries of the kernel of all, in the scale of the chosen ones' kernel.
+    TF-IDF weighs words as they are among the chosen: by sklearn on these. The files say nothing of o9, and 0 of o2."""
+    from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+
+    folder, counts = files
+    kind = {"words": "tfidf", "ids": "rbf"}.get(what, what)
+    spec = KernelSpec(str(folder / SPECS[what]), kind, gamma=0.3 if kind in ("rbf", "chi2") else None)
+    mine = auxiliary_kernels.load({"a": spec}, [NAMES[i] for i in SOME], NAMES)
+    (across,) = auxiliary_kernels.across({"a": spec}, NAMES, np.array(SOME))
+    assert across.known.tolist() == [not (what == "linear" and i in (2, 9)) for i in range(N)]
+    others = np.array([i for i in OTHERS if across.known[i]])
+    found = across.columns(others)
+    assert mine.report[0]["unknown"] == (SPECS[what] == "counts.npz")
+    if kind == "tfidf":
+        if what == "words":
+            lines = [line.split(",")[1] for line in (folder / "words.csv").read_text().splitlines()[1:]]
+            weigh = TfidfVectorizer().fit([lines[i] for i in SOME])
+            one, two = (weigh.transform([lines[i] for i in rows]).toarray() for rows in (SOME, others))
+        else:
+            weigh = TfidfTransformer().fit(counts[list(SOME)])
+            one, two = (weigh.transform(counts[list(rows)]).toarray() for rows in (SOME, others))
+        expected = one @ two.T / len(SOME)
+    else:
+        whole = auxiliary_kernels.load({"a": spec}, NAMES).kernels[0]
+        inside = whole[np.ix_(SOME, SOME)]
+        expected = whole[np.ix_(SOME, others)] * (mine.kernels[0][0, 1] / inside[0, 1] if what != "linear" else
+                                                  mine.kernels[0][0, 2] / inside[0, 2])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert found.shape == (8, len(others)) and (what != "linear" or not found[1].any())
+
+
+def test_an_embedding_by_kernels_places_by_g(files):
+    """Eq. 9 with the artifact's own maps; o9, of which no file knows, is nowhere and predicts nothing."""
+    folder, _ = files
+    specs = {"points": KernelSpec(str(folder / "points.npz"), "rbf", gamma=0.5)}
+    snapshot = snapshot_of(planted_triplets(np.random.default_rng(6), POINTS, 2500, 0.05), N)
+    made = learned(msgspec.structs.replace(ORDER, kernels=specs, rest="placed", beta=3000.0), snapshot)
+    mine = auxiliary_kernels.load(specs, [NAMES[i] for i in SOME], NAMES).kernels[0]
+    whole = auxiliary_kernels.load(specs, NAMES).kernels[0]
+    F, g = made.arrays["factor"].astype(float), made.arrays["map_0"] @ whole[list(SOME)] * (mine[0, 2] / whole[0, 3])
+    assert made.arrays["known"].tolist() == [0 if i == 9 else 1 if i in SOME else 2 for i in range(N)] and not F[9].any()
+    known = np.array([i for i in range(N) if i not in (2, 9)])  # o2 is chosen and has its identity row
+    np.testing.assert_allclose(F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max())
+    margin = predictor(made.kind, Published(snapshot, {made.kind: made})).margins
+    rows = np.array([[0, 1, 0, 4], [0, 9, 0, 4], [1, 4, 7, 10], [3, 99, 3, 1]])
+    d = ((F[:, None] - F[None]) ** 2).sum(axis=2)
+    expected = [d[0, 4] - d[0, 1], np.nan, d[7, 10] - d[1, 4], np.nan]
+    np.testing.assert_allclose(margin(rows), expected)
+    np.testing.assert_allclose(margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected])  # more than one block of them
+    linear = msgspec.structs.replace(ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="placed", beta=3000.0)
+    made = learned(linear, snapshot)
+    F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T
+    known = np.array([i for i in range(N) if i not in (2, 9)])
+    np.testing.assert_allclose(F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max())
+
+
+@pytest.mark.parametrize("form", ["ak", "mkl"])
+def test_auxiliary_kernels_place_what_they_know(files, form):
+    """K'' = K0 + mu K_a; the known part of an outsider is Nystrom's, exact towards the chosen: <F_x, F_j> = mu K_a(x, j) where
+    nobody said anything of x, and the whole loss is at its least where somebody did."""
+    folder, _ = files
+    specs = {"gram": KernelSpec(str(folder / "gram.npz"))}
+    triplets = planted_triplets(np.random.default_rng(6), POINTS, 2500, 0.05)
+    triplets = triplets[(triplets[:, 0] != 12)]  # nobody was asked about o12
+    params = msgspec.structs.replace(KERNEL, form=form, kernels=specs, lambda2=1.0, lambda1=2.0, rest="placed")
+    made = learned(params, snapshot_of(triplets, N))
+    F, ids, mu = made.arrays["factor"].astype(float), np.array(SOME), made.arrays["mu"][0]
+    (across,) = auxiliary_kernels.across(specs, NAMES, ids)
+    assert mu > 0 and made.arrays["known"][12] == 2
+    np.testing.assert_allclose(F[ids] @ F[ids].T, made.arrays["K"], atol=1e-5)
+    np.testing.assert_allclose(F[ids] @ F[12], mu * across.columns(np.array([12]))[:, 0], atol=1e-5)
+    if form == "ak" and made.report["rank_K0"]:
+        own = np.linalg.eigh(made.arrays["K0"])
+        free = own[1][:, own[0] > 1e-9] * np.sqrt(own[0][own[0] > 1e-9])
+        aux = np.sqrt(mu) * np.linalg.cholesky(mu * across.columns(ids) / mu + 1e-12 * np.eye(8))
+        g = np.linalg.lstsq(aux, mu * across.columns(np.array(OTHERS)), rcond=1e-5)[0].T
+        said = out_of_sample.asked(triplet_columns(snapshot_of(triplets, N)), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N),
+                             len(OTHERS))
+        found = out_of_sample.place(free, aux, g, said, 2.0, "ste", 1e-7).points
+        for x, i in enumerate(OTHERS):
+            np.testing.assert_allclose(F[ids] @ F[i], free @ found[x] + aux @ g[x], atol=2e-3 * np.abs(made.arrays["K"]).max())
+
+
+# --- what reads such an artifact -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rest", ["none", "placed"])
+def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
+    made = learned(msgspec.structs.replace(KERNEL, rest=rest), world)
+    K, place = made.arrays["K"], {i: at for at, i in enumerate(SOME)}
+    near, points = made.arrays["neighbours"], made.arrays["coordinates"]
+    assert near.shape == (N, 5) and points.shape == (N, 2)
+    d = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
+    for i in SOME:
+        assert near[i].tolist() == [SOME[j] for j in np.lexsort((range(8), d[place[i]] + 1e9 * (np.arange(8) == place[i])))[:5]]
+    rows = np.array([[0, 2, 0, 3], [5, 6, 5, 13], [0, 1, 0, 3], [2, 3, 2, 14]])
+    margin = predictor(made.kind, Published(world, {made.kind: made})).margins(rows)
+    np.testing.assert_allclose(margin[:2], [d[place[0], place[3]] - d[place[0], place[2]], d[place[5], place[13]] - d[place[5], place[6]]],
+                               rtol=1e-4)
+    assert np.isnan(margin[2]) == (rest == "none") and np.isnan(margin[3])
+    if rest == "none":
+        assert not points[list(OTHERS)].any() and (near[list(OTHERS)] == -1).all() and "factor" not in made.arrays
+    else:
+        F = made.arrays["factor"].astype(float)
+        for i in OTHERS:
+            assert near[i].tolist() == [SOME[j] for j in np.argsort(((F[list(SOME)] - F[i]) ** 2).sum(axis=1))[:5]]
+        middle = F[list(SOME)] - F[list(SOME)].mean(axis=0)  # the same axes: kernel PCA of the chosen
+        axes = np.linalg.svd(middle)[2][:2].T
+        away = (F - F[list(SOME)].mean(axis=0)) @ axes
+        np.testing.assert_allclose(np.abs(points), np.abs(away), atol=1e-4)
+    turned = learned(msgspec.structs.replace(KERNEL, objects=KERNEL.objects[:6], rest=rest), world,
+                     made._replace(arrays={**made.arrays, "coordinates": points @ [[0, 1], [-1, 0]]}))
+    common = list(SOME[:6])
+    assert np.linalg.norm(turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]) < 0.5 * np.linalg.norm(points[common])
+    known = known_from(world._replace(settings={"accumulators": ["triplet_counts"]}), made)
+    start = model.start(known, np.empty((0, 3), np.int32), np.empty(0), 2, np.random.default_rng(0))
+    noise = np.random.default_rng(0).normal(0, 0.1, (N, 2))
+    there = points.any(axis=1)
+    np.testing.assert_allclose(start - noise, points / points[there, 0].std() * there[:, None], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["kernel_learning", "partial_order_embedding"])
+def test_exports_name_the_objects_in_both_orders(kind, files):
+    """By name: every figure about objects stays with its names; a matrix over the chosen has their names in its table."""
+    made, rng = Engine(("adds3", "adds4", "triplet_counts"), None), np.random.default_rng(3)
+    names = [f"o{i}" for i in rng.permutation(N)]  # ids in another order than names
+    made.objects.ids(names)
+    at = np.array([int(name[1:]) for name in names])
+    said = planted_triplets(rng, POINTS[at], 2000, 0.05)
+    made.learn_many([Triplet(*(names[i] for i in row)) for row in said.tolist()])
+    snapshot, specs = made.snapshot(), {"points": KernelSpec(str(files[0] / "gram.npz"))}
+    params = KERNEL if kind == "kernel_learning" else msgspec.structs.replace(ORDER, kernels=specs, form="diagonal", beta=3000.0)
+    artifact = learned(msgspec.structs.replace(params, rest="placed"), snapshot)
+    one, two = Published(snapshot, {kind: artifact}), by_name(Published(snapshot, {kind: artifact}))
+    assert list(two.snapshot.objects) == sorted(names)
+
+    def facts(published: Published) -> dict:
+        held, all_names = published.artifacts[kind].arrays, list(published.snapshot.objects)
+        mine = [all_names[i] for i in held["ids"].tolist()]
+        found = {"K": {(a, b): held["K"][i, j] for i, a in enumerate(mine) for j, b in enumerate(mine)}}
+        for name in ("coordinates", "factor", "known"):
+            found[name] = {a: np.asarray(held[name][i]).tolist() for i, a in enumerate(all_names)}
+        found["neighbours"] = {a: [all_names[j] for j in held["neighbours"][i]] for i, a in enumerate(all_names)}
+        sets = [frozenset([name]) for name in mine]
+        for left, right in held["linkage"][:, :2].astype(int):
+            sets.append(sets[left] | sets[right])
+        found["linkage"] = sets[len(mine):]
+        rows = held["triplets" if kind == "kernel_learning" else "constraints"]
+        found["rows"] = [[all_names[i] for i in row] for row in rows.tolist()]
+        if kind == "partial_order_embedding":
+            found["W"] = dict(zip(mine, held["W"][0].tolist()))
+            found["maps"] = {a: held["map_0"][:, i].tolist() for i, a in enumerate(mine)}
+        return found
+
+    first, second = facts(one), facts(two)
+    assert first == second and set(second["rows"][0]) <= set(KERNEL.objects)
+    content = exports.contents("kernel", two)["kernel"]
+    table = encode("kernel", content, "csv", two.snapshot.objects)
+    inside = sorted(KERNEL.objects)
+    assert table["kernel.K.csv"].decode().splitlines()[0].replace('"', "").split(",") == ["object", *inside]
+    if kind == "partial_order_embedding":
+        lines = table["kernel_weights.csv"].decode().replace('"', "").splitlines()
+        assert [line.split(",")[0] for line in lines[1:]] == inside
+
+
+def test_a_warm_start_goes_by_object(world):
+    """Another choice starts from what both have: K0 of the common ones, duals of the common triplets."""
+    params = msgspec.structs.replace(KERNEL, loss="hinge")
+    made = artifacts.decode(b"".join(artifacts.encode(learned(params, world))[0]))
+    assert learned(params, world, made).report["iterations"] == 0
+    ids = np.array([1, 3, 5, 11, 12])
+    triplets = np.array([[0, 1, 2], [1, 2, 3], [3, 1, 2]], np.int32)
+    start = kernel_learning._warm(made, auxiliary_kernels.Auxiliary([], [], []), triplets, ids, params)
+    K0 = made.arrays["K0"]
+    for i, a in enumerate(ids.tolist()):
+        for j, b in enumerate(ids.tolist()):
+            assert start.k0[i, j] == (K0[SOME.index(a), SOME.index(b)] if {a, b} <= {*SOME} else 0.0)
+    duals = {tuple(t): y for t, y in zip(made.arrays["triplets"].tolist(), made.arrays["dual"].tolist())}
+    assert start.dual.tolist() == [0.0, duals.get((3, 5, 11), 0.0), duals.get((11, 3, 5), 0.0)] and start.dual.any()
+    whole = learned(msgspec.structs.replace(params, objects=None), world, made)
+    assert whole.arrays["K"].shape == (N, N) and "ids" not in whole.arrays
+    back = learned(params, world, whole)
+    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=1e-5)

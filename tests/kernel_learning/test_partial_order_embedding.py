@@ -1,0 +1,450 @@
+"""Partial order embedding: optimal by cvxpy and by certificate, out of sample, GNMDS, Algorithm 5, constraint sets, the
+refit."""
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stream_engine.kernel_learning import auxiliary_kernels
+from stream_engine.state import artifact
+from stream_engine.data.comparisons import Batch
+from stream_engine.kernel_learning import constant_shift, linear, mkpoe, splits, subgradient
+from stream_engine.kernel_learning.constraints import Constraints, among, constraints, without_contradictions
+from stream_engine.kernel_learning.triplet_lists import net_triplets
+from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
+from stream_engine.guard.partial_order import PartialOrder, canonical_order
+from stream_engine.refits import CannotRefit, SolverFailed
+from stream_engine.refits import partial_order_embedding as poe
+from stream_engine.state.snapshot import triplet_columns
+from tests.support import kernel_reference as reference
+from tests.support.generators import as_batch, dense_batch, planted_triplets
+
+POINTS, TRIPLETS = reference.planted(3, 15, 80)
+ROWS = reference.rows_of(TRIPLETS)
+KERNELS = reference.helpful_kernels(POINTS)
+
+
+def world(kind):
+    """Kernels for one test: a single one, three of them, or the identity (GNMDS)."""
+    return {"one": KERNELS[:1], "three": KERNELS, "identity": [np.eye(15)]}[kind]
+
+
+@pytest.mark.parametrize("kind", ["one", "three", "identity"])
+@pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
+def test_as_good_as_cvxpy_at_15_objects(kind, diagonal):
+    """Within 1e-4 relative at a beta that learns little and one that learns much; W reproduces the objective."""
+    kernels = world(kind)
+    weight = np.random.default_rng(1).integers(1, 4, len(ROWS)).astype(float)
+    for beta in (20.0, 600.0):
+        value = reference.mkpoe(ROWS, kernels, beta, diagonal, weight)
+        found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, tolerance=5e-5)
+        assert found.converged and abs(found.objective - value) <= 1e-4 * value
+        assert found.bound <= value * (1 + 1e-6)
+        whole = [np.diag(w) if w.ndim == 1 else w for w in found.weights]
+        gram = sum(k @ w @ k for k, w in zip(kernels, whole))
+        again = sum(np.vdot(w, k) for k, w in zip(kernels, whole))
+        again += beta / weight.sum() * weight @ np.maximum(0, 1 + excess(gram, ROWS))
+        assert again == pytest.approx(found.objective, rel=1e-6)
+        np.testing.assert_allclose(gram, found.gram, atol=1e-6 * max(1, np.abs(gram).max()))
+        assert all(np.linalg.eigvalsh(w)[0] >= -1e-9 * max(1, np.abs(w).max()) for w in whole)
+
+
+def test_huge_beta_stays_certified_where_the_subgradient_is_lost():
+    """The paper's own solver: close at small beta, far above the optimum at a large one; ours is certified at both."""
+    for diagonal in (False, True):
+        found = mkpoe.fit(ROWS, KERNELS, 3e4, diagonal=diagonal, tolerance=1e-3)
+        assert found.converged
+        _, reached = subgradient.poe_subgradient(KERNELS, ROWS, 3e4, diagonal, 100.0, 500)
+        assert reached > (1.01 if diagonal else 1.05) * found.objective
+        small = mkpoe.fit(ROWS, KERNELS, 200.0, diagonal=diagonal)
+        _, reached = subgradient.poe_subgradient(KERNELS, ROWS, 200.0, diagonal, 100.0, 500)
+        assert small.bound <= reached <= 1.1 * small.objective
+
+
+def test_the_common_form_descends_too():
+    """The projected subgradient in whitened coordinates ends above the bound and near the optimum at a mild beta."""
+    from stream_engine.kernel_learning import problem as form
+
+    factors = tuple(mkpoe.factor(k).root for k in KERNELS)
+    problem = form.Problem(
+        15,
+        ROWS,
+        np.full(len(ROWS), 200.0 / len(ROWS)),
+        "hinge",
+        factors,
+        np.ones(3),
+        np.ones(3),
+        np.empty((len(ROWS), 0)),
+        np.empty(0),
+    )
+    found = mkpoe.fit(ROWS, KERNELS, 200.0)
+    slow = subgradient.projected_subgradient(problem, np.zeros(form.point_size(problem)), 100.0, 1500)
+    assert found.bound <= slow.objective <= 1.05 * found.objective
+
+
+@pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
+def test_embedding_is_the_metric_in_and_out_of_sample(diagonal):
+    """|g(x) - g(y)|^2 = d_W; a training object embedded as if it were new lands where it was."""
+    found = mkpoe.fit(ROWS, KERNELS, 600.0, diagonal=diagonal)
+    points = mkpoe.embed(found, KERNELS)
+    assert points.shape[0] == 15
+    for p, (k, w) in enumerate(zip(KERNELS, found.weights)):
+        np.testing.assert_allclose(
+            found.maps[p].T @ found.maps[p], np.diag(w) if diagonal else w, atol=1e-6 * np.abs(w).max()
+        )
+    np.testing.assert_allclose(points @ points.T, found.gram, atol=1e-7 * np.abs(found.gram).max())
+    np.testing.assert_allclose(mkpoe.embed(found, [k[:, [4]] for k in KERNELS])[0], points[4])
+    assert mkpoe.gauc(points, ROWS) == pytest.approx(satisfied(found.gram, ROWS))
+    assert mkpoe.kernel_weights(found).shape == (3, 15)
+    assert mkpoe.gauc(points, ROWS[:0]) is None
+
+
+def test_new_objects_land_among_their_kind():
+    """Trained on 40 points, 20 unseen ones are compared with them by the learned metric far better than by the sum
+    kernel."""
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(60, 2))
+    noise = rng.normal(size=(60, 6)) * 1.0
+    kernels = [reference.rbf(points), reference.rbf(noise), reference.rbf(noise[:, ::2])]
+    rows = triplet_rows(planted_triplets(rng, points[:40], 800))
+    test = triplet_rows(planted_triplets(rng, points, 20_000))
+    test = test[(test[:, 0] >= 40) & (test[:, 1] < 40) & (test[:, 3] < 40)]
+    inner = [k[:40, :40] for k in kernels]
+    for diagonal in (False, True):
+        found = mkpoe.fit(rows, inner, 2e4, diagonal=diagonal, tolerance=1e-2)
+        learned = mkpoe.gauc(mkpoe.embed(found, [k[:40] for k in kernels]), test)
+        native = satisfied(sum(kernels), test)
+        assert learned > 0.9 > native + 0.05
+        mass = [np.vdot(np.diag(w) if diagonal else w, k) for w, k in zip(found.weights, inner)]
+        assert mass[0] > 0.7 * sum(mass)
+
+
+def test_lpoe_is_kpoe_with_a_linear_kernel():
+    """The same program (sec. 3.2): equal objectives and distances, and cvxpy's value for Algorithm 2; diagonal is per
+    feature."""
+    features = POINTS + 0.1
+    one = mkpoe.fit_linear(ROWS, features, 100.0)
+    two = mkpoe.fit(ROWS, [features @ features.T], 100.0)
+    assert abs(one.objective - reference.lpoe(ROWS, features, 100.0)) <= 1e-4 * one.objective
+    assert two.objective == pytest.approx(one.objective, rel=2e-4)
+    np.testing.assert_allclose(mkpoe.embed(one, [features.T]) @ mkpoe.embed(one, [features.T]).T, one.gram, atol=1e-9)
+    axes = mkpoe.fit_linear(
+        ROWS, np.hstack([features, np.random.default_rng(0).normal(size=(15, 2))]), 100.0, diagonal=True
+    )
+    assert axes.weights[0].shape == (5,) and axes.weights[0][3:].mean() < 0.5 * axes.weights[0][:3].mean()
+    assert mkpoe.embed(axes, [np.eye(5)]).shape == (5, (axes.weights[0] > 0).sum())
+
+
+def test_fewer_directions_cost_a_little_and_are_said():
+    full, part = mkpoe.fit(ROWS, KERNELS, 600.0), mkpoe.fit(ROWS, KERNELS, 600.0, rank=6)
+    assert full.bound <= part.objective <= 1.3 * full.objective and part.start.size == 3 * 36
+    warm = mkpoe.fit(ROWS, KERNELS, 600.0, start=full)
+    assert warm.iterations <= 20 < full.iterations
+
+
+def test_factor_inverts_what_it_keeps():
+    f = mkpoe.factor(KERNELS[0])
+    np.testing.assert_allclose(f.root @ f.root.T, KERNELS[0], atol=1e-9)
+    np.testing.assert_allclose(f.inverse @ f.root, np.eye(f.root.shape[1]), atol=1e-7)
+    with pytest.raises(ValueError, match="got beta 0.0 and 80 comparisons"):
+        mkpoe.fit(ROWS, KERNELS, 0.0)
+
+
+def test_diagonal_columns_against_their_definition():
+    columns = mkpoe.diagonal_map(ROWS, KERNELS)
+    d = columns.take(np.arange(45))
+    for column in (0, 14, 15, 44):
+        w = np.zeros((15, 15))
+        w[column % 15, column % 15] = 1.0
+        k = KERNELS[column // 15]
+        np.testing.assert_allclose(d[:, column], excess(k @ w @ k, ROWS), atol=1e-12)
+    y = np.random.default_rng(0).random(len(ROWS))
+    np.testing.assert_allclose(columns.back(y), d.T @ y, atol=1e-12)
+    assert linear.solve(columns, np.full(len(ROWS), 1e-3)).mu.any() == False  # noqa: E712  nothing is worth learning
+
+
+# --- Algorithm 5 --------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.integers(3, 8), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_every_comparison_of_an_order_is_satisfied(seed, n, canonical):
+    """Algorithm 5 over orders with triplets and quadruplets: margin of at least 1, rank n - 1 at most, distances as
+    claimed."""
+    batch = dense_batch(np.random.default_rng(seed), n, 80)
+    if canonical:
+        rows = canonical_order(triplet_columns(reference.snapshot_of(batch.triplets, n))).kept
+    else:
+        guard = PartialOrder()
+        guard.offer(batch)
+        rows = guard.kept()
+    made = constant_shift.embed_order(rows, n)
+    assert (excess(made.gram, rows) <= -1 + 1e-6).all() and len(rows)
+    assert np.linalg.eigvalsh(made.gram)[0] > -1e-8 * max(1, made.shift)
+    np.testing.assert_allclose(made.gram.sum(axis=0), 0, atol=1e-8 * max(1, made.shift))  # centred: rank n - 1 at most
+    own = np.diag(made.gram)
+    d = own[:, None] + own - 2 * made.gram
+    off = ~np.eye(n, dtype=bool)
+    np.testing.assert_allclose(d[off], (made.delta + 2 * made.shift)[off], rtol=1e-8)
+    near, far = made.delta[rows[:, 0], rows[:, 1]], made.delta[rows[:, 2], rows[:, 3]]
+    assert (far > near).all() and (made.delta[off] >= 1).all()
+    for pair in {(int(k), int(l)) for k, l in rows[:, 2:]}:  # exactly one more than the largest before it
+        into = (rows[:, 2] == pair[0]) & (rows[:, 3] == pair[1])
+        assert made.delta[pair] == near[into].max() + 1
+
+
+def test_a_thousand_objects():
+    """n = 1000, a million comparisons of a consistent order: all of them satisfied."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1000, 2))
+    rows = triplet_rows(planted_triplets(rng, points, 1_000_000))
+    made = constant_shift.embed_order(rows, 1000)
+    assert (excess(made.gram, rows) < 0).all()
+
+
+def test_a_cycle_has_no_embedding():
+    with pytest.raises(constant_shift.Cyclic, match="3 of 3 pairs lie on or behind a cycle"):
+        constant_shift.naive_order(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [1, 2, 0, 1]]), 3)
+    empty = constant_shift.embed_order(np.empty((0, 4), np.int32), 4)
+    assert np.allclose(empty.gram, (np.eye(4) - 0.25) / 2) and constant_shift.embed_order(
+        np.empty((0, 4)), 1
+    ).gram.shape == (1, 1)
+
+
+# --- constraint sets ----------------------------------------------------------------------------------------------
+
+
+def loaded(batch: Batch, guard: PartialOrder, **settings_):
+    """A snapshot with triplet and quadruplet counts and a guard's order."""
+    from stream_engine.accumulators import accumulator
+
+    quads = accumulator("quadruplet_counts")()
+    quads.update(batch)
+    arrays = {f"quadruplet_counts__{k}": v for k, v in quads.state().items()}
+    arrays |= {f"partial_order__{k}": v for k, v in guard.state().items()}
+    made = reference.snapshot_of(batch.triplets, batch.n_objects, **arrays)
+    return made._replace(settings={"guard": guard.policy})
+
+
+def as_set(found: Constraints):
+    return {(*sorted(r[:2]), *sorted(r[2:])) for r in found.rows.tolist()}
+
+
+@pytest.mark.parametrize("policy", ["first", "majority", "sift"])
+def test_constraint_sets(policy):
+    """Each against its definition over triplets and quadruplets with contradictions and cycles; sizes fall as in Table
+    2."""
+    batch = dense_batch(np.random.default_rng(11), 6, 250)
+    guard = PartialOrder(policy)
+    guard.offer(batch)
+    snapshot = loaded(batch, guard)
+    said = [(a, b, a, c) for a, b, c in batch.triplets.tolist()] + [tuple(q) for q in batch.quadruplets.tolist()]
+    said = [(*sorted(q[:2]), *sorted(q[2:])) for q in said]
+    raw = constraints(snapshot, "raw")
+    assert as_set(raw) == set(said) and raw.weight.sum() == len(said)
+    length2 = constraints(snapshot, "length2")
+    assert as_set(length2) == {q for q in said if (*q[2:], *q[:2]) not in set(said)}
+    assert as_set(constraints(snapshot, "acyclic")) == as_set(Constraints(guard.kept(), np.ones(len(guard.kept()))))
+    canonical = constraints(snapshot, "canonical")
+    assert as_set(canonical) <= set(said) and any(len({*q}) == 4 for q in as_set(canonical))
+    constant_shift.naive_order(canonical.rows, 6)
+    for which in ("acyclic", "canonical"):
+        whole, least = constraints(snapshot, which), constraints(snapshot, which + "-reduced")
+        assert as_set(least) < as_set(whole) and (least.weight == 1).all()
+        implied = constant_shift.naive_order(least.rows, 6)  # longest paths do not change by a reduction
+        assert np.array_equal(implied, constant_shift.naive_order(whole.rows, 6))
+    few = among(raw, np.array([1, 1, 1, 1, 0, 0], bool))
+    assert as_set(few) == {q for q in said if max(q) < 4} and few.weight.sum() == sum(max(q) < 4 for q in said)
+    inside = np.array([1, 1, 1, 1, 1, 0], bool)
+    keep = lambda rows: inside[rows].all(axis=1)  # noqa: E731
+    part = Batch(
+        batch.triplets[inside[batch.triplets].all(axis=1)],
+        batch.quadruplets[inside[batch.quadruplets].all(axis=1)],
+        np.zeros(inside[batch.quadruplets].all(axis=1).sum(), np.int64),
+        6,
+    )
+    for which in ("raw", "length2", "canonical", "canonical-reduced"):  # chosen first, then processed
+        assert as_set(constraints(snapshot, which, keep)) == as_set(constraints(loaded(part, PartialOrder()), which))
+    assert as_set(constraints(snapshot, "acyclic", keep)) == {
+        q for q in as_set(constraints(snapshot, "acyclic")) if max(q) < 5
+    }
+    with pytest.raises(ValueError, match="expected one of raw, length2"):
+        constraints(snapshot, "everything")
+
+
+def test_no_guard_no_constraints():
+    snapshot = reference.snapshot_of(TRIPLETS, 15)._replace(settings={"guard": "off"})
+    assert len(constraints(snapshot, "acyclic").rows) == len(constraints(snapshot, "acyclic-reduced").rows) == 0
+    assert len(without_contradictions(Constraints(np.empty((0, 4), np.int32), np.empty(0))).rows) == 0
+
+
+# --- the refit ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def aux(tmp_path_factory):
+    """A file that knows the points and one that knows nothing."""
+    folder = tmp_path_factory.mktemp("aux")
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(24, 2))
+    names = np.array([f"o{i}" for i in range(24)])
+    np.savez(folder / "points.npz", objects=names, X=points)
+    np.savez(folder / "noise.npz", objects=names, X=rng.normal(size=(24, 3)))
+    specs = {name: auxiliary_kernels.KernelSpec(str(folder / f"{name}.npz"), "rbf") for name in ("points", "noise")}
+    return points, planted_triplets(rng, points, 500, 0.05), specs
+
+
+@pytest.mark.parametrize("variant", ["full", "diagonal"])
+def test_refit_with_kernels(aux, variant):
+    points, triplets, specs = aux
+    snapshot, said = reference.snapshot_of(triplets, 24), []
+    params = poe.Params(form=variant, kernels=specs, multiples=(4.0, 40.0))
+    made = poe.refit(snapshot, params, 0, None, lambda done, total, **figures: said.append((done, total)))
+    fresh = triplet_rows(planted_triplets(np.random.default_rng(9), points, 5000))
+    assert satisfied(made.arrays["K"], fresh) > 0.88
+    assert made.report["mu"]["points"] > 0.8 and made.report["constraints"] == "canonical-reduced"
+    assert made.report["size"] < made.report["raw_size"] and made.report["gap"] <= params.tolerance
+    assert (
+        made.report["chosen_by"] == "cross-validation, 3 folds of objects held out" and len(made.report["tried"]) == 2
+    )
+    assert made.arrays["W"].shape == ((2, 24, 24) if variant == "full" else (2, 24))
+    assert said[-1] == (3, 3) and made.arrays["objective"] >= made.report["bound"] > 0
+    helpers = auxiliary_kernels.load(specs, snapshot.objects)
+    points_again = np.concatenate([made.arrays[f"map_{p}"] @ k for p, k in enumerate(helpers.kernels)]).T
+    np.testing.assert_allclose(
+        points_again @ points_again.T, made.arrays["K"], atol=1e-6 * np.abs(made.arrays["K"]).max()
+    )
+    chunks, _ = artifact.encode(made)
+    assert artifact.decode(b"".join(bytes(c) for c in chunks)).report == made.report
+    again = poe.refit(snapshot, params, 0)
+    assert all(np.array_equal(again.arrays[k], made.arrays[k]) for k in made.arrays)
+
+
+def test_objects_and_comparisons_are_held_out_as_the_papers_say(aux):
+    """Objects: train among the rest, test (i, j, i, k) with i out, j and k in. Comparisons: both sides of one never meet."""
+    _, triplets, specs = aux
+    snapshot = reference.snapshot_of(triplets, 24)
+    voted = net_triplets(triplet_columns(snapshot))
+    folds = splits.by_objects_out(snapshot, "length2", voted, 3, 0)
+    assert sorted(np.concatenate([np.flatnonzero(~f.inside) for f in folds]).tolist()) == list(range(24))
+    whole = as_set(constraints(snapshot, "length2"))
+    kernels = auxiliary_kernels.load(specs, snapshot.objects).kernels
+    for fold in folds:
+        ids = np.flatnonzero(fold.inside)
+        assert as_set(fold.train._replace(rows=ids[fold.train.rows])) == {
+            q for q in whole if fold.inside[list(q)].all()
+        }
+        asked = {
+            tuple(t) for t in voted[0].tolist() if not fold.inside[t[0]] and fold.inside[t[1]] and fold.inside[t[2]]
+        }
+        assert {(i, j, k) for i, j, _, k in fold.test.rows.tolist()} == asked
+        votes = {tuple(t): v for t, v in zip(voted[0].tolist(), voted[1].tolist())}
+        assert [votes[i, j, k] for i, j, _, k in fold.test.rows.tolist()] == fold.test.weight.tolist()
+        for variant in ("full", "diagonal"):
+            params = poe.Params(form=variant, constraints="length2", kernels=specs)
+            score = poe._score(params, poe.Inputs(["a", "b"], kernels, None, []), 2000.0, fold)
+            inner = [k[np.ix_(ids, ids)] for k in kernels]
+            options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": poe.ROUGH}
+            found = mkpoe.fit(fold.train.rows, inner, 2000.0, **options)
+            points = {i: mkpoe.embed(found, [k[ids][:, [i]] for k in kernels])[0] for i in range(24)}
+            d = lambda i, j, p=points: ((p[i] - p[j]) ** 2).sum()  # noqa: E731
+            right = np.array([d(i, j) < d(i, k) for i, j, _, k in fold.test.rows.tolist()])
+            assert score == pytest.approx(right @ fold.test.weight / fold.test.weight.sum()) and score > 0.75
+    (split,) = splits.by_comparisons_out(snapshot, "length2", voted, 0.3, 0)
+    tested = as_set(split.test)
+    assert not tested & as_set(split.train) and not {(*q[2:], *q[:2]) for q in tested} & as_set(split.train)
+    assert split.inside.all() and 0.1 < len(tested) / len(voted[0]) < 0.5
+
+
+def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
+    points, triplets, specs = aux
+    made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(constraints="length2"), 0)
+    assert made.report["chosen_by"] == "held-out comparisons" and made.report["mu"] == {"identity": 1.0}
+    fresh = triplet_rows(planted_triplets(np.random.default_rng(9), points, 5000))
+    assert satisfied(made.arrays["K"], fresh) > 0.85
+    linear_one = poe.refit(
+        reference.snapshot_of(triplets, 24),
+        poe.Params(features=msgspec.structs.replace(specs["points"], kind="linear"), constraints="raw", beta=50.0),
+        0,
+    )
+    assert linear_one.arrays["W"].shape == (2, 2) and linear_one.report["chosen_by"] == "given"
+    assert linear_one.report["size"] == linear_one.report["raw_size"]
+    axes = poe.refit(
+        reference.snapshot_of(triplets, 24),
+        poe.Params(
+            form="diagonal",
+            features=msgspec.structs.replace(specs["points"], kind="linear"),
+            constraints="length2",
+            betas=(5.0, 50.0),
+            folds=2,
+        ),
+        0,
+    )
+    assert axes.arrays["W"].shape == (2,) and [t["beta"] for t in axes.report["tried"]] == [5.0, 50.0]
+
+
+def test_refit_of_an_order_violates_nothing(aux):
+    _, triplets, _ = aux
+    guard = PartialOrder()
+    guard.offer(as_batch(triplets, 24))
+    snapshot = loaded(as_batch(triplets, 24), guard)
+    for which in ("acyclic", "canonical", "acyclic-reduced", "canonical-reduced"):
+        made = poe.refit(snapshot, poe.Params(form="order", constraints=which), 0)
+        kept = constraints(snapshot, which.removesuffix("-reduced")).rows
+        assert made.report["violated"] == 0 and (excess(made.arrays["K"], kept) < 0).all()
+        assert made.arrays["coordinates"].shape == (24, 2) and made.arrays["linkage"].shape == (23, 4)
+
+
+def test_smallest_beta_is_where_learning_starts(aux):
+    _, triplets, specs = aux
+    for variant in ("full", "diagonal"):
+        made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(form=variant, kernels=specs, beta=1.0), 0)
+        assert not made.arrays["W"].any() and made.report["gap"] == pytest.approx(0, abs=1e-12)
+        least = made.report["smallest_beta"]
+        for factor in (1.003, 1.05):
+            more = poe.refit(
+                reference.snapshot_of(triplets, 24),
+                poe.Params(form=variant, kernels=specs, beta=least * factor, tolerance=1e-6),
+                0,
+            )
+            assert more.arrays["W"].any() and more.report["objective"] < least * factor
+        less = poe.refit(
+            reference.snapshot_of(triplets, 24), poe.Params(form=variant, kernels=specs, beta=least * 0.99), 0
+        )
+        assert not less.arrays["W"].any()
+
+
+def test_refit_says_in_one_line_what_is_missing(aux):
+    _, triplets, specs = aux
+    torn = reference.snapshot_of(np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0]]), 3)
+    none = reference.snapshot_of(np.empty((0, 3), np.int32), 1)
+    whole = reference.snapshot_of(triplets, 24)
+    one_way = msgspec.structs.replace(specs["points"], kind="linear")
+    for snapshot, params, what in (
+        (none, poe.Params(), "got 0 comparisons in constraints 'canonical-reduced'"),
+        (torn, poe.Params(), "got 0 comparisons"),
+        (torn, poe.Params(constraints="length2"), "got 0 comparisons"),
+        (torn, poe.Params(constraints="raw"), "all 2 triplets are contradicted as often as they were said"),
+        (whole, poe.Params(form="order", constraints="raw"), "needs an acyclic order and got constraints 'raw'"),
+        (whole, poe.Params(kernels=specs, features=one_way), "got both kernels and features"),
+    ):
+        with pytest.raises(CannotRefit, match=what) as caught:
+            poe.refit(snapshot, params, 0)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(SolverFailed, match="after 3 iterations at beta 1e.06; expected <= 1e-09"):
+        poe.refit(whole, poe.Params(kernels=specs, beta=1e6, tolerance=1e-9, max_iterations=3), 0)
+
+
+def test_kernels_that_say_nothing(tmp_path):
+    """Two objects alike in everything: no W moves them apart."""
+    np.savez(tmp_path / "flat.npz", objects=np.array(["o0", "o1", "o2"]), X=np.ones((3, 2)))
+    params = poe.Params(kernels={"flat": auxiliary_kernels.KernelSpec(str(tmp_path / "flat.npz"), "linear")})
+    with pytest.raises(CannotRefit, match="no scaling of the kernels satisfies more comparisons than it violates"):
+        poe.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), params, 0)
+
+
+def test_too_few_to_hold_any_out():
+    made = poe.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), poe.Params(), 0)
+    assert made.report["chosen_by"] == "too few comparisons to hold any out" and made.arrays["satisfied"] == 1.0

@@ -1,0 +1,135 @@
+"""A run tells how well it predicts and speaks up when the world changes: metrics, log, a snapshot, the note beside it."""
+
+import json
+
+import numpy as np
+from prometheus_client import CollectorRegistry
+
+from stream_engine.commands import export_inspect
+from stream_engine.service import prediction_monitor, run, settings as configuration
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.settings import DriftSettings
+from tests.support.generators import as_batch, planted_triplets
+from tests.prediction.test_observer import decoded
+
+
+class Lines:
+    """A log that keeps what is said."""
+
+    def __init__(self):
+        self.said = []
+
+    def __getattr__(self, level):
+        return lambda event, **more: self.said.append((level, event, more))
+
+
+def events(path, seed=0):
+    """A file of 60,000 comparisons over 30 objects; after half of them a tenth of the objects are elsewhere."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(30, 2))
+    before = planted_triplets(rng, points, 30_000, 0.1)
+    points[:3] = rng.normal(size=(3, 2)) * 3
+    rows = np.concatenate([before, planted_triplets(rng, points, 30_000, 0.1)])
+    path.write_text("anchor,near,far\n" + "\n".join(f"o{a},o{b},o{c}" for a, b, c in rows.tolist()) + "\n")
+    return path
+
+
+def consumed(tmp_path, name, **drift):
+    log = Lines()
+    given = configuration.load(None, {"source": [str(tmp_path / "events.csv")], "state": str(tmp_path / name),
+                                      "refits.enabled": False, "input.block_bytes": 20_000, "snapshot.every": 10_000,
+                                      "snapshot.interval": 0, "snapshot.keep": 20, "drift": drift})
+    this = run.Run(given, log=log)
+    try:
+        this.open()
+        this.consume()
+    finally:
+        this.close()
+    return this, log.said
+
+
+def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
+    events(tmp_path / "events.csv")
+    this, said = consumed(tmp_path, "on", quiet=1_000_000)
+    quiet, unsaid = consumed(tmp_path, "off", enabled=False)
+    value = this.metrics.registry.get_sample_value
+    alarm = [more for level, event, more in said if event == "the comparisons changed" and level == "warning"]
+    assert 1 <= len(alarm) <= 2 and "loss" in {more["signal"] for more in alarm}
+    assert all(30_000 < more["at_comparison"] + 10_000 < 60_000 for more in alarm)  # nothing was predicted before the first snapshot
+    assert value("stream_engine_drifts_total", {"signal": "loss"}) == 1
+    why = [more["why"] for _, event, more in said if event == "snapshot"]
+    assert 1 <= why.count("drift") <= len(alarm) and why.count("comparisons") >= 4
+    assert [more["why"] for _, event, more in unsaid if event == "snapshot"].count("drift") == 0
+    assert not [event for _, event, _ in unsaid if event == "the comparisons changed"]
+    for kind in ("all", "triplet"):
+        labels = {"predictor": "adds3", "kind": kind, "window": "rolling"}
+        assert value("stream_engine_progressive_accuracy", labels) > 0.6
+        assert 0 < value("stream_engine_progressive_log_loss", labels) < 0.7
+        assert value("stream_engine_progressive_calibration_error", labels) < 0.2
+    assert 0 < value("stream_engine_progressive_sampled_ratio") < 1 and value("stream_engine_predict_seconds_total") > 0
+    found = export_inspect.inspect(str(tmp_path / "on"))
+    assert found["progressive"]["snapshot"] == found["summary"]["snapshot"] and found["progressive"]["drift"]["loss"]["alarms"] == 1
+    text = export_inspect.as_text(found)
+    assert "predictions before learning" in text and "alarms of change: loss 1" in text and "calibration error" in text
+    note = (tmp_path / "on" / "progressive.json").read_bytes()
+    consumed(tmp_path, "on", quiet=1_000_000)  # nothing new: nothing changes
+    assert (tmp_path / "on" / "progressive.json").read_bytes() == note
+    (tmp_path / "on" / "progressive.json").write_text("{broken")
+    assert export_inspect.inspect(str(tmp_path / "on"))["progressive"] == {}
+    # what is counted does not depend on alarms
+    one, two = ({**export_inspect.inspect(str(tmp_path / state))["summary"]} for state in ("on", "off"))
+    for key in ("snapshot", "progressive"):
+        one.pop(key), two.pop(key)
+    assert one == two and json.dumps(found)
+
+
+def test_costly_predictors_are_renewed_as_the_budget_allows(monkeypatch):
+    rng = np.random.default_rng(0)
+    points, engine = rng.normal(size=(12, 2)), Engine()
+    engine.learn(decoded(planted_triplets(rng, points, 2000, 0.1), 12))
+    published = Published(engine.snapshot(), {})
+    watch = prediction_monitor.Watch(DriftSettings(), Metrics(CollectorRegistry()), Lines())
+
+    def renewed():
+        """Let the thread finish, and have its predictors taken into use."""
+        watch._making.result()
+        watch.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
+
+    watch.serve(published.snapshot)
+    watch.published(published)
+    renewed()
+    first = watch._observer.predictors["k1"]
+    monkeypatch.setattr(prediction_monitor, "BUDGET", 0.0)
+    watch.published(published)
+    renewed()
+    assert watch._observer.predictors["k1"] is first  # no time for it: the old one goes on
+    monkeypatch.setattr(prediction_monitor, "BUDGET", 1e9)
+    watch.published(published)
+    watch.published(published._replace(artifacts={}))  # a newer one takes the place of one that waits
+    renewed()
+    assert watch._observer.predictors["k1"] is not first
+    watch.close()
+    assert watch.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
+
+
+def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
+    engine, log = Engine(), Lines()
+    rng = np.random.default_rng(0)
+    engine.learn(decoded(planted_triplets(rng, rng.normal(size=(6, 2)), 200), 6))
+    published = Published(engine.snapshot(), {})
+
+    def refused(*arguments, **more):
+        raise ValueError("k1 - needs 9 GB")
+
+    monkeypatch.setattr("stream_engine.statistics.kernels.k1", refused)
+    watch = prediction_monitor.Watch(DriftSettings(), Metrics(CollectorRegistry()), log)
+    watch.serve(published.snapshot)
+    for _ in range(2):
+        watch.published(published)
+        watch._making.result()
+        watch.observed(as_batch(planted_triplets(rng, rng.normal(size=(6, 2)), 300), 6), {})
+    watch.close()
+    assert [more["predictor"] for _, event, more in log.said if event == "no predictions by this one"] == ["k1"]
+    assert "k1" not in watch.tell()["predictors"] and "k2" in watch.tell()["predictors"]

@@ -1,0 +1,97 @@
+"""A refit maps the snapshot that it reads instead of copying it, and no refit uses more than one BLAS thread."""
+
+import mmap
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from stream_engine import Engine
+from stream_engine.commands import refit
+from stream_engine.data.comparisons import Decoded, Triplet
+from stream_engine.refits import spectral
+from stream_engine.state.store import Store
+from stream_engine.service.refit_workers import Workers, _Worker
+
+
+def backed_by(array) -> type:
+    """What holds the array's memory in the end."""
+    while isinstance(array, (np.ndarray, memoryview)):
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+    return type(array)
+
+
+def test_a_refit_maps_the_snapshots_arrays_and_runs_on_one_blas_thread(tmp_path, monkeypatch):
+    engine = Engine()
+    triplets = np.array([[0, 1, 2], [1, 0, 2], [3, 4, 0], [4, 3, 1]], np.int32)
+    engine.learn(Decoded(list("abcde"), triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {"triplet": 4}, []))
+    Store(tmp_path).publish(engine.snapshot())
+    seen = {}
+
+    def watched(snapshot, *given):
+        seen["memory"] = {backed_by(array) for array in snapshot.arrays.values() if array.size}
+        seen["threads"] = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        return spectral.refit(snapshot, *given)
+
+    monkeypatch.setattr(refit, "refit_module", lambda kind: SimpleNamespace(refit=watched))
+    with threadpool_limits(2, user_api="blas"):
+        made = refit.refit(str(tmp_path), "spectral", "latest", {"k": 2}, 0)
+    assert made.report["clustered"] == 5
+    assert seen == {"memory": {mmap.mmap}, "threads": {1}}
+
+
+def test_a_worker_starts_with_one_thread_for_every_library(tmp_path, monkeypatch):
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    say = "import os, json; print(json.dumps({k: v for k, v in os.environ.items() if k.endswith('_NUM_THREADS')}))"
+    workers, worker = Workers(tmp_path, 0, {}), _Worker("spectral", 1, [sys.executable, "-c", say])
+    workers.running = {"spectral": worker}
+    worker.process.wait()
+    assert [outcome.error for outcome in workers.watch()] == [""]
+    assert set(worker.progress.values()) == {"1"} and len(worker.progress) >= 4
+
+
+def test_a_refit_that_says_nothing_ends_with_its_engine(tmp_path):
+    """Its engine is killed: it does not go on for hours. Output that is no pipe does not end it."""
+    engine = Engine()
+    engine.learn_many([Triplet("a", "b", "c")])
+    Store(tmp_path).publish(engine.snapshot())
+
+    def command(seconds):
+        return [sys.executable, "-c", f"""
+import time
+from types import SimpleNamespace
+from stream_engine.commands import refit as command
+
+def refit(*given):
+    print("on", flush=True)
+    time.sleep({seconds})
+    raise SystemExit(7)
+
+command.refit_module = lambda kind: SimpleNamespace(refit=refit)
+command.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
+"""]
+
+    worker = subprocess.Popen(command(600), stdout=subprocess.PIPE)
+    try:
+        assert worker.stdout.readline() == b"on\n"
+        worker.stdout.close()
+        assert worker.wait(120) == 1
+    finally:
+        worker.kill()
+    with open(tmp_path / "said", "w") as said:
+        assert subprocess.run(command(0.3), stdout=said).returncode == 7
+
+
+def test_cancelled_refits_are_gone_and_others_run_on(tmp_path):
+    workers, forever = Workers(tmp_path, 0, {}), [sys.executable, "-c", "import time; time.sleep(600)"]
+    workers.running = {"spectral": _Worker("spectral", 3, forever), "hierarchy": _Worker("hierarchy", 5, forever)}
+    try:
+        old, new = workers.running["spectral"].process, workers.running["hierarchy"].process
+        assert workers.cancel(before=5) == ["spectral"]
+        assert old.poll() is not None and new.poll() is None and list(workers.running) == ["hierarchy"]
+    finally:
+        workers.cancel()
+    assert new.poll() is not None and not workers.running and workers.progress() == {}

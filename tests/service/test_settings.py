@@ -1,0 +1,72 @@
+"""One file, the environment and the command line: precedence, and a clear sentence for everything that is wrong."""
+
+import json
+
+import pytest
+
+from stream_engine.service import settings
+from stream_engine.service.settings import BadSettings, load, mapping, shard, shown
+
+
+def written(tmp_path, text):
+    path = tmp_path / "engine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_command_line_over_environment_over_file_over_default(tmp_path):
+    path = written(tmp_path, "[snapshot]\nevery = 10\ninterval = 2.5\nkeep = 7\n")
+    environment = {"STREAM_ENGINE__SNAPSHOT__EVERY": "20", "STREAM_ENGINE__SNAPSHOT__INTERVAL": "9", "HOME": "/x"}
+    found = load(path, {"snapshot.every": 30, "snapshot.keep": None}, environment).snapshot
+    assert (found.every, found.interval, found.keep) == (30, 9.0, 7)
+    assert load(None, {}, {}).snapshot == settings.SnapshotSettings()
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[snapshot]\nevry = 1\n", "unknown key snapshot.evry; did you mean every?"),
+    ("zzz = 1\n", "unknown key zzz; known are source, state"),
+    ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
+    ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int`, got `str`"),
+    ("[guard]\npolicy = 'best'\n", "guard.policy: invalid enum value 'best'"),
+    ("[refits.params.sdp_clustering]\nkk = 3\n", "refits.params.sdp_clustering: unknown key kk"),
+    ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp: unknown refit; did you mean sdp_clustering?"),
+    ("snapshot = 3\n", "snapshot: expected `object`, got `int`"),
+    ("= 3\n", "not TOML"),
+    ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
+    ("[kafka]\nssl_password = { file = '/not/there' }\n", "a secret is to come from /not/there: No such file"),
+], ids=range(11))
+def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
+    with pytest.raises(BadSettings) as error:
+        load(written(tmp_path, text), {}, {})
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_wrong_environment_key_is_named():
+    with pytest.raises(BadSettings, match="STREAM_ENGINE__GUARD__POLCY: unknown key guard.polcy; did you mean policy"):
+        load(None, {}, {"STREAM_ENGINE__GUARD__POLCY": "first"})
+
+
+def test_secrets_reach_the_client_and_never_the_screen(tmp_path):
+    (tmp_path / "pw").write_text("from-a-file\n")
+    path = written(tmp_path, f"""
+        [kafka]
+        sasl_plain_username = "me"
+        sasl_plain_password = {{ env = "PW" }}
+        ssl_password = {{ file = "{tmp_path / 'pw'}" }}
+        sasl_oauth_token_provider = "plain-but-hidden"
+        """)
+    found = load(path, {}, {"PW": "hunter2"})
+    assert found.kafka["sasl_plain_password"] == "hunter2" and found.kafka["ssl_password"] == "from-a-file"
+    text = json.dumps(shown(found)) + repr(found)
+    assert "me" in text and "hunter2" not in text and "from-a-file" not in text
+    assert "plain-but-hidden" not in json.dumps(shown(found))
+
+
+def test_mapping_and_shard():
+    assert mapping("a=b|c,d=e", "--columns") == {"a": "b|c", "d": "e"}
+    with pytest.raises(BadSettings, match="--columns: got 'anchor', expected NAME=VALUE"):
+        mapping("anchor", "--columns")
+    assert shard(None) is None and shard("0/1") == (0, 1)
+    for wrong in ("2/2", "x/2", "1", "-1/2"):
+        with pytest.raises(BadSettings, match="expected i/n"):
+            shard(wrong)

@@ -1,0 +1,118 @@
+"""The fold: batching does not matter, restoring goes on bit for bit, merging is counting both."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from connectors import Position
+from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.state.engine import Engine, OverlappingStates
+from stream_engine.state.snapshot import decode, encode
+
+NAMES = st.sampled_from("abcde")
+TRIPLETS = st.lists(NAMES, min_size=3, max_size=3, unique=True).map(lambda t: Triplet(*t))
+QUADS = st.lists(NAMES, min_size=4, max_size=4, unique=True).map(lambda q: Quadruplet((q[0], q[1]), (q[2], q[3])))
+STREAMS = st.lists(st.one_of(TRIPLETS, QUADS), max_size=40)
+POLICIES = st.sampled_from(["first", "drop-both", "majority", "sift", None])
+
+
+def learned(stream, guard="first", sizes=()):
+    engine = Engine(guard=guard)
+    start = 0
+    for size in (*sizes, len(stream)):
+        engine.learn_many(stream[start:start + size])
+        start += size
+    return engine
+
+
+def bytes_of(engine):
+    chunks, _ = encode(engine.snapshot())
+    return b"".join(chunks)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STREAMS, POLICIES, st.lists(st.integers(0, 7), max_size=6))
+def test_batching_does_not_matter(stream, guard, sizes):
+    assert bytes_of(learned(stream, guard)) == bytes_of(learned(stream, guard, sizes))
+
+
+@settings(max_examples=60, deadline=None)
+@given(STREAMS, STREAMS, POLICIES)
+def test_restored_goes_on_bit_for_bit(before, after, guard):
+    whole = learned(before, guard)
+    middle = bytes_of(whole)
+    whole.learn_many(after)
+    resumed = Engine.restore(decode(middle))
+    resumed.learn_many(after)
+    assert bytes_of(whole) == bytes_of(resumed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(STREAMS, STREAMS)
+def test_merge_is_counting_both(left, right):
+    mine, other, both = learned(left), learned(right), learned(left + right)
+    untouched = bytes_of(learned(right))
+    mine.merge(other)
+    assert untouched == bytes_of(other)
+    for name in ("adds3", "adds4", "triplet_counts"):
+        for key, array in both.accumulators[name].state().items():
+            np.testing.assert_array_equal(mine.accumulators[name].state()[key], array)
+    assert mine.objects.names == both.objects.names
+    assert mine.counters["comparisons"] == both.counters["comparisons"]
+    mine.guard.check()
+
+
+def test_merge_refuses_what_would_count_twice():
+    one, two = learned([Triplet("a", "b", "c")]), learned([Triplet("a", "b", "c")])
+    one.positions["t/0"] = two.positions["t/0"] = Position(1)
+    with pytest.raises(OverlappingStates, match="both states have read t/0"):
+        one.merge(two)
+    with pytest.raises(OverlappingStates, match="different kinds"):
+        learned([], None).merge(learned([]))
+
+
+def test_a_snapshot_does_not_change_with_the_engine():
+    engine = learned([Triplet("a", "b", "c")])
+    snapshot = engine.snapshot()
+    before = b"".join(encode(snapshot)[0])
+    engine.learn_many([Triplet("a", "b", "c")] * 3)
+    engine.arrays()  # counts that were known are added to in place when the state is next looked at
+    engine.learn_many([Triplet("a", "c", "b"), Quadruplet(("a", "b"), ("c", "d"))])
+    assert b"".join(encode(snapshot)[0]) == before
+    for array in snapshot.arrays.values():
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("policy", ["first", "drop-both", "majority", "sift", None])
+def test_a_snapshot_can_be_finished_while_more_is_learned(policy):
+    """What the run does: capture in the loop, sort and publish in a thread."""
+    one, two = (learned([Triplet("a", "b", "c"), Triplet("a", "c", "d"), Triplet("a", "c", "b")], policy) for _ in range(2))
+    at_once = two.snapshot()
+    now, whole = one.capture()
+    assert not now.room("partial_order") and now.sequence == one.sequence == 1
+    one.learn_many([Triplet("a", "d", "c"), Triplet("e", "b", "c"), Triplet("c", "b", "a"), Triplet("a", "b", "d")] * 3)
+    assert b"".join(encode(whole())[0]) == b"".join(encode(at_once)[0])
+    assert all(not array.flags.writeable for array in whole().arrays.values())
+
+
+def test_python_events_are_checked_before_anything_is_counted():
+    engine = Engine()
+    with pytest.raises(InvalidEvent, match="two distinct objects"):
+        engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "a", "b")])
+    assert engine.counters["comparisons"] == 0 and len(engine.objects) == 0
+
+
+def test_a_quadruplet_that_shares_an_object_is_a_triplet():
+    one, two = learned([Quadruplet(("b", "a"), ("a", "c"))]), learned([Triplet("a", "b", "c")])
+    assert one.counters["triplets"] == 1 and one.counters["quadruplets"] == 0
+    np.testing.assert_array_equal(one.accumulators["adds3"].state()["w"], two.accumulators["adds3"].state()["w"])
+
+
+def test_labels_wait_for_their_objects_and_make_none():
+    from stream_engine.data.comparisons import Decoded
+
+    engine = Engine()
+    empty = np.empty((0, 3), np.int32), np.empty((0, 4), np.int32), np.empty(0, np.int64)
+    engine.learn(Decoded([], *empty, [Label("z", "car"), Label("y", "van"), Label("y", None)], {"label": 3}, []))
+    assert engine.labels == {"z": "car"} and len(engine.objects) == 0
+    assert Engine.restore(engine.snapshot()).labels == {"z": "car"}

@@ -1,0 +1,130 @@
+"""Spark on loopback for the tests: the job as a process, a standalone master with workers, and the jars for Kafka.
+
+pyspark is the extra [spark]; what it does not ship comes from Maven Central through `pom.xml` and stays in a cache
+outside the repository.
+"""
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.support.kafka_broker import free_ports
+
+POM = ROOT / "tests" / "spark" / "pom.xml"
+# Short-lived processes on a small machine: start-up counts, not speed.
+JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+CONF = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": JVM, "spark.executor.extraJavaOptions": JVM, "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "1",
+        "spark.executorEnv.OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+               "PYSPARK_DRIVER_PYTHON": sys.executable, "OPENBLAS_NUM_THREADS": "1", "SPARK_DAEMON_MEMORY": "256m",
+               "SPARK_DAEMON_JAVA_OPTS": JVM}
+
+
+class SparkMissing(RuntimeError):
+    """Spark cannot be started here; the message says what is missing."""
+
+
+def home() -> Path:
+    """The folder of the installed pyspark."""
+    found = importlib.util.find_spec("pyspark")
+    if found is None:
+        raise SparkMissing("pyspark is not installed (the extra [spark])")
+    if shutil.which("java") is None:
+        raise SparkMissing("java is not on the path (Java 17 or 21)")
+    return Path(found.origin).parent
+
+
+def kafka_jars() -> str:
+    """The jars with which Spark reads Kafka, fetched on first use, joined for --jars."""
+    version = POM.read_text().split("<version>")[1].split("<")[0]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / f"spark-kafka-{version}"
+    if not (cache / ".complete").exists():
+        if shutil.which("mvn") is None:
+            raise SparkMissing("mvn is not on the path (Maven fetches the jars with which Spark reads Kafka)")
+        cache.mkdir(parents=True, exist_ok=True)
+        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
+        fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if fetched.returncode:
+            raise SparkMissing(f"mvn could not fetch Spark's jars: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
+        (cache / ".complete").touch()
+    return ",".join(str(jar) for jar in sorted(cache.glob("*.jar")))
+
+
+def conf(**more: str) -> list[str]:
+    """--conf arguments."""
+    return [f"--conf={key}={value}" for key, value in (CONF | more).items()]
+
+
+def start(command: list[str], log: Path) -> subprocess.Popen:
+    """A process in a group of its own, what it says in a file."""
+    with log.open("ab") as said:
+        return subprocess.Popen([str(part) for part in command], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=said,
+                                stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def kill(process: subprocess.Popen) -> None:
+    """SIGKILL to a process and all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait(30)
+
+
+def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", submit: tuple = ()) -> subprocess.Popen:
+    """`stream-engine spark-counts ARGUMENTS`."""
+    return start([sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(), *submit,
+                  *(["--jars", jars] if jars else [])], log)
+
+
+def ended(process: subprocess.Popen, log: Path, seconds: float = 400) -> None:
+    """Wait until the job ends well."""
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        code = f"none within {seconds} s"
+    assert code == 0, f"exit {code}:\n{log.read_text(errors='replace')[-6000:]}"
+
+
+class Standalone:
+    """A master and workers of one core each, all on loopback; `kill` takes a worker and its executors away."""
+
+    def __init__(self, folder: Path, workers: int = 2):
+        self.folder, spark = folder, home() / "bin" / "spark-class"
+        (port,) = free_ports(1)
+        self.url = f"spark://127.0.0.1:{port}"
+        main = "org.apache.spark.deploy"
+        self.processes = [start([spark, f"{main}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0],
+                                folder / "master.log")]
+        self._wait(port)
+        for number in range(workers):
+            self.processes.append(start(
+                [spark, f"{main}.worker.Worker", "--host", "127.0.0.1", "--cores", 1, "--memory", "512m", "--webui-port", 0,
+                 "--work-dir", folder / f"work-{number}", self.url], folder / f"worker-{number}.log"))
+
+    @staticmethod
+    def _wait(port: int, seconds: float = 200) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                return socket.create_connection(("127.0.0.1", port), 1).close()
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError(f"no master within {seconds} s")
+
+    def kill(self, worker: int) -> None:
+        kill(self.processes[1 + worker])
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            kill(process)

@@ -1,0 +1,63 @@
+"""Deltas as the job writes them, without Spark: its shares summed by pyarrow. What Spark itself adds is tested on Spark."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from connectors import Record
+from stream_engine.formats.options import EventOptions
+from stream_engine.spark import counts
+
+
+def job(out: Path, options: EventOptions = EventOptions(), format: str | None = None) -> counts.Job:
+    return counts.Job((), str(out), options, format, {})
+
+
+def claimed(out: Path, query: str = "q") -> counts.Deltas:
+    """A folder of deltas that belongs to a query."""
+    deltas = counts.Deltas(out)
+    deltas.claim(query)
+    return deltas
+
+
+def summed(rows: Iterable[pa.RecordBatch]) -> pa.Table:
+    """What the job's one shuffle does."""
+    table = pa.Table.from_batches(list(rows), counts.table_of("", {}).schema)
+    made = table.group_by(list(counts.KEY)).aggregate([("m", "sum"), ("n", "sum")])
+    return made.rename_columns([*counts.KEY, "m", "n"])
+
+
+def write(out: Path, number: int, rows: pa.Table) -> None:
+    """A batch in the job's layout, two files a part."""
+    (out / "delta" / f"batch={number}").mkdir(parents=True)
+    (out / "delta" / f"batch={number}" / "_SUCCESS").touch()
+    for part in set(rows.column("part").to_pylist()):
+        folder = out / "delta" / f"batch={number}" / f"part={part}"
+        folder.mkdir(parents=True)
+        mine = rows.filter(pc.equal(rows.column("part"), part)).drop_columns(["part"])
+        half = mine.num_rows // 2
+        for name, piece in (("b", mine.slice(0, half)), ("a", mine.slice(half))):
+            parquet.write_table(piece, folder / f"part-{name}.parquet")
+
+
+def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventOptions = EventOptions()) -> Path:
+    """Deltas of batches, each of some tasks, each of records that follow each other."""
+    claimed(out)
+    for number, tasks in enumerate(batches):
+        rows: list[pa.RecordBatch] = []
+        for records in tasks:
+            rows += counts.counted(job(out, options), lambda _, given: given)([records])
+        write(out, number, summed(rows))
+    return out
+
+
+def source_of(out: Path) -> str:
+    return f"deltas://{out}"
+
+
+def query_of(out: Path) -> str:
+    return json.loads((out / "delta" / "job.json").read_text())["query"]
