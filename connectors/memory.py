@@ -34,8 +34,15 @@ class MemorySource:
     ([[b'1'], [], [b'2']], True)
     """
 
-    def __init__(self, rest: str, positions: Mapping[str, Position], *, items: Sequence[object],
-                 format: str | None = None, per_poll: int = 1000):
+    def __init__(
+        self,
+        rest: str,
+        positions: Mapping[str, Position],
+        *,
+        items: Sequence[object],
+        format: str | None = None,
+        per_poll: int = 1000,
+    ):
         self._items, self._next, self._per_poll = items, 0, per_poll
         self._partition, self._format = rest or "memory", format or "json"
         self._marks: dict[str, int] = {}
@@ -50,8 +57,10 @@ class MemorySource:
         self._failure = ""
         for name, (offset, mark) in self._start.items():
             if offset and (offset > self._lag[name] or mark != self._marks[name]):
-                self._failure = (f"{name}: its items are not those of the snapshot: {self._lag[name]} are there, the "
-                                 f"snapshot had read {offset}; open it with the same list")
+                self._failure = (
+                    f"{name}: its items are not those of the snapshot: {self._lag[name]} are there, the "
+                    f"snapshot had read {offset}; open it with the same list"
+                )
             self._lag[name] = max(0, self._lag[name] - offset)
 
     def _template(self, item: object) -> Record:

@@ -31,8 +31,9 @@ class DeltaSource:
         self._looked = float("-inf")
         self._checked = self._ended = False
         if not follow and not (self._folder / "job.json").exists():
-            raise UnusableSource(f"{self.directory}: no deltas there (delta/job.json is missing); name the --out of "
-                                 "spark-counts")
+            raise UnusableSource(
+                f"{self.directory}: no deltas there (delta/job.json is missing); name the --out of spark-counts"
+            )
 
     def poll(self, timeout: float) -> list[Record]:
         """The next batch, or none within `timeout` seconds. Raises `SourceFailed`."""
@@ -55,8 +56,10 @@ class DeltaSource:
             self._look()
         later = [number for number in self._known if number > self._at]
         if self._at not in self._known and later:
-            raise SourceFailed(f"{self._folder}: batch={self._at} is missing, batch={later[0]} is there; counts without it "
-                               "would be wrong. Restore it")
+            raise SourceFailed(
+                f"{self._folder}: batch={self._at} is missing, batch={later[0]} is there; counts without it "
+                "would be wrong. Restore it"
+            )
         return self._at in self._known
 
     def _job_is_there(self) -> bool:
@@ -70,11 +73,15 @@ class DeltaSource:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise SourceFailed(f"{path}: cannot be read: {error}") from None
             if written != FORMAT:
-                raise SourceFailed(f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side")
+                raise SourceFailed(
+                    f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side"
+                )
             mark = crc32(query.encode())
             if self._at and mark != self._mark:
-                raise SourceFailed(f"{self.directory}: holds the deltas of another job than the snapshot had read (up to "
-                                   f"batch={self._at - 1}); nothing was read. Give them another path to count both")
+                raise SourceFailed(
+                    f"{self.directory}: holds the deltas of another job than the snapshot had read (up to "
+                    f"batch={self._at - 1}); nothing was read. Give them another path to count both"
+                )
             self._mark, self._checked = mark, True
         return True
 
@@ -96,8 +103,10 @@ class DeltaSource:
                 raise OSError("it holds nothing")
         except (OSError, pa.ArrowException) as error:
             self._at = number
-            raise SourceFailed(f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
-                               "reading goes on there") from error
+            raise SourceFailed(
+                f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
+                "reading goes on there"
+            ) from error
         return tables
 
     def finished(self) -> bool:

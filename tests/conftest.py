@@ -68,7 +68,11 @@ def pytest_testnodedown(node, error):
 def pytest_terminal_summary(terminalreporter, config):
     for line in sorted(config.stash.get(_LEFT_OUT, set())):
         terminalreporter.write_line(line)
-    checked = [n for report in terminalreporter.stats.get("passed", []) for name, n in report.user_properties
-               if name == "with_bounds_checks"]
+    checked = [
+        n
+        for report in terminalreporter.stats.get("passed", [])
+        for name, n in report.user_properties
+        if name == "with_bounds_checks"
+    ]
     if checked:
         terminalreporter.write_line(f"with numba's bounds checks on: {checked[0]} tests, every kernel of the hot path")

@@ -27,8 +27,14 @@ class DeadLetterFile:
     reached `segment_bytes`, which depends on the letters alone: a replay writes the same bytes to the same places.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], position: int = 0, *, disk: Disk | None = None,
-                 segment_bytes: int = SEGMENT_BYTES):
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        position: int = 0,
+        *,
+        disk: Disk | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+    ):
         self._directory, self._disk, self._segment_bytes = os.fspath(directory), disk or Disk(), segment_bytes
         self._segment, self._length = (position >> _SEGMENT_BITS) + 1, position & ((1 << _SEGMENT_BITS) - 1)
         self._waiting: list[tuple[int, bytes]] = []  # (segment, line), to be written
@@ -51,11 +57,13 @@ class DeadLetterFile:
         there = self._segments()
         size = self._disk.size(self._path(self._segment)) if self._segment in there else 0
         if size < self._length:
-            raise UnusableSource(f"{self._path(self._segment)} holds {size:,} bytes, the snapshot relies on "
-                                 f"{self._length:,}: dead letters are lost. Restore the file, or resume from an older "
-                                 "snapshot")
+            raise UnusableSource(
+                f"{self._path(self._segment)} holds {size:,} bytes, the snapshot relies on "
+                f"{self._length:,}: dead letters are lost. Restore the file, or resume from an older "
+                "snapshot"
+            )
         for segment in reversed(there):
-            if segment > self._segment or segment == self._segment and not self._length:
+            if segment > self._segment or (segment == self._segment and not self._length):
                 self._disk.remove(self._path(segment))
         if size > self._length > 0:
             self._disk.truncate(self._path(self._segment), self._length)
@@ -93,8 +101,10 @@ class DeadLetterFile:
             if self._named:
                 self._disk.fsync_dir(self._directory)
         except OSError as error:
-            self._lost = (f"{self._directory}: dead letters could not be made durable: {error.strerror}. Restart to go "
-                          "on from the last snapshot")
+            self._lost = (
+                f"{self._directory}: dead letters could not be made durable: {error.strerror}. Restart to go "
+                "on from the last snapshot"
+            )
             raise OSError(self._lost) from error
         self._unsynced.clear()
         self._named = False
@@ -105,8 +115,10 @@ class DeadLetterFile:
             while self._waiting:
                 self._write_to(self._waiting[0][0])
         except OSError as error:
-            raise SinkUnavailable(f"{self._directory}: {self._waiting_bytes:,} bytes of dead letters cannot be "
-                                  f"written: {error.strerror}; they are kept in memory") from error
+            raise SinkUnavailable(
+                f"{self._directory}: {self._waiting_bytes:,} bytes of dead letters cannot be "
+                f"written: {error.strerror}; they are kept in memory"
+            ) from error
 
     def _write_to(self, segment: int) -> None:
         """All waiting lines of one segment."""
@@ -125,7 +137,7 @@ class DeadLetterFile:
         size = sum(map(len, lines))
         self._written = segment, length + size
         self._waiting_bytes -= size
-        del self._waiting[:len(lines)]
+        del self._waiting[: len(lines)]
 
     def close(self) -> None:
         """Letters since the last `flush` belong to records after it; they are written when those are read again."""
@@ -147,8 +159,13 @@ def encode(letter: DeadLetter) -> bytes:
     >>> encode(DeadLetter("f.jsonl", 7, 0, "not_parseable", "no JSON", b"{")).decode().strip()
     '{"partition":"f.jsonl","offset":7,"index":0,"reason":"not_parseable","message":"no JSON","value":"{"}'
     """
-    fields = {"partition": letter.partition, "offset": letter.offset, "index": letter.index, "reason": letter.reason,
-              "message": letter.message} | _bytes_as_text("value", letter.value)
+    fields = {
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "index": letter.index,
+        "reason": letter.reason,
+        "message": letter.message,
+    } | _bytes_as_text("value", letter.value)
     if letter.key is not None:
         fields |= _bytes_as_text("key", letter.key)
     line = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -104,8 +104,10 @@ class Compressed:
         try:
             piece = self._decoder.decompress(data)
         except self._codec.errors as error:
-            self.damage = (f"the {self._codec.part} of {self._codec.name} data that begins at decompressed byte "
-                           f"{self.trusted:,} is damaged before compressed byte {self._taken + len(data):,} ({error})")
+            self.damage = (
+                f"the {self._codec.part} of {self._codec.name} data that begins at decompressed byte "
+                f"{self.trusted:,} is damaged before compressed byte {self._taken + len(data):,} ({error})"
+            )
             self._ended = True
             return b""
         self._step_bytes = max(RAW_LEAST, min(RAW_MOST, self._step_bytes * (2 if len(piece) < PIECE else 0)))

@@ -78,8 +78,9 @@ class Unreadable(Exception):
 class Blocks:
     """Reads a stream from a position on. After `take` gave None, `starved` says that the stream had no more."""
 
-    def __init__(self, stream: Plain | Compressed, framing: Framing, position: Position, block_bytes: int,
-                 max_item_bytes: int):
+    def __init__(
+        self, stream: Plain | Compressed, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int
+    ):
         self.stream, self._framing, self._position = stream, framing, position
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()
@@ -91,7 +92,7 @@ class Blocks:
 
     def mark(self, offset: int) -> int:
         """The check value that belongs to a position at `offset`."""
-        return crc32(self.head[:min(HEAD, offset)])
+        return crc32(self.head[: min(HEAD, offset)])
 
     def take(self, final: bool) -> Block | None:
         """The next block, or None: nothing yet. `final`: the stream's end is the file's, so that an unterminated last
@@ -112,17 +113,17 @@ class Blocks:
         while len(self._buffer) < size and (piece := self.stream.read()):
             self._buffer += piece
             if len(self.head) < HEAD:
-                self.head += piece[:HEAD - len(self.head)]
+                self.head += piece[: HEAD - len(self.head)]
         self.starved = len(self._buffer) < size
         if self.starved and self.stream.damage:
-            del self._buffer[max(0, self.stream.trusted - self.at):]
+            del self._buffer[max(0, self.stream.trusted - self.at) :]
 
     def _ended(self, final: bool) -> bool:
         return final and self.starved and not self.stream.damage
 
     def _cut(self, end: int, problem: str = "") -> Block:
         with memoryview(self._buffer) as view:
-            block = Block(bytes(view[:min(end, SHOWN) if problem else end]), self.at, self.at + end, problem)
+            block = Block(bytes(view[: min(end, SHOWN) if problem else end]), self.at, self.at + end, problem)
         self._drop(end)
         return block
 
@@ -167,7 +168,7 @@ class Blocks:
             if not end:
                 self._step = self._catch_up
                 return
-        line = bytes(self._buffer[:min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
+        line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
         if not end or end > self._limit or self._framing.first(bytearray(line + b"\n")) != len(line) + 1:
             raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
         if re.search(rb"\r(?!\n)", line):
@@ -209,8 +210,11 @@ class Blocks:
         if not self._buffer[:end].strip():
             self._drop(end)
             return None
-        return self._cut(end, f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
-                              "ended there; not an item of its own")
+        return self._cut(
+            end,
+            f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
+            "ended there; not an item of its own",
+        )
 
     # -- blocks --------------------------------------------------------------------------------------------------
 

@@ -11,11 +11,19 @@ from typing import NamedTuple, Protocol
 
 from connectors import Position, Record, SourceFailed, UnusableSource
 from connectors.files.decompress import CODECS, open_stream
-from connectors.files.line_blocks import Block, Blocks, FRAMINGS, Replaced, Unreadable
+from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
 from connectors.files.tables import open_table
 
-KINDS = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet",
-         ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+KINDS = {
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
 
 
 class Kind(NamedTuple):
@@ -49,8 +57,10 @@ def kind_of(path: str, format: str | None) -> Kind:
     suffix = os.path.splitext(stem)[1] if compression else suffix
     name = format or KINDS.get(suffix)
     if name is None:
-        raise UnusableSource(f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, each "
-                             f"also with {' or '.join(CODECS)}; or name the format")
+        raise UnusableSource(
+            f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, each "
+            f"also with {' or '.join(CODECS)}; or name the format"
+        )
     return Kind(name, compression)
 
 
@@ -62,8 +72,10 @@ def partition_of(path: str) -> str:
 def replaced(path: str, there: int | None, position: Position, unit: str) -> SourceFailed:
     """What to say when a file is not the one that the snapshot had read."""
     found = f"{there:,} {unit}s are there" if there is not None else "it begins differently"
-    return SourceFailed(f"{path} was replaced or cut since the snapshot: {found}, the snapshot had read "
-                        f"{position.offset:,} {unit}s; nothing was read. Give it another name to read it anew")
+    return SourceFailed(
+        f"{path} was replaced or cut since the snapshot: {found}, the snapshot had read "
+        f"{position.offset:,} {unit}s; nothing was read. Give it another name to read it anew"
+    )
 
 
 @contextmanager
@@ -76,8 +88,9 @@ def said(path: str, position: Position, unit: str) -> Iterator[None]:
     except Unreadable as error:
         raise SourceFailed(f"{path}: {error}") from error
     except OSError as error:
-        raise SourceFailed(f"{path}: {error.strerror or error}; restore the file and run again: reading goes on where "
-                           "it stopped") from error
+        raise SourceFailed(
+            f"{path}: {error.strerror or error}; restore the file and run again: reading goes on where it stopped"
+        ) from error
 
 
 class Reader(Protocol):
@@ -121,8 +134,10 @@ class TextReader:
         with self._said():
             block = blocks.take(final=True)
             if not block and blocks.starved and blocks.stream.damage:
-                raise Unreadable(f"{blocks.stream.damage}; its whole lines before decompressed byte {blocks.at:,} were "
-                                 "read. Restore the file and run again: reading goes on there")
+                raise Unreadable(
+                    f"{blocks.stream.damage}; its whole lines before decompressed byte {blocks.at:,} were "
+                    "read. Restore the file and run again: reading goes on there"
+                )
         if block:
             return text_record(block, blocks, self._partition, self._kind.name)
         self.done = blocks.starved
@@ -141,8 +156,17 @@ class TextReader:
 
 def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Record:
     """A block of a partition that begins where its stream does."""
-    return Record(block.value, partition, block.offset, block.next_offset, blocks.mark(block.next_offset), format,
-                  "byte", blocks.header, problem=block.problem)
+    return Record(
+        block.value,
+        partition,
+        block.offset,
+        block.next_offset,
+        blocks.mark(block.next_offset),
+        format,
+        "byte",
+        blocks.header,
+        problem=block.problem,
+    )
 
 
 class TableReader:
@@ -160,8 +184,10 @@ class TableReader:
             try:
                 yield
             except Unreadable as error:
-                raise Unreadable(f"{error}; its first {self._at:,} rows were read. Restore the file and run again: "
-                                 "reading goes on there") from error
+                raise Unreadable(
+                    f"{error}; its first {self._at:,} rows were read. Restore the file and run again: "
+                    "reading goes on there"
+                ) from error
 
     def check(self) -> None:
         """Opening it has checked what there is to check."""

@@ -14,8 +14,15 @@ from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Reader, Sizes, kind_of, open_reader, partition_of
 
 
-def FileSource(rest: str, positions: Mapping[str, Position], *, format: str | None = None, follow: bool = False,
-               block_bytes: int = Sizes().block_bytes, max_item_bytes: int = Sizes().max_item_bytes) -> Source:
+def FileSource(
+    rest: str,
+    positions: Mapping[str, Position],
+    *,
+    format: str | None = None,
+    follow: bool = False,
+    block_bytes: int = Sizes().block_bytes,
+    max_item_bytes: int = Sizes().max_item_bytes,
+) -> Source:
     """The files that the path or glob `rest` names, at their positions; partitions are absolute paths.
 
     `format` ("json", "csv", "parquet", "arrow") overrides the suffix. Without `follow` each file is read to its end,
@@ -103,7 +110,7 @@ class Files:
         """Unread decompressed bytes or rows; of compressed text, unread compressed bytes. What is not known is not in
         it: the rows of an Arrow file, of a compressed table or of one that has not been opened yet."""
         known = dict.fromkeys(self._done, 0)
-        for path, kind, position in self._waiting[self._reader is not None:]:
+        for path, kind, position in self._waiting[self._reader is not None :]:
             if kind.is_text and os.path.exists(path):
                 size = os.path.getsize(path)
                 known[partition_of(path)] = size if kind.compression else max(0, size - position.offset)

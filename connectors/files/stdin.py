@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 from connectors.files.decompress import PIECE
-from connectors.files.line_blocks import Blocks, FRAMINGS, Unreadable
+from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
 from connectors.files.readers import Sizes
 from connectors.files.tables import stream_rows
 
@@ -65,13 +65,19 @@ class Pipe(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """For readers that wait."""
         piece = self._take(len(buffer))
-        buffer[:len(piece)] = piece
+        buffer[: len(piece)] = piece
         return len(piece)
 
 
-def StdinSource(rest: str, positions: Mapping[str, Position], *, format: str | None = None,
-                stream: BinaryIO | None = None, block_bytes: int = Sizes().block_bytes,
-                max_item_bytes: int = Sizes().max_item_bytes) -> Source:
+def StdinSource(
+    rest: str,
+    positions: Mapping[str, Position],
+    *,
+    format: str | None = None,
+    stream: BinaryIO | None = None,
+    block_bytes: int = Sizes().block_bytes,
+    max_item_bytes: int = Sizes().max_item_bytes,
+) -> Source:
     """Standard input (or `stream`) in the `format` "json" (unless told), "csv" or "arrow"; partition "-".
 
     Raises `UnusableSource`.
@@ -129,11 +135,20 @@ class StdinText(_Stdin):
             except (Unreadable, OSError) as error:
                 raise SourceFailed(f"standard input: {error}") from error
             if block:
-                return [Record(block.value, PARTITION, self._start + block.offset, self._start + block.next_offset,
-                               format=self._format, header=self._blocks.header, problem=block.problem)]
+                return [
+                    Record(
+                        block.value,
+                        PARTITION,
+                        self._start + block.offset,
+                        self._start + block.next_offset,
+                        format=self._format,
+                        header=self._blocks.header,
+                        problem=block.problem,
+                    )
+                ]
             if self._blocks.starved and ended:
                 self._finished = True
-            elif monotonic() > until or self._blocks.starved and not self._pipe.wait(until - monotonic()):
+            elif monotonic() > until or (self._blocks.starved and not self._pipe.wait(until - monotonic())):
                 break
         return []
 

@@ -49,7 +49,7 @@ def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
         opened = _parquet if kind == "parquet" else _arrow
         notices: list[str] = []
         mark, rows, pieces = opened(file, damage, position.offset, notices)
-        if position.offset and (mark != position.mark or rows is not None and rows < position.offset):
+        if position.offset and (mark != position.mark or (rows is not None and rows < position.offset)):
             raise Replaced(rows if mark == position.mark else None)
         return Table(mark, rows, _placed(pieces, position.offset, damage, rows), file, notices)
     except BaseException:

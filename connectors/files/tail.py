@@ -11,8 +11,8 @@ from time import monotonic, sleep
 
 from connectors import Position, Record, UnusableSource
 from connectors.files.decompress import Plain
+from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
 from connectors.files.paths import check_readable, expand
-from connectors.files.line_blocks import Blocks, FRAMINGS, Replaced
 from connectors.files.readers import Kind, Sizes, kind_of, partition_of, said, text_record
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
@@ -60,8 +60,10 @@ class Tail:
             if block:
                 return text_record(block, self._blocks, self.partition, self._kind.name)
             if moved and self._blocks.starved:
-                self._notices.append(f"{self.path} was rotated: the old file was read to its end, byte "
-                                     f"{self._blocks.at:,}; the new one is read from its beginning")
+                self._notices.append(
+                    f"{self.path} was rotated: the old file was read to its end, byte "
+                    f"{self._blocks.at:,}; the new one is read from its beginning"
+                )
                 self._position = Position(0)
                 self._former.append(self._blocks.stream)
                 self._blocks = None
@@ -112,8 +114,9 @@ class Tail:
         read = max(self._blocks.at, self._position.offset)
         lost = self._blocks.stream.trusted - self._blocks.at if self._blocks.at >= self._position.offset else 0
         half = f" ({lost:,} bytes of a line that was not finished are gone)" if lost > 0 else ""
-        self._notices.append(f"{self.path} was cut or replaced: {found}, {read:,} had been read{half}; it is read from "
-                             "its beginning")
+        self._notices.append(
+            f"{self.path} was cut or replaced: {found}, {read:,} had been read{half}; it is read from its beginning"
+        )
         self._position = Position(0)
         self.close()
 
@@ -203,8 +206,10 @@ class Followed:
             return
         if any(_identity(status) in tail.identities() for tail in self._tails.values()):
             self._ignored.add(path)
-            self._notices.append(f"{path} is a file that is read under its old name already; let the glob not match "
-                                 "names that files are rotated to")
+            self._notices.append(
+                f"{path} is a file that is read under its old name already; let the glob not match "
+                "names that files are rotated to"
+            )
             return
         self._notices.append(f"{path} has appeared; it is followed from byte {self._position(path).offset:,}")
         self._tails[path] = Tail(path, kind, self._position(path), self._sizes, self._notices)

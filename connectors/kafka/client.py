@@ -95,6 +95,7 @@ CLOSE_SECONDS = 2.0
 def close_within(close: Callable[[], object], seconds: float = CLOSE_SECONDS) -> None:
     """Close a client, and leave it to itself when that takes longer: both libraries can wait on a network thread for
     answers of a broker that is gone, and nothing that is promised depends on their last words."""
+
     def closed() -> None:
         with contextlib.suppress(Exception):  # of a client that nobody uses any more
             close()

@@ -37,13 +37,29 @@ DEFAULTS: dict[str, Any] = {
 ANSWER_SECONDS = 5.0
 STALE_SECONDS = 3.0
 SLICE_SECONDS = 0.5  # a question is asked in slices, so that an interruption is noticed
-_FATAL = {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED,
-          KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED, KafkaError._INVALID_ARG,
-          KafkaError.UNSUPPORTED_SASL_MECHANISM, KafkaError.TOPIC_EXCEPTION}
+_FATAL = {
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError._INVALID_ARG,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    KafkaError.TOPIC_EXCEPTION,
+}
 # Found by the broker or on the way, mended by librdkafka itself.
-_PASSING = {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE,
-            KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
-            KafkaError._UNKNOWN_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION}
+_PASSING = {
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._PARTITION_EOF,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
 _SSL = KafkaError._SSL
 
 
@@ -111,8 +127,9 @@ class Confluent:
     def partitions(self) -> frozenset[int]:
         """Those that the topic has now."""
         # -1 is where librdkafka keeps what has no partition yet; "unknown" ones were asked for, but do not exist.
-        known = frozenset(each["partition"] for each in self.topic.values()
-                          if each["partition"] >= 0 and not each["unknown"])
+        known = frozenset(
+            each["partition"] for each in self.topic.values() if each["partition"] >= 0 and not each["unknown"]
+        )
         self.was_gone |= bool(self.topic) and not known >= set(self.names)
         return known
 
@@ -199,8 +216,20 @@ class Confluent:
                 continue
             offset, value = message.offset(), message.value() or b""
             kind, milliseconds = message.timestamp()
-            found[partition].append(Record(value, names[partition], offset, offset + 1, mark, format or sniff(value),
-                                           "message", b"", message.key(), milliseconds / 1000 if kind else None))
+            found[partition].append(
+                Record(
+                    value,
+                    names[partition],
+                    offset,
+                    offset + 1,
+                    mark,
+                    format or sniff(value),
+                    "message",
+                    b"",
+                    message.key(),
+                    milliseconds / 1000 if kind else None,
+                )
+            )
         return {partition: records for partition, records in found.items() if records}
 
     def _raise(self) -> None:
@@ -233,8 +262,12 @@ class Confluent:
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell the group, for lag tools alone; nothing is read back."""
         if self.has_group:
-            self.consumer.commit(offsets=[TopicPartition(self.address.topic, partition, offset)
-                                          for partition, offset in offsets.items()], asynchronous=True)
+            self.consumer.commit(
+                offsets=[
+                    TopicPartition(self.address.topic, partition, offset) for partition, offset in offsets.items()
+                ],
+                asynchronous=True,
+            )
 
     def interrupt(self) -> None:
         """From another thread: what waits for an answer fails."""

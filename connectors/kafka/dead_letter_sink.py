@@ -15,8 +15,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka import errors
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
 from connectors.kafka.address import known_to, parse_address, scrubbed
@@ -48,8 +47,15 @@ class KafkaDeadLetters:
     A missing topic is an `UnusableSource`, at once if a broker answers.
     """
 
-    def __init__(self, rest: str, position: Mapping[str, int] | None = None, *,
-                 options: Mapping[str, Any] | None = None, version: str = "", patience: float = 5.0):
+    def __init__(
+        self,
+        rest: str,
+        position: Mapping[str, int] | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        version: str = "",
+        patience: float = 5.0,
+    ):
         self.address = parse_address(rest)
         self._options = {key: value for key, value in (options or {}).items() if key != "client"}
         known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, self._options)
@@ -89,8 +95,10 @@ class KafkaDeadLetters:
             problem = self._collect() or problem
             if time.monotonic() > deadline and (self._waiting or self._sent):
                 open_letters = len(self._waiting) + len(self._sent)
-                raise SinkUnavailable(f"{self.address}: {open_letters} dead letters are not acknowledged after "
-                                      f"{self._patience:g} s: {scrubbed(problem, self._options)}")
+                raise SinkUnavailable(
+                    f"{self.address}: {open_letters} dead letters are not acknowledged after "
+                    f"{self._patience:g} s: {scrubbed(problem, self._options)}"
+                )
         self._bytes = 0
         return {str(partition): offset for partition, offset in sorted(self._position.items())}
 
@@ -104,8 +112,9 @@ class KafkaDeadLetters:
             if _key(letter.partition, letter.offset, letter.index, letter.value[:VALUE_BYTES]) in self._there:
                 continue
             try:
-                future = self._producer.send(self.address.topic, value=letter.value[:VALUE_BYTES], key=letter.key,
-                                             headers=self._headers(letter))
+                future = self._producer.send(
+                    self.address.topic, value=letter.value[:VALUE_BYTES], key=letter.key, headers=self._headers(letter)
+                )
             except errors.KafkaTimeoutError:
                 self._waiting = waiting[at:]
                 raise
@@ -127,8 +136,10 @@ class KafkaDeadLetters:
         self._sent = still
         if problem is not None:
             if isinstance(problem, errors.AuthorizationError | errors.MessageSizeTooLargeError):
-                raise UnusableSource(f"{self.address}: {scrubbed(problem, self._options)}; the topic must take "
-                                     f"messages of {VALUE_BYTES} bytes from this user")
+                raise UnusableSource(
+                    f"{self.address}: {scrubbed(problem, self._options)}; the topic must take "
+                    f"messages of {VALUE_BYTES} bytes from this user"
+                )
             self._drop_producer()
             self._waiting = [letter for letter, _ in self._sent] + self._waiting
             self._sent = []
@@ -199,7 +210,10 @@ class KafkaDeadLetters:
         fields: Iterable[tuple[str, object]] = [
             *([("topic", topic)] if from_topic else []),
             ("partition", number if from_topic else letter.partition),
-            ("offset", letter.offset), ("index", letter.index), ("reason", letter.reason), ("message", letter.message),
+            ("offset", letter.offset),
+            ("index", letter.index),
+            ("reason", letter.reason),
+            ("message", letter.message),
             *([("value.length", len(letter.value))] if len(letter.value) > VALUE_BYTES else []),
         ]
         headers = [(PREFIX + name, str(field).encode()) for name, field in fields]
@@ -213,8 +227,9 @@ def _key(partition: str, offset: int, index: int, value: bytes) -> bytes:
 
 def _key_of(record: Any) -> bytes | None:
     """The key of a letter that was found; None for a message that is none of ours."""
-    headers = {name[len(PREFIX):]: field.decode(errors="replace") for name, field in record.headers
-               if name.startswith(PREFIX)}
+    headers = {
+        name[len(PREFIX) :]: field.decode(errors="replace") for name, field in record.headers if name.startswith(PREFIX)
+    }
     try:
         partition = f"{headers['topic']}/{headers['partition']}" if "topic" in headers else headers["partition"]
         return _key(partition, int(headers["offset"]), int(headers["index"]), record.value or b"")

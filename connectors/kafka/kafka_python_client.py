@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
-from kafka import KafkaConsumer, TopicPartition
-from kafka import errors
+from kafka import KafkaConsumer, TopicPartition, errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
@@ -29,9 +28,15 @@ DEFAULTS: dict[str, Any] = {
 ANSWER_MS = 10_000  # how long a question of `ranges` may take
 COLLECT_AFTER = 50
 HANG_UPS = 3
-_FATAL = (errors.AuthorizationError, errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError,
-          errors.IllegalSaslStateError, errors.KafkaConfigurationError, errors.IncompatibleBrokerVersion,
-          errors.InvalidTopicError)
+_FATAL = (
+    errors.AuthorizationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedSaslMechanismError,
+    errors.IllegalSaslStateError,
+    errors.KafkaConfigurationError,
+    errors.IncompatibleBrokerVersion,
+    errors.InvalidTopicError,
+)
 
 
 class _Manager(KafkaConnectionManager):
@@ -156,9 +161,21 @@ class KafkaPython:
 
     def _records(self, partition: int, found: list) -> list[Record]:
         name, mark, format = self.names[partition], self.mark, self.format
-        return [Record(each.value or b"", name, each.offset, each.offset + 1, mark, format or sniff(each.value),
-                       "message", b"", each.key, each.timestamp / 1000 if each.timestamp >= 0 else None)
-                for each in found]
+        return [
+            Record(
+                each.value or b"",
+                name,
+                each.offset,
+                each.offset + 1,
+                mark,
+                format or sniff(each.value),
+                "message",
+                b"",
+                each.key,
+                each.timestamp / 1000 if each.timestamp >= 0 else None,
+            )
+            for each in found
+        ]
 
     def progress(self) -> dict[int, Progress]:
         """How far each partition is, and how far it reaches."""
@@ -176,8 +193,9 @@ class KafkaPython:
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell the group, for lag tools alone; nothing is read back."""
         if self.options.get("group_id") is not None:
-            self.consumer.commit_async({self.assigned[partition]: OffsetAndMetadata(offset, "", -1)
-                                        for partition, offset in offsets.items()})
+            self.consumer.commit_async(
+                {self.assigned[partition]: OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()}
+            )
 
     def interrupt(self) -> None:
         """From another thread: what waits for an answer fails."""

@@ -36,9 +36,19 @@ class Message(NamedTuple):
     events: int
 
 
-def produce(paths: Iterable[str], uri: str, *, options: Mapping[str, Any] | None = None, batch: int = 1,
-            encoding: str = "json", rate: float | None = None, client: str = "kafka-python", format: str | None = None,
-            progress: Callable[[int], object] | None = None, patience: float = 60.0) -> Produced:
+def produce(
+    paths: Iterable[str],
+    uri: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    batch: int = 1,
+    encoding: str = "json",
+    rate: float | None = None,
+    client: str = "kafka-python",
+    format: str | None = None,
+    progress: Callable[[int], object] | None = None,
+    patience: float = 60.0,
+) -> Produced:
     """Send the events of `paths` (as the file source takes them) to `uri`, "kafka://host:port/topic".
 
     `batch` events go into one message: JSON lines, or with `encoding="arrow"` an Arrow IPC stream (these do not
@@ -47,9 +57,11 @@ def produce(paths: Iterable[str], uri: str, *, options: Mapping[str, Any] | None
     Raises `UnusableSource`, `SourceFailed`, and `SinkUnavailable` when nothing is acknowledged for `patience` seconds.
     """
     address = parse_address(uri.removeprefix("kafka://"))
-    if encoding not in ENCODINGS or batch < 1 or rate is not None and rate <= 0:
-        raise UnusableSource(f"produce: got encoding {encoding!r}, batch {batch}, rate {rate}; expected one of "
-                             f"{', '.join(ENCODINGS)}, at least 1, and more than 0")
+    if encoding not in ENCODINGS or batch < 1 or (rate is not None and rate <= 0):
+        raise UnusableSource(
+            f"produce: got encoding {encoding!r}, batch {batch}, rate {rate}; expected one of "
+            f"{', '.join(ENCODINGS)}, at least 1, and more than 0"
+        )
     skipped: list[str] = []
     records = _records(paths, format)
     messages = (_arrow_messages if encoding == "arrow" else _json_messages)(records, batch, skipped)
@@ -166,8 +178,9 @@ def _table(record: Record, skipped: list[str]) -> Any:
         return _csv_table(record, skipped)
     except pa.ArrowException as error:
         line = str(error).splitlines()[0]
-        raise UnusableSource(f"{place}: {line}; the block does not fit into columns, --encoding json sends its lines "
-                             "as they are") from error
+        raise UnusableSource(
+            f"{place}: {line}; the block does not fit into columns, --encoding json sends its lines as they are"
+        ) from error
 
 
 def _csv_table(record: Record, skipped: list[str]) -> Any:
@@ -182,7 +195,11 @@ def _csv_table(record: Record, skipped: list[str]) -> Any:
     header = record.header or record.value.split(b"\n", 1)[0]
     parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=pass_over)
     names = pa.csv.read_csv(io.BytesIO(header), parse_options=pa.csv.ParseOptions(newlines_in_values=True)).column_names
-    convert = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True,
-                                    null_values=[""], quoted_strings_can_be_null=False)
+    convert = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
     whole = io.BytesIO(record.header + record.value)
     return pa.csv.read_csv(whole, pa.csv.ReadOptions(use_threads=False), parse, convert)

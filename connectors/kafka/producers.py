@@ -19,9 +19,16 @@ class PythonSender:
         from kafka import KafkaConsumer, KafkaProducer, errors
 
         self._errors, self._address, self._options, self._patience = errors, address, options, patience
-        defaults = {"linger_ms": 20, "batch_size": 256 << 10, "max_request_size": 16 << 20, "acks": "all",
-                    "allow_auto_create_topics": False, "delivery_timeout_ms": int(1000 * patience),
-                    "request_timeout_ms": int(500 * patience), "max_block_ms": int(1000 * patience)}
+        defaults = {
+            "linger_ms": 20,
+            "batch_size": 256 << 10,
+            "max_request_size": 16 << 20,
+            "acks": "all",
+            "allow_auto_create_topics": False,
+            "delivery_timeout_ms": int(1000 * patience),
+            "request_timeout_ms": int(500 * patience),
+            "max_block_ms": int(1000 * patience),
+        }
         known = known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, options)
         try:
             self._producer = KafkaProducer(**{**defaults, **known, "bootstrap_servers": list(address.servers)})
@@ -78,8 +85,15 @@ class ConfluentSender:
         import confluent_kafka
 
         self._address, self._options, self._patience = address, options, patience
-        defaults = {"linger.ms": 20, "batch.size": 1 << 20, "message.max.bytes": 16 << 20, "enable.idempotence": True,
-                    "allow.auto.create.topics": False, "message.timeout.ms": int(1000 * patience), "log_level": 2}
+        defaults = {
+            "linger.ms": 20,
+            "batch.size": 1 << 20,
+            "message.max.bytes": 16 << 20,
+            "enable.idempotence": True,
+            "allow.auto.create.topics": False,
+            "message.timeout.ms": int(1000 * patience),
+            "log_level": 2,
+        }
         named = {**defaults, **confluent_options(options), "bootstrap.servers": ",".join(address.servers)}
         named = {key: value for key, value in named.items() if key not in _CONSUMERS}
         try:
@@ -109,8 +123,10 @@ class ConfluentSender:
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise SinkUnavailable(f"{self._address}: {scrubbed(self._failure, self._options)}; the events since the "
-                                  "last acknowledged are not sent")
+            raise SinkUnavailable(
+                f"{self._address}: {scrubbed(self._failure, self._options)}; the events since the "
+                "last acknowledged are not sent"
+            )
 
     def flush(self) -> None:
         left = self._producer.flush(self._patience)
@@ -119,6 +135,12 @@ class ConfluentSender:
             raise SinkUnavailable(f"{self._address}: {left} messages are not acknowledged after {self._patience:g} s")
 
 
-_CONSUMERS = {"group.id", "isolation.level", "fetch.wait.max.ms", "max.partition.fetch.bytes", "max.poll.records",
-              "bootstrap.timeout.ms"}
+_CONSUMERS = {
+    "group.id",
+    "isolation.level",
+    "fetch.wait.max.ms",
+    "max.partition.fetch.bytes",
+    "max.poll.records",
+    "bootstrap.timeout.ms",
+}
 SENDERS = {"kafka-python": PythonSender, "confluent": ConfluentSender}

@@ -20,9 +20,9 @@ from typing import Any
 
 from connectors import Position, Record, SourceFailed, UnusableSource
 from connectors.kafka.address import parse_address, partition_name, partition_of, scrubbed
-from connectors.kafka.start_offsets import Loss, chosen_partitions, loss_of
 from connectors.kafka.client import Client, OffsetsLost, Progress, Range, Refused, Trouble, Unavailable
 from connectors.kafka.connecting import Opening
+from connectors.kafka.start_offsets import Loss, chosen_partitions, loss_of
 
 CLIENTS = {
     "kafka-python": "connectors.kafka.kafka_python_client:KafkaPython",
@@ -49,10 +49,21 @@ class KafkaSource:
     with unread messages and none delivered the client is replaced.
     """
 
-    def __init__(self, rest: str, positions: Mapping[str, Position], *, options: Mapping[str, Any] | None = None,
-                 start: str = "none", on_offset_loss: str = "fail", partitions: Collection[int] | None = None,
-                 shard: tuple[int, int] | None = None, format: str | None = None, client: str = "kafka-python",
-                 topic_seconds: float = 30.0, stall_seconds: float = 120.0):
+    def __init__(
+        self,
+        rest: str,
+        positions: Mapping[str, Position],
+        *,
+        options: Mapping[str, Any] | None = None,
+        start: str = "none",
+        on_offset_loss: str = "fail",
+        partitions: Collection[int] | None = None,
+        shard: tuple[int, int] | None = None,
+        format: str | None = None,
+        client: str = "kafka-python",
+        topic_seconds: float = 30.0,
+        stall_seconds: float = 120.0,
+    ):
         self.address = parse_address(rest)
         self._options = dict(options or {})
         self._most = int(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
@@ -64,8 +75,10 @@ class KafkaSource:
         known = {partition_of(self.address.topic, name): position for name, position in positions.items()}
         self._stored = {partition: position for partition, position in known.items() if partition is not None}
         if not self._stored and start == "none":
-            raise UnusableSource(f"{self.address}: no position of this topic is stored and none was chosen to begin at;"
-                                 " choose start = earliest or latest")
+            raise UnusableSource(
+                f"{self.address}: no position of this topic is stored and none was chosen to begin at;"
+                " choose start = earliest or latest"
+            )
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []
         self._progress: dict[int, Progress] = {}
@@ -119,14 +132,19 @@ class KafkaSource:
         if self._client is not None and now - self._asked > LAG_SECONDS:
             self._progress |= self._client.progress()
             self._asked = now
-        return {self._name(partition): max(0, end - max(at, self._stored[partition].offset))
-                for partition, (at, end) in self._progress.items()}
+        return {
+            self._name(partition): max(0, end - max(at, self._stored[partition].offset))
+            for partition, (at, end) in self._progress.items()
+        }
 
     def lag_seconds(self) -> Mapping[str, float]:
         """Age of the last delivered message of each partition with unread ones; 0 where all is read."""
         now = time.time()
-        return {name: max(0.0, now - self._last_time[name]) if lag else 0.0
-                for name, lag in self.lag().items() if not lag or name in self._last_time}
+        return {
+            name: max(0.0, now - self._last_time[name]) if lag else 0.0
+            for name, lag in self.lag().items()
+            if not lag or name in self._last_time
+        }
 
     def opened(self) -> dict[str, Position]:
         """Starting points given since the last call to partitions without a stored position (or with a lost one).
@@ -185,10 +203,12 @@ class KafkaSource:
         self._tell_connection(connected, now)
         if connected:
             self._look_for_partitions()
-            if now - self._moved > self._stall_seconds * 2 ** self._stalls and any(self.lag().values()):
+            if now - self._moved > self._stall_seconds * 2**self._stalls and any(self.lag().values()):
                 self._stalls += 1
-                self._replace_client(f"no message for {now - self._moved:.0f} s although some are unread (an open "
-                                     "transaction, or a stuck client)")
+                self._replace_client(
+                    f"no message for {now - self._moved:.0f} s although some are unread (an open "
+                    "transaction, or a stuck client)"
+                )
 
     def _tell_connection(self, connected: bool, now: float) -> None:
         if not connected and self._away_since is None:
@@ -209,8 +229,10 @@ class KafkaSource:
         elif self._gone_since is None:
             self._gone_since = now
         elif now - self._gone_since > self._topic_seconds:
-            raise SourceFailed(f"{self.address}: partitions {_listed(self._mine(self._stored) - known)} are gone since "
-                               f"{self._topic_seconds:g} s; was the topic deleted?")
+            raise SourceFailed(
+                f"{self.address}: partitions {_listed(self._mine(self._stored) - known)} are gone since "
+                f"{self._topic_seconds:g} s; was the topic deleted?"
+            )
         added = self._mine(known) - set(self._stored)
         try:
             mark = self._client.topic_mark()
@@ -267,21 +289,27 @@ class KafkaSource:
         deadline = time.monotonic() + self._topic_seconds
         while not (known := client.look_for_topic()):
             if time.monotonic() > deadline:
-                raise UnusableSource(f"{self.address}: the topic does not exist (waited {self._topic_seconds:g} s); "
-                                     "create it, or check the name and the permission to see it")
+                raise UnusableSource(
+                    f"{self.address}: the topic does not exist (waited {self._topic_seconds:g} s); "
+                    "create it, or check the name and the permission to see it"
+                )
             if self._closing.wait(0.5):
                 raise Unavailable("closing")
         if self.address.partitions is not None or isinstance(self._chosen, frozenset):
             if missing := self._chosen - known:
-                raise UnusableSource(f"{self.address}: partitions {_listed(missing)} do not exist; the topic has "
-                                     f"{_listed(known)}")
+                raise UnusableSource(
+                    f"{self.address}: partitions {_listed(missing)} do not exist; the topic has {_listed(known)}"
+                )
         if gone := self._mine(self._stored) - known:
-            raise SourceFailed(f"{self.address}: partitions {_listed(gone)} of the stored positions do not exist; the "
-                               f"topic has {_listed(known)}. Was it made anew? Use a new state directory for it")
+            raise SourceFailed(
+                f"{self.address}: partitions {_listed(gone)} of the stored positions do not exist; the "
+                f"topic has {_listed(known)}. Was it made anew? Use a new state directory for it"
+            )
         return self._mine(known)
 
-    def _starting_points(self, ranges: Mapping[int, Range], mark: int, fresh: bool,
-                         cut: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:
+    def _starting_points(
+        self, ranges: Mapping[int, Range], mark: int, fresh: bool, cut: Mapping[int, int] = MappingProxyType({})
+    ) -> dict[int, int]:
         """Where to begin in each partition; keeps the answers in `_stored` and `_opened`. Raises `SourceFailed`."""
         offsets = {}
         for partition, span in sorted(ranges.items()):
@@ -323,10 +351,12 @@ class KafkaSource:
         self._failures += 1
         if self._failures > PATIENCE:
             places = ", ".join(f"{self._name(p)}@{position.offset}" for p, position in sorted(self._stored.items()))
-            raise SourceFailed(f"{self.address}: {PATIENCE} fresh clients in a row could not read on from {places}: "
-                               f"{self._scrubbed(trouble)}. "
-                               "Delete the records that cannot be read (kafka-delete-records) and start with "
-                               "--on-offset-loss earliest")
+            raise SourceFailed(
+                f"{self.address}: {PATIENCE} fresh clients in a row could not read on from {places}: "
+                f"{self._scrubbed(trouble)}. "
+                "Delete the records that cannot be read (kafka-delete-records) and start with "
+                "--on-offset-loss earliest"
+            )
         self._replace_client(str(trouble))
 
     def _replace_client(self, why: str) -> None:

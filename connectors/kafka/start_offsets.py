@@ -37,17 +37,21 @@ def loss_of(stored: Position, span: Range, mark: int, cut: int | None = None) ->
     if stored.offset < span.first:
         return Loss("retention has deleted it", span.first)
     if cut is not None:  # what is behind `cut` was never read, wherever the end may be by now
-        return Loss("the log was cut back behind it (a broker that lacked it became leader)",
-                     min(max(cut, span.first), span.end))
+        return Loss(
+            "the log was cut back behind it (a broker that lacked it became leader)",
+            min(max(cut, span.first), span.end),
+        )
     if stored.offset > span.end:
         same = stored.mark and mark  # else the topic may be another one, none of which was read
-        return Loss("the partition ends before it (a log cut back, or a topic made anew)",
-                     span.end if same else span.first)
+        return Loss(
+            "the partition ends before it (a log cut back, or a topic made anew)", span.end if same else span.first
+        )
     return None
 
 
-def chosen_partitions(address: Address, partitions: Collection[int] | None,
-                      shard: tuple[int, int] | None) -> frozenset[int] | tuple[int, int]:
+def chosen_partitions(
+    address: Address, partitions: Collection[int] | None, shard: tuple[int, int] | None
+) -> frozenset[int] | tuple[int, int]:
     """The chosen partitions, or (i, n) for those with p % n == i; all of them are (0, 1)."""
     if sum(choice is not None for choice in (address.partitions, partitions, shard)) > 1:
         raise UnusableSource(f"{address}: choose ?partitions=, partitions or shard, only one of them")

@@ -20,9 +20,9 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.data.triplet_columns import handed_over
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import blocks, room
+from stream_engine.data.triplet_columns import handed_over
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -178,8 +178,11 @@ def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
 
 def _entries(w: Mapping[tuple[int, int], int]) -> dict[str, np.ndarray]:
     pairs = sorted(pair for pair in w if w[pair])
-    return {"i": np.array([i for i, _ in pairs], np.int32), "j": np.array([j for _, j in pairs], np.int32),
-            "w": np.array([w[pair] for pair in pairs], np.int64)}
+    return {
+        "i": np.array([i for i, _ in pairs], np.int32),
+        "j": np.array([j for _, j in pairs], np.int32),
+        "w": np.array([w[pair] for pair in pairs], np.int64),
+    }
 
 
 class AddS3(_AddS):
@@ -198,8 +201,13 @@ class AddS3(_AddS):
     def definition(batch: Batch) -> dict[str, np.ndarray]:
         """W_ij by the formula, every i < j and every k."""
         seen, n = Counter(tuple(row) for row in batch.triplets.tolist()), batch.n_objects
-        w = {(i, j): sum(seen[i, j, k] - seen[i, k, j] + seen[j, i, k] - seen[j, k, i]
-                         for k in range(n) if k not in (i, j)) for i in range(n) for j in range(i + 1, n)}
+        w = {
+            (i, j): sum(
+                seen[i, j, k] - seen[i, k, j] + seen[j, i, k] - seen[j, k, i] for k in range(n) if k not in (i, j)
+            )
+            for i in range(n)
+            for j in range(i + 1, n)
+        }
         return _entries(w)
 
 
@@ -227,8 +235,10 @@ class AddS4(_AddS):
 def matrix(state: Mapping[str, np.ndarray], n_objects: int, limit: int = DENSE_LIMIT) -> np.ndarray:
     """W as (n, n) int64. Raises ValueError above `limit` objects: ask for `sparse` there."""
     if n_objects > limit:
-        raise ValueError(f"AddS - W of {n_objects} objects asked for as a dense matrix - {8e-9 * n_objects**2:.1f} GB "
-                         f"- expected at most {limit} objects - use adds.sparse, or a higher limit")
+        raise ValueError(
+            f"AddS - W of {n_objects} objects asked for as a dense matrix - {8e-9 * n_objects**2:.1f} GB "
+            f"- expected at most {limit} objects - use adds.sparse, or a higher limit"
+        )
     w = np.zeros((n_objects, n_objects), np.int64)
     w[state["i"], state["j"]] = state["w"]
     w[state["j"], state["i"]] = state["w"]

@@ -92,8 +92,13 @@ class _Decayed:
 
     def state(self) -> dict[str, np.ndarray]:
         """The sums at the newest time, and `newest` (-inf: nothing yet), `untimed`, `half_life`, `by_time`."""
-        return {**self._sums.state(self._now()), "newest": np.array(self._newest), "untimed": np.array(self._untimed),
-                "half_life": np.array(self._half_life), "by_time": np.array(self._by_time)}
+        return {
+            **self._sums.state(self._now()),
+            "newest": np.array(self._newest),
+            "untimed": np.array(self._untimed),
+            "half_life": np.array(self._half_life),
+            "by_time": np.array(self._by_time),
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
@@ -113,17 +118,26 @@ class _Decayed:
         """By the formula, comparison by comparison."""
         said, untimed = [], 0
         for e, triplet in enumerate(batch.triplets.tolist()):
-            t = e + 1.0 if by == "count" else float("nan") if batch.judges is None else \
-                float(batch.judges.time[batch.judges.of_triplet[e]])
+            t = (
+                e + 1.0
+                if by == "count"
+                else float("nan")
+                if batch.judges is None
+                else float(batch.judges.time[batch.judges.of_triplet[e]])
+            )
             if t == t:
                 said.append((triplet, t))
             else:
                 untimed += 1
         newest = max((t for _, t in said), default=-np.inf)
         weight = [2.0 ** (-(newest - t) / half_life) for _, t in said]
-        return {**cls.SUMS.definition([triplet for triplet, _ in said], weight, batch.n_objects),
-                "newest": np.array(newest), "untimed": np.array(untimed), "half_life": np.array(float(half_life)),
-                "by_time": np.array(by == "time")}
+        return {
+            **cls.SUMS.definition([triplet for triplet, _ in said], weight, batch.n_objects),
+            "newest": np.array(newest),
+            "untimed": np.array(untimed),
+            "half_life": np.array(float(half_life)),
+            "by_time": np.array(by == "time"),
+        }
 
 
 class DecayedAddS3(_Decayed):

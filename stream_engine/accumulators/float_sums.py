@@ -97,7 +97,9 @@ class PairSums:
             return
         anchor, near, far = triplets.T
         i, j = np.concatenate([anchor, anchor]), np.concatenate([near, far])
-        self._pairs.add(np.stack([np.minimum(i, j), np.maximum(i, j)], axis=1), np.concatenate([weight, -weight])[:, None])
+        self._pairs.add(
+            np.stack([np.minimum(i, j), np.maximum(i, j)], axis=1), np.concatenate([weight, -weight])[:, None]
+        )
 
     def _fit(self, n: int) -> None:
         if self._pairs is None and n > self._dense_limit:
@@ -128,8 +130,12 @@ class PairSums:
             (i, j), w = self._pairs.ids.T, self._pairs.values[:, 0]
         w = w * factor
         keep = w != 0
-        return {"i": i[keep].astype(np.int32), "j": j[keep].astype(np.int32), "w": w[keep],
-                "squares": np.array(self.squares * factor * factor)}
+        return {
+            "i": i[keep].astype(np.int32),
+            "j": j[keep].astype(np.int32),
+            "w": w[keep],
+            "squares": np.array(self.squares * factor * factor),
+        }
 
     def load(self, state: Mapping[str, np.ndarray], factor: float = 1.0) -> None:
         """Add a state times `factor`."""
@@ -147,8 +153,12 @@ class PairSums:
         a, b = new_id[state["i"]], new_id[state["j"]]
         i, j = np.minimum(a, b), np.maximum(a, b)
         order = np.lexsort((j, i))
-        return {"i": i[order].astype(np.int32), "j": j[order].astype(np.int32), "w": np.array(state["w"])[order],
-                "squares": np.array(state["squares"])}
+        return {
+            "i": i[order].astype(np.int32),
+            "j": j[order].astype(np.int32),
+            "w": np.array(state["w"])[order],
+            "squares": np.array(state["squares"]),
+        }
 
     @staticmethod
     def definition(triplets: list, weight: list[float], n_objects: int) -> dict[str, np.ndarray]:
@@ -156,11 +166,17 @@ class PairSums:
         entries = []
         for i in range(n_objects):
             for j in range(i + 1, n_objects):
-                w = sum(x * (({a, near} == {i, j}) - ({a, far} == {i, j})) for (a, near, far), x in zip(triplets, weight))
+                w = sum(
+                    x * (({a, near} == {i, j}) - ({a, far} == {i, j})) for (a, near, far), x in zip(triplets, weight)
+                )
                 if w:
                     entries.append((i, j, w))
-        return {"i": np.array([e[0] for e in entries], np.int32), "j": np.array([e[1] for e in entries], np.int32),
-                "w": np.array([e[2] for e in entries], float), "squares": np.array(sum(x * x for x in weight), float)}
+        return {
+            "i": np.array([e[0] for e in entries], np.int32),
+            "j": np.array([e[1] for e in entries], np.int32),
+            "w": np.array([e[2] for e in entries], float),
+            "squares": np.array(sum(x * x for x in weight), float),
+        }
 
 
 class KeySums:
@@ -214,8 +230,10 @@ class KeySums:
         """The weights of #(anchor, lo, hi) and #(anchor, hi, lo) for every key with either."""
         keys = sorted({(min(b, c), max(b, c), a) for a, b, c in triplets})
         said = list(zip(triplets, weight))
-        values = [[sum(x for t, x in said if tuple(t) == (a, lo, hi)), sum(x for t, x in said if tuple(t) == (a, hi, lo))]
-                  for lo, hi, a in keys]
+        values = [
+            [sum(x for t, x in said if tuple(t) == (a, lo, hi)), sum(x for t, x in said if tuple(t) == (a, hi, lo))]
+            for lo, hi, a in keys
+        ]
         return _columns(np.array(keys, np.int32).reshape(-1, 3), np.array(values, float).reshape(-1, 2))
 
 
@@ -226,8 +244,14 @@ def _columns(ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
     first[1:] = (ids[1:, :2] != ids[:-1, :2]).any(axis=1)
     at = np.flatnonzero(first)
     n_lo, n_hi = np.ascontiguousarray(values.T)
-    return {"lo": ids[at, 0], "hi": ids[at, 1], "start": np.append(at, len(ids)).astype(np.int64),
-            "anchor": ids[:, 2].copy(), "n_lo": n_lo, "n_hi": n_hi}
+    return {
+        "lo": ids[at, 0],
+        "hi": ids[at, 1],
+        "start": np.append(at, len(ids)).astype(np.int64),
+        "anchor": ids[:, 2].copy(),
+        "n_lo": n_lo,
+        "n_hi": n_hi,
+    }
 
 
 def _rows(state: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

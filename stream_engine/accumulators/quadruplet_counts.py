@@ -15,8 +15,8 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.data.triplet_columns import canonical_counts, handed_over
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.triplet_columns import canonical_counts, handed_over
 
 
 @njit(cache=True, nogil=True)
@@ -78,6 +78,7 @@ class QuadrupletCounts(KeyCounts):
         seen = Counter((tuple(sorted(row[:2])), tuple(sorted(row[2:]))) for row in batch.quadruplets.tolist())
         keys = sorted({tuple(sorted(key)) for key in seen})
         ids = np.array([p + q for p, q in keys], np.int32).reshape(-1, 4)
-        counts = canonical_counts(np.array([seen[p, q] for p, q in keys], np.int64),
-                                  np.array([seen[q, p] for p, q in keys], np.int64))
+        counts = canonical_counts(
+            np.array([seen[p, q] for p, q in keys], np.int64), np.array([seen[q, p] for p, q in keys], np.int64)
+        )
         return dict(zip("ijkl", ids.T)) | dict(zip(("n_lo", "n_hi"), counts))

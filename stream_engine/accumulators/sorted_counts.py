@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 from stream_engine.accumulators import radix
-from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 from stream_engine.data.mapped_arrays import blocks, copied, room
+from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 
 LOG_FLOOR = 1 << 16  # events; below this a compaction costs less than a millisecond
 LOG_CEILING = 1 << 28  # events: bounds the log at 2 GB, and the counts of one log below COUNT_LIMIT

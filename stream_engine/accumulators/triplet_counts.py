@@ -15,9 +15,9 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.data.triplet_columns import canonical_counts, handed_over
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import repeated, room
+from stream_engine.data.triplet_columns import canonical_counts, handed_over
 
 
 @njit(cache=True, nogil=True)
@@ -116,6 +116,11 @@ class TripletCounts(KeyCounts):
             start.append(start[-1] + sizes[pair])
         n_lo, n_hi = [seen[a, lo, hi] for lo, hi, a in keys], [seen[a, hi, lo] for lo, hi, a in keys]
         counts = canonical_counts(np.array(n_lo, np.int64), np.array(n_hi, np.int64))
-        return {"lo": np.array([p[0] for p in pairs], np.int32), "hi": np.array([p[1] for p in pairs], np.int32),
-                "start": np.array(start, np.int64), "anchor": np.array([key[2] for key in keys], np.int32),
-                "n_lo": counts[0], "n_hi": counts[1]}
+        return {
+            "lo": np.array([p[0] for p in pairs], np.int32),
+            "hi": np.array([p[1] for p in pairs], np.int32),
+            "start": np.array(start, np.int64),
+            "anchor": np.array([key[2] for key in keys], np.int32),
+            "n_lo": counts[0],
+            "n_hi": counts[1],
+        }

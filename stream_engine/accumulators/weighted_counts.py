@@ -63,7 +63,9 @@ class _Weighted:
     def definition(cls, batch: Batch) -> dict[str, np.ndarray]:
         """By the formula, comparison by comparison."""
         judges = batch.judges
-        weight = [1.0 if judges is None else float(judges.weight[judges.of_triplet[e]]) for e in range(len(batch.triplets))]
+        weight = [
+            1.0 if judges is None else float(judges.weight[judges.of_triplet[e]]) for e in range(len(batch.triplets))
+        ]
         return cls.SUMS.definition(batch.triplets.tolist(), weight, batch.n_objects)
 
 

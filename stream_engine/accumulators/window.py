@@ -71,7 +71,7 @@ class Window:
             inside = time > self._newest - self._window
             rows, time = rows[inside], time[inside]
         else:
-            rows = rows[max(0, len(rows) - int(self._window)):].copy()
+            rows = rows[max(0, len(rows) - int(self._window)) :].copy()
         self._rows, self._time = [rows], [time]
         self._held = self._live = len(rows)
 
@@ -96,9 +96,17 @@ class Window:
         """`rows` (k, 3) int32 anchor, near, far: in order of arrival, or by `time` (k,) float64 and then by ids; `newest`
         (-inf: nothing yet), `late`, `untimed`, `window`, `by_time`."""
         self._trim()
-        return self._canonical(self._rows[0], self._time[0], dict(
-            newest=np.array(self._newest), late=np.array(self._late), untimed=np.array(self._untimed),
-            window=np.array(self._window), by_time=np.array(self._by_time)))
+        return self._canonical(
+            self._rows[0],
+            self._time[0],
+            dict(
+                newest=np.array(self._newest),
+                late=np.array(self._late),
+                untimed=np.array(self._untimed),
+                window=np.array(self._window),
+                by_time=np.array(self._by_time),
+            ),
+        )
 
     @staticmethod
     def _canonical(rows, time, rest) -> dict[str, np.ndarray]:
@@ -130,7 +138,7 @@ class Window:
         newest, late, untimed = -np.inf, 0, 0
         for e, triplet in enumerate(batch.triplets.tolist()):
             if by == "count":
-                held = [*held, (float(e), triplet)][-int(window):]
+                held = [*held, (float(e), triplet)][-int(window) :]
                 continue
             t = float("nan") if batch.judges is None else float(batch.judges.time[batch.judges.of_triplet[e]])
             if t != t:
@@ -141,7 +149,12 @@ class Window:
             held = [(s, row) for s, row in [*held, (t, triplet)] if s > newest - window]
         if by == "time":
             held.sort()
-        return {"rows": np.array([row for _, row in held], np.int32).reshape(-1, 3),
-                "time": np.array([t for t, _ in held] if by == "time" else [], float), "newest": np.array(newest),
-                "late": np.array(late), "untimed": np.array(untimed), "window": np.array(float(window)),
-                "by_time": np.array(by == "time")}
+        return {
+            "rows": np.array([row for _, row in held], np.int32).reshape(-1, 3),
+            "time": np.array([t for t, _ in held] if by == "time" else [], float),
+            "newest": np.array(newest),
+            "late": np.array(late),
+            "untimed": np.array(untimed),
+            "window": np.array(float(window)),
+            "by_time": np.array(by == "time"),
+        }

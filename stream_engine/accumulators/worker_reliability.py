@@ -56,7 +56,11 @@ def _learn(keys, odds, triplets, worker, right, informed):
     fresh = 0
     for e in range(len(triplets)):
         near, far, w = triplets[e, 1], triplets[e, 2], worker[e]
-        key = (np.uint64(min(near, far)) << np.uint64(42)) | (np.uint64(max(near, far)) << np.uint64(21)) | np.uint64(triplets[e, 0])
+        key = (
+            (np.uint64(min(near, far)) << np.uint64(42))
+            | (np.uint64(max(near, far)) << np.uint64(21))
+            | np.uint64(triplets[e, 0])
+        )
         at = _slot(keys, key)
         known = keys[at] == key
         r = min(max((8.0 + right[w]) / (12.0 + informed[w]), 0.01), 0.99)
@@ -100,7 +104,9 @@ class WorkerReliability:
         if not len(triplets):
             return
         if batch.n_objects > 1 << BITS:
-            raise ValueError(f"worker_reliability - {batch.n_objects} objects - expected at most 2**{BITS}; leave it out")
+            raise ValueError(
+                f"worker_reliability - {batch.n_objects} objects - expected at most 2**{BITS}; leave it out"
+            )
         names = [""] if judges is None else [*judges.workers, ""]
         said = np.zeros(len(triplets), np.int64) if judges is None else judges.worker[judges.of_triplet]
         used, inverse = np.unique(said, return_inverse=True)
@@ -112,7 +118,9 @@ class WorkerReliability:
         for begin in range(0, len(triplets), 1 << 16):
             part = slice(begin, begin + (1 << 16))
             self._make_room(len(triplets[part]))
-            self._used += _learn(self._keys, self._odds, triplets[part], ids[inverse[part]], self._right, self._informed)
+            self._used += _learn(
+                self._keys, self._odds, triplets[part], ids[inverse[part]], self._right, self._informed
+            )
 
     def _make_room(self, more: int) -> None:
         if 2 * (self._used + more) > len(self._keys):
@@ -135,12 +143,20 @@ class WorkerReliability:
         there = self._keys != _EMPTY
         keys, odds = self._keys[there], self._odds[there]
         order = np.argsort(keys)
-        lo, hi, anchor = ((keys[order] >> np.uint64(shift) & np.uint64((1 << BITS) - 1)).astype(np.int32)
-                          for shift in (42, 21, 0))
+        lo, hi, anchor = (
+            (keys[order] >> np.uint64(shift) & np.uint64((1 << BITS) - 1)).astype(np.int32) for shift in (42, 21, 0)
+        )
         names = sorted(self._worker)
         old = np.array([self._worker[name] for name in names], np.int64)
-        return {"lo": lo, "hi": hi, "anchor": anchor, "odds": odds[order], "right": self._right[old],
-                "informed": self._informed[old], **pack_names(names)}
+        return {
+            "lo": lo,
+            "hi": hi,
+            "anchor": anchor,
+            "odds": odds[order],
+            "right": self._right[old],
+            "informed": self._informed[old],
+            **pack_names(names),
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
@@ -164,8 +180,13 @@ class WorkerReliability:
         lo, hi = np.minimum(a, b), np.maximum(a, b)
         order = radix.argsort([lo, hi, anchor], int(max(new_id.max(initial=1), 1)).bit_length())
         odds = np.where(a > b, -state["odds"], state["odds"])
-        return {"lo": lo[order], "hi": hi[order], "anchor": anchor[order], "odds": odds[order],
-                **{key: np.array(state[key]) for key in ("right", "informed", "utf8", "offsets")}}
+        return {
+            "lo": lo[order],
+            "hi": hi[order],
+            "anchor": anchor[order],
+            "odds": odds[order],
+            **{key: np.array(state[key]) for key in ("right", "informed", "utf8", "offsets")},
+        }
 
     @staticmethod
     def definition(batch: Batch) -> dict[str, np.ndarray]:
@@ -174,8 +195,11 @@ class WorkerReliability:
         right: dict[str, float] = {}
         informed: dict[str, int] = {}
         for e, (anchor, near, far) in enumerate(batch.triplets.tolist()):
-            name = "" if judges is None or judges.worker[judges.of_triplet[e]] < 0 else \
-                judges.workers[judges.worker[judges.of_triplet[e]]]
+            name = (
+                ""
+                if judges is None or judges.worker[judges.of_triplet[e]] < 0
+                else judges.workers[judges.worker[judges.of_triplet[e]]]
+            )
             right.setdefault(name, 0.0)
             informed.setdefault(name, 0)
             r = min(max((RIGHT + right[name]) / (SEEN + informed[name]), 1 - LIMIT), LIMIT)
@@ -187,6 +211,12 @@ class WorkerReliability:
                 informed[name] += 1
         keys, names = sorted(odds), sorted(right)
         rows = np.array(keys, np.int32).reshape(-1, 3)
-        return {"lo": rows[:, 0].copy(), "hi": rows[:, 1].copy(), "anchor": rows[:, 2].copy(),
-                "odds": np.array([odds[key] for key in keys], float), "right": np.array([right[n] for n in names], float),
-                "informed": np.array([informed[n] for n in names], np.int64), **pack_names(names)}
+        return {
+            "lo": rows[:, 0].copy(),
+            "hi": rows[:, 1].copy(),
+            "anchor": rows[:, 2].copy(),
+            "odds": np.array([odds[key] for key in keys], float),
+            "right": np.array([right[n] for n in names], float),
+            "informed": np.array([informed[n] for n in names], np.int64),
+            **pack_names(names),
+        }

@@ -16,9 +16,9 @@ from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.data.triplet_columns import canonical_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.packed_names import pack_names, unpack_names
+from stream_engine.data.triplet_columns import canonical_counts
 
 TALLIES = ("events", "passed", "failed")
 
@@ -126,9 +126,13 @@ class WorkerVotes:
         *columns, worker = self._counts.ids()
         columns.append(new[worker].astype(np.int32))
         order = _in_order(columns)
-        return {**{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
-                "n_lo": counts["n_lo"][order], "n_hi": counts["n_hi"][order], **pack_names(names),
-                **{tally: self._tallies[which][old] for which, tally in enumerate(TALLIES)}}
+        return {
+            **{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
+            "n_lo": counts["n_lo"][order],
+            "n_hi": counts["n_hi"][order],
+            **pack_names(names),
+            **{tally: self._tallies[which][old] for which, tally in enumerate(TALLIES)},
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
@@ -145,8 +149,12 @@ class WorkerVotes:
         columns, flip = [np.minimum(a, b), np.maximum(a, b), new_id[state["anchor"]], state["worker"]], a > b
         order = _in_order(columns)
         n_lo, n_hi = (np.where(flip, state[y], state[x])[order] for x, y in (("n_lo", "n_hi"), ("n_hi", "n_lo")))
-        return {**{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
-                "n_lo": n_lo, "n_hi": n_hi, **{key: np.array(state[key]) for key in ("utf8", "offsets", *TALLIES)}}
+        return {
+            **{name: column[order] for name, column in zip(("lo", "hi", "anchor", "worker"), columns)},
+            "n_lo": n_lo,
+            "n_hi": n_hi,
+            **{key: np.array(state[key]) for key in ("utf8", "offsets", *TALLIES)},
+        }
 
     @staticmethod
     def definition(batch: Batch) -> dict[str, np.ndarray]:
@@ -159,18 +167,29 @@ class WorkerVotes:
             names = [*judges.workers, ""]
             said = [names[judges.worker[e]] for e in judges.of_triplet]
             catches = list(zip([names[w] for w in judges.catch_worker], judges.catch_passed.tolist()))
-            tallies = [Counter(names[w] for w in judges.worker), *(Counter(w for w, p in catches if p is k) for k in (True, False))]
+            tallies = [
+                Counter(names[w] for w in judges.worker),
+                *(Counter(w for w, p in catches if p is k) for k in (True, False)),
+            ]
             for name in judges.workers:
                 tallies[0][name] += 0
         workers = sorted({name for tally in tallies for name in tally if tally[name] or name})
-        votes = Counter((min(b, c), max(b, c), a, workers.index(name), b < c)
-                        for (a, b, c), name in zip(batch.triplets.tolist(), said))
+        votes = Counter(
+            (min(b, c), max(b, c), a, workers.index(name), b < c)
+            for (a, b, c), name in zip(batch.triplets.tolist(), said)
+        )
         keys = sorted({vote[:4] for vote in votes})
-        n_lo, n_hi = canonical_counts(*(np.array([votes[*key, lower] for key in keys], np.int64) for lower in (True, False)))
+        n_lo, n_hi = canonical_counts(
+            *(np.array([votes[*key, lower] for key in keys], np.int64) for lower in (True, False))
+        )
         rows = np.array(keys, np.int32).reshape(-1, 4)
-        return {**{name: rows[:, at].copy() for at, name in enumerate(("lo", "hi", "anchor", "worker"))}, "n_lo": n_lo,
-                "n_hi": n_hi, **pack_names(workers),
-                **{tally: np.array([tallies[t][name] for name in workers], np.int64) for t, tally in enumerate(TALLIES)}}
+        return {
+            **{name: rows[:, at].copy() for at, name in enumerate(("lo", "hi", "anchor", "worker"))},
+            "n_lo": n_lo,
+            "n_hi": n_hi,
+            **pack_names(workers),
+            **{tally: np.array([tallies[t][name] for name in workers], np.int64) for t, tally in enumerate(TALLIES)},
+        }
 
 
 def names_of(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 MOST_OBJECTS = 2_000_000  # so that a code fits an int64
@@ -38,8 +38,10 @@ def nothing_known() -> Known:
 def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
     """What a snapshot knows, and the coordinates of a `kernel_learning` artifact. Raises `CannotAsk`."""
     if "triplet_counts" not in snapshot.settings["accumulators"]:
-        raise CannotAsk(f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
-                        "the accumulator triplet_counts")
+        raise CannotAsk(
+            f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
+            "the accumulator triplet_counts"
+        )
     at = None if learned is None else learned.arrays.get("coordinates")
     return Known(tuple(snapshot.objects), triplet_columns(snapshot), at, snapshot.digest)
 
@@ -58,13 +60,17 @@ def check_room(known: Known, n: int) -> None:
     """Raises `CannotAsk` unless n >= 1 questions over these objects are left to ask."""
     objects, answered = len(known.names), len(known.columns.anchor)
     if objects < 3:
-        raise CannotAsk(f"ask: got {objects} objects, expected at least 3; feed comparisons, or name objects with --objects")
+        raise CannotAsk(
+            f"ask: got {objects} objects, expected at least 3; feed comparisons, or name objects with --objects"
+        )
     if objects > MOST_OBJECTS:
         raise CannotAsk(f"ask: got {objects} objects, expected at most {MOST_OBJECTS}")
     left = questions_left(known)
     if not 1 <= n <= left:
-        raise CannotAsk(f"ask: got n = {n}, expected 1 to {left}: {objects} objects make {how_many(objects)} questions, "
-                        f"{answered} of them have answers")
+        raise CannotAsk(
+            f"ask: got n = {n}, expected 1 to {left}: {objects} objects make {how_many(objects)} questions, "
+            f"{answered} of them have answers"
+        )
 
 
 def questions_left(known: Known) -> int:

@@ -18,13 +18,19 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32: the pair that most objects have answered already comes first. O(n L^2) for L landmarks."""
     chosen, objects = landmarks(known.names), len(known.names)
     pairs = np.array(list(combinations(np.sort(chosen), 2)))
-    rows = np.concatenate([np.stack([np.delete(np.arange(objects), pair), *(np.full(objects - 2, i) for i in pair)], axis=1)
-                           for pair in pairs])
+    rows = np.concatenate(
+        [
+            np.stack([np.delete(np.arange(objects), pair), *(np.full(objects - 2, i) for i in pair)], axis=1)
+            for pair in pairs
+        ]
+    )
     of_pair = np.repeat(np.arange(len(pairs)), objects - 2)
     left = ~among(codes(rows, objects), answered(known))
     if n > left.sum():
-        raise CannotAsk(f"ask: landmark: got n = {n}, expected at most {left.sum()}: the questions that are left about "
-                        f"{len(chosen)} landmarks; use another strategy for more")
+        raise CannotAsk(
+            f"ask: landmark: got n = {n}, expected at most {left.sum()}: the questions that are left about "
+            f"{len(chosen)} landmarks; use another strategy for more"
+        )
     missing = np.bincount(of_pair[left], minlength=len(pairs))
     order = np.lexsort((rng.random(len(rows)), rng.permutation(len(pairs))[of_pair], missing[of_pair]))
     return rows[order[left[order]][:n]].astype(np.int32)

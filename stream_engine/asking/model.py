@@ -101,6 +101,7 @@ def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: n
 
 def fit(at: np.ndarray, triplets: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(n, d): the mode that L-BFGS reaches from `at`."""
+
     def objective(flat):
         here = flat.reshape(at.shape)
         gradient = PRIOR * here
@@ -190,4 +191,3 @@ def moments(at, spread, row):
             variance += 4.0 * near * sb * (at[a, r] - at[b, r]) + 4.0 * far * sc * (at[a, r] - at[c, r])
             variance += 2.0 * sb * sb + 2.0 * sc * sc + 4.0 * sa * (sb + sc)
     return mean, variance
-

@@ -13,7 +13,16 @@ import numpy as np
 from stream_engine.boosting import votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import Groups, group, label_sets
-from stream_engine.boosting.rounds import Classifiers, advance, confidences, errors, joined, log_bound, no_classifiers, start
+from stream_engine.boosting.rounds import (
+    Classifiers,
+    advance,
+    confidences,
+    errors,
+    joined,
+    log_bound,
+    no_classifiers,
+    start,
+)
 from stream_engine.data.triplet_columns import Columns
 
 
@@ -37,8 +46,18 @@ class Booster(NamedTuple):
     seed: int
 
 
-def fit(columns: Columns, y, rounds: int = 100_000, seed: int = 0, *, watch=(), patience: int = 0, checks: int = 100,
-        earlier: Classifiers | None = None, progress: Callable = lambda done, total, **figures: None) -> Booster:
+def fit(
+    columns: Columns,
+    y,
+    rounds: int = 100_000,
+    seed: int = 0,
+    *,
+    watch=(),
+    patience: int = 0,
+    checks: int = 100,
+    earlier: Classifiers | None = None,
+    progress: Callable = lambda done, total, **figures: None,
+) -> Booster:
     """TripletBoost (Perrot & von Luxburg 2019, Algorithm 1) on triplet counts.
 
     y: (n_objects,) class indices, -1 for objects without a label, or an (n_objects, classes) boolean matrix. `watch`
@@ -64,8 +83,18 @@ def fit(columns: Columns, y, rounds: int = 100_000, seed: int = 0, *, watch=(), 
     return boost(groups, codes, rounds, seed, watched, sets[watch], patience, checks, earlier, progress)
 
 
-def boost(groups, codes, rounds, seed, watched, watched_truth, patience=0, checks=100, earlier=None,
-          progress=lambda done, total, **figures: None) -> Booster:
+def boost(
+    groups,
+    codes,
+    rounds,
+    seed,
+    watched,
+    watched_truth,
+    patience=0,
+    checks=100,
+    earlier=None,
+    progress=lambda done, total, **figures: None,
+) -> Booster:
     """`fit` on columns that are laid out already; `watched` holds the anchors whose label sets are `watched_truth`."""
     n, n_labels = len(groups.example), groups.truth.shape[1]
     carried = _numbered(earlier, groups) if earlier is not None else no_classifiers(n_labels)
@@ -77,8 +106,14 @@ def boost(groups, codes, rounds, seed, watched, watched_truth, patience=0, check
         new = advance(state, codes, done - (curve[-1][0] if curve else 0))
         kept.append(new)
         votes.add(heard, new, watched)
-        curve.append((done, log_bound(state), errors(confidences(state), state.positive),
-                      errors(heard.confidence, watched_truth)))
+        curve.append(
+            (
+                done,
+                log_bound(state),
+                errors(confidences(state), state.positive),
+                errors(heard.confidence, watched_truth),
+            )
+        )
         best = len(curve) - 1 if curve[-1][3] <= curve[best][3] else best
         progress(done, rounds, log_bound=curve[-1][1], train_error=curve[-1][2], watched_error=curve[-1][3])
         if patience and len(curve) - 1 - best >= patience:

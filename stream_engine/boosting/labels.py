@@ -29,9 +29,11 @@ def label_sets(y, n_objects: int) -> np.ndarray:
     [[0, 1], [0, 0], [1, 0]]
     """
     y = np.asarray(y)
-    if y.shape[:1] != (n_objects,) or not (y.ndim == 1 and y.dtype.kind in "iu" or y.ndim == 2 and y.dtype == bool):
-        raise ValueError(f"y has shape {y.shape} and dtype {y.dtype}; expected ({n_objects},) class indices with -1 "
-                         f"for objects without a label, or an ({n_objects}, classes) boolean matrix")
+    if y.shape[:1] != (n_objects,) or not ((y.ndim == 1 and y.dtype.kind in "iu") or (y.ndim == 2 and y.dtype == bool)):
+        raise ValueError(
+            f"y has shape {y.shape} and dtype {y.dtype}; expected ({n_objects},) class indices with -1 "
+            f"for objects without a label, or an ({n_objects}, classes) boolean matrix"
+        )
     if y.ndim == 2:
         return y
     y = y.astype(np.int64)
@@ -81,8 +83,14 @@ def scramble(values: np.ndarray, seed: int) -> np.ndarray:
         return z ^ (z >> np.uint64(31))
 
 
-def split(sets: np.ndarray, test: float, stop: float, seed: int, trained: np.ndarray | None = None,
-          inside: np.ndarray | None = None) -> np.ndarray:
+def split(
+    sets: np.ndarray,
+    test: float,
+    stop: float,
+    seed: int,
+    trained: np.ndarray | None = None,
+    inside: np.ndarray | None = None,
+) -> np.ndarray:
     """(n,) int8 parts: of every group the floor(test * size) and floor(stop * size) members that come first by a hash
     of their id are held out to test and to stop on; the rest are trained on, and so is everything in `trained`.
 

@@ -89,8 +89,21 @@ def start(groups: Groups, seed: int, f: np.ndarray | None = None) -> State:
     v = np.where(positive, 1.0, -1.0)
     lag = np.zeros(v.shape) if f is None else -v * f
     rng = np.array([scramble(np.array([0x7072]), seed)[0], 0], np.uint64)
-    state = State(v, lag, np.zeros(n), positive, of.astype(np.int32), block.astype(np.int32), first_example,
-                  first_block, np.zeros(first_block[-1]), np.zeros(len(sizes)), np.zeros(len(sizes)), np.zeros(2), rng)
+    state = State(
+        v,
+        lag,
+        np.zeros(n),
+        positive,
+        of.astype(np.int32),
+        block.astype(np.int32),
+        first_example,
+        first_block,
+        np.zeros(first_block[-1]),
+        np.zeros(len(sizes)),
+        np.zeros(len(sizes)),
+        np.zeros(2),
+        rng,
+    )
     _refresh(state)
     return state
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.clustering.admm_kernels import reflected, rescaled, target, with_multiplier
 from stream_engine.clustering.anderson import Anderson
 from stream_engine.clustering.dual_bounds import upper_bound
 from stream_engine.clustering.feasible_point import feasible
 from stream_engine.clustering.projection import Eigen, projected
-from stream_engine.clustering.admm_kernels import reflected, rescaled, target, with_multiplier
 
 ALPHA = 1.6
 CHECK = 10
@@ -49,8 +49,17 @@ class Run(NamedTuple):
     iterations: int
 
 
-def run(C: np.ndarray, k: int | None, scale: float, unit: Callable[[np.ndarray, float], float], tol: float,
-        max_iterations: int, start: State, known: float = -np.inf, progress=None) -> Run:
+def run(
+    C: np.ndarray,
+    k: int | None,
+    scale: float,
+    unit: Callable[[np.ndarray, float], float],
+    tol: float,
+    max_iterations: int,
+    start: State,
+    known: float = -np.inf,
+    progress=None,
+) -> Run:
     """Iterate on C (n, n), which is (W - lambda I) / scale, until (upper bound - best objective) <= tol * unit.
 
     `unit(X, objective)` is what the gap is measured against, in scaled terms. `known`: objective of a feasible point
@@ -66,8 +75,9 @@ def run(C: np.ndarray, k: int | None, scale: float, unit: Callable[[np.ndarray, 
                 progress(loop.iteration, gap, max(loop.lower, known) * scale, loop.upper * scale)
             if gap <= tol:
                 break
-    return Run(loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho),
-               loop.iteration)
+    return Run(
+        loop.best, loop.lower * scale, loop.upper * scale, loop.factor, loop.x, State(loop.V, loop.rho), loop.iteration
+    )
 
 
 class _Loop:

@@ -38,19 +38,19 @@ class Anderson:
         np.subtract(self.images[at], v.ravel(), out=self.residuals[at])
         self.count = min(self.count + 1, MEMORY)
         self.at = (at + 1) % MEMORY
-        row = self.residuals[:self.count] @ self.residuals[at]
-        self.products[at, :self.count] = self.products[:self.count, at] = row
+        row = self.residuals[: self.count] @ self.residuals[at]
+        self.products[at, : self.count] = self.products[: self.count, at] = row
         if jump and self.count >= 3:
             self._jump(image, squares)
 
     def _jump(self, image: np.ndarray, squares: float) -> None:
-        gram = self.products[:self.count, :self.count]
+        gram = self.products[: self.count, : self.count]
         gram = gram + REGULARISED * np.trace(gram) / self.count * np.eye(self.count)
         weights = np.linalg.solve(gram, np.ones(self.count))
         weights /= weights.sum()
         if np.isfinite(weights).all() and np.abs(weights).sum() < 1e4:
             # the latest image stays exact in float64; the rest enters as float32 differences
             newest = (self.at - 1) % MEMORY
-            shift = weights @ self.images[:self.count] - self.images[newest]
+            shift = weights @ self.images[: self.count] - self.images[newest]
             image += shift.reshape(image.shape)
             self.squares = squares

@@ -67,12 +67,21 @@ class Solution(NamedTuple):
 
     def criterion(self, k: int) -> float:
         """SPUR: the sum of the k largest eigenvalues of X over its trace; 1 exactly for a partition into k clusters."""
-        return float((1 + np.sort(self.x)[::-1][:k - 1].sum()) / (1 + self.x.sum()))
+        return float((1 + np.sort(self.x)[::-1][: k - 1].sum()) / (1 + self.x.sum()))
 
 
-def solve(W, k: int | None = None, lam: float | None = None, solver: str = "admm", tol: float = 1e-4,
-          max_iterations: int = 3000, start: State | None = None, seed: int = 0,
-          progress: Callable[..., None] | None = None, memory_limit: int | None = None) -> Solution:
+def solve(
+    W,
+    k: int | None = None,
+    lam: float | None = None,
+    solver: str = "admm",
+    tol: float = 1e-4,
+    max_iterations: int = 3000,
+    start: State | None = None,
+    seed: int = 0,
+    progress: Callable[..., None] | None = None,
+    memory_limit: int | None = None,
+) -> Solution:
     """Solve SDP-k (k given) or SDP-lambda (lam given) to a certified gap.
 
         SDP-lambda:  max <W, X> - lambda tr X    SDP-k:  max <W, X>, tr X = k      X >= 0, X psd, X 1 = 1
@@ -144,8 +153,9 @@ def _of_partition(W, labels: np.ndarray, lam: float | None, bound: float, by: st
     bound = max(bound, reached) if by != "only feasible point" else reached
     factor, x = partition_factor(labels)
     gap = (bound - reached) / _unit(reached, lam, float(k), 1.0 if bound == reached else spectral_size(W))
-    return Solution(labels, None, factor, x, float(k), reached, bound, gap, Residuals(0.0, 0.0, 0.0, 0.0), True, by, 0,
-                    None)
+    return Solution(
+        labels, None, factor, x, float(k), reached, bound, gap, Residuals(0.0, 0.0, 0.0, 0.0), True, by, 0, None
+    )
 
 
 def partition_factor(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -176,9 +186,22 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
         return _unit(objective, scaled_lam, float(np.trace(X)), 1.0)
 
     begin = start or _start(W, labels, lam, scale)
-    run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known,
-                   progress and (lambda iteration, gap, objective, bound:
-                                 progress(iteration, max_iterations, gap=gap, objective=objective, bound=bound)))
+    run = admm.run(
+        C,
+        k,
+        scale,
+        unit,
+        tol,
+        max_iterations,
+        begin,
+        known,
+        progress
+        and (
+            lambda iteration, gap, objective, bound: progress(
+                iteration, max_iterations, gap=gap, objective=objective, bound=bound
+            )
+        ),
+    )
     if known * scale >= run.objective:
         made = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
         # the iterate is on its way to the partition: a later run had better start from its end, with this dual
@@ -187,8 +210,21 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
     else:
         trace = float(np.trace(run.X))
         gap = max(0.0, run.upper_bound - run.objective) / _unit(run.objective, lam, trace, scale)
-        made = Solution(None, run.X, run.factor, run.x, trace, run.objective, max(run.upper_bound, run.objective), gap,
-                        residuals(run.X, k), True, "dual bound", run.iterations, run.state)
+        made = Solution(
+            None,
+            run.X,
+            run.factor,
+            run.x,
+            trace,
+            run.objective,
+            max(run.upper_bound, run.objective),
+            gap,
+            residuals(run.X, k),
+            True,
+            "dual bound",
+            run.iterations,
+            run.state,
+        )
     return made if made.gap <= tol * (1 + 1e-9) else made._replace(certified=False, certified_by="")
 
 
@@ -206,8 +242,12 @@ def _start(W, labels: np.ndarray, lam: float | None, scale: float) -> State:
 def residuals(X: np.ndarray, k: int | None) -> Residuals:
     """How far X is from the constraints. O(n^3); for many objects lambda_min is bounded by a Cholesky factorisation."""
     least = _least_eigenvalue(X) if len(X) > EIGENVALUES_UP_TO else float(np.linalg.eigvalsh(X)[0])
-    return Residuals(float(np.abs(X.sum(axis=1) - 1).max()), 0.0 if k is None else abs(float(np.trace(X)) - k),
-                     min(0.0, float(X.min())), min(0.0, least))
+    return Residuals(
+        float(np.abs(X.sum(axis=1) - 1).max()),
+        0.0 if k is None else abs(float(np.trace(X)) - k),
+        min(0.0, float(X.min())),
+        min(0.0, least),
+    )
 
 
 def _least_eigenvalue(X: np.ndarray) -> float:
@@ -235,5 +275,6 @@ def _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit) -> Solution:
     bound = max(objective, min(upper_bound(C + given.multiplier, k), upper_bound(C.copy(), k)))
     gap = (bound - objective) / _unit(objective, lam, trace, spectral_size(W, lam or 0.0))
     by = "dual bound" if gap <= tol else ""
-    return Solution(None, X, factor, x, trace, objective, bound, gap, residuals(X, k), gap <= tol, by, given.iterations,
-                    None)
+    return Solution(
+        None, X, factor, x, trace, objective, bound, gap, residuals(X, k), gap <= tol, by, given.iterations, None
+    )

@@ -84,8 +84,9 @@ def multiplier(of: Dual) -> np.ndarray:
     return across * across.T * inverse[of.labels[:, None], of.labels]
 
 
-def certified(W, labels: np.ndarray, lam: float | None,
-              lam_range: tuple[float, float] = (-np.inf, np.inf)) -> Certificate | None:
+def certified(
+    W, labels: np.ndarray, lam: float | None, lam_range: tuple[float, float] = (-np.inf, np.inf)
+) -> Certificate | None:
     """A proof that the partition solves SDP-lambda at `lam`, or SDP-k (lam None); None when there is none of this kind.
 
     For SDP-k the multiplier of the trace may be any number in `lam_range`.

@@ -23,8 +23,14 @@ class Reference(NamedTuple):
     optimal: bool  # False where the solver stopped early
 
 
-def solve(W: np.ndarray, k: int | None, lam: float | None, solver: str | None = None, tol: float = 1e-6,
-          max_iterations: int = 20_000) -> Reference:
+def solve(
+    W: np.ndarray,
+    k: int | None,
+    lam: float | None,
+    solver: str | None = None,
+    tol: float = 1e-6,
+    max_iterations: int = 20_000,
+) -> Reference:
     """SDP-k or SDP-lambda by cvxpy. `solver`: "CLARABEL" or "SCS", by size when None; `tol` is the solver's own.
 
     >>> W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.]])
@@ -40,8 +46,11 @@ def solve(W: np.ndarray, k: int | None, lam: float | None, solver: str | None = 
     goal = cp.trace((W / scale) @ X) - (0.0 if lam is None else lam / scale) * cp.trace(X)
     rules = [positive, cp.sum(X, axis=1) == 1] + ([cp.trace(X) == k] if k is not None else [])
     problem = cp.Problem(cp.Maximize(goal), rules)
-    options = {"eps_abs": tol, "eps_rel": tol, "max_iters": max_iterations} if solver == "SCS" else \
-        {"tol_gap_rel": tol, "tol_gap_abs": tol, "tol_feas": tol}
+    options = (
+        {"eps_abs": tol, "eps_rel": tol, "max_iters": max_iterations}
+        if solver == "SCS"
+        else {"tol_gap_rel": tol, "tol_gap_abs": tol, "tol_feas": tol}
+    )
     with warnings.catch_warnings():
         # cvxpy warns about an inaccurate solution; the caller gets `optimal` and a rigorous gap instead
         warnings.filterwarnings("ignore", message="Solution may be inaccurate", category=UserWarning)
@@ -49,5 +58,11 @@ def solve(W: np.ndarray, k: int | None, lam: float | None, solver: str | None = 
     if X.value is None:
         raise RuntimeError(f"cvxpy/{solver}: no solution, status {problem.status}; expected optimal")
     N = np.maximum(positive.dual_value, 0.0)
-    return Reference((X.value + X.value.T) / 2, (N + N.T) / 2 * scale, float(problem.value) * scale, solver,
-                     int(problem.solver_stats.num_iters or 0), problem.status == cp.OPTIMAL)
+    return Reference(
+        (X.value + X.value.T) / 2,
+        (N + N.T) / 2 * scale,
+        float(problem.value) * scale,
+        solver,
+        int(problem.solver_stats.num_iters or 0),
+        problem.status == cp.OPTIMAL,
+    )

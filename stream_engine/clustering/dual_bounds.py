@@ -38,7 +38,7 @@ def upper_bound(A: np.ndarray, k: int | None, slack: float = 0.0, near: np.ndarr
             return base + loose
     A -= (2 * np.abs(A).max() * n + 1.0) / n  # the trivial pair (0, 1) goes below everything else
     values = np.linalg.eigvalsh(A)[1:]
-    return base + float(np.maximum(values, 0).sum() if k is None else values[n - k:].sum())
+    return base + float(np.maximum(values, 0).sum() if k is None else values[n - k :].sum())
 
 
 def _by_cholesky(A: np.ndarray, k: int | None, slack: float, near: np.ndarray) -> float | None:
@@ -78,5 +78,5 @@ def _ritz(A: np.ndarray, near: np.ndarray, steps: int = 6) -> tuple[np.ndarray, 
         basis = np.linalg.qr(np.hstack([Q, one, two]))[0]
         basis -= basis.mean(axis=0)
         values, turn = np.linalg.eigh(basis.T @ (A @ basis))
-        Q, T = basis @ turn[:, -near.shape[1]:], values[-near.shape[1]:]
+        Q, T = basis @ turn[:, -near.shape[1] :], values[-near.shape[1] :]
     return Q, T

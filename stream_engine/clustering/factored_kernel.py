@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse as sp
 
-from stream_engine.statistics import kernels
-from stream_engine.data.triplet_columns import Columns
 from stream_engine.clustering import partition
 from stream_engine.clustering.similarity_matrix import checked
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.statistics import kernels
 
 AXES = 32  # at least, for k-means
 
@@ -71,7 +71,7 @@ def clustered(W: Factored, k: int, seed: int, refine: bool, progress: Callable[.
     axes = min(max(AXES, k), n - 1, max(W.phi.shape[1], k))
     values, vectors = kernels.eigenpairs(W.phi, axes, centred=True)
     progress(1, 3, k=k)
-    labels = partition.k_means(vectors[:, :k - 1], k, seed, partition.STARTS)
+    labels = partition.k_means(vectors[:, : k - 1], k, seed, partition.STARTS)
     reached = value(W, labels)
     progress(2, 3, k=k, objective=reached)
     if refine:
@@ -87,4 +87,4 @@ def value(W: Factored, labels: np.ndarray) -> float:
     inside = sp.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), len(sizes)))
     sums = (W.phi.T @ inside).toarray()
     spoke = np.bincount(labels, W.said() > 0)
-    return float((((sums ** 2).sum(axis=0) - spoke) / sizes).sum())
+    return float((((sums**2).sum(axis=0) - spoke) / sizes).sum())

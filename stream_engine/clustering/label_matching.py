@@ -34,8 +34,8 @@ def continued(labels: np.ndarray, previous: Artifact | None) -> tuple[np.ndarray
     if previous is None or "labels" not in previous.arrays:
         return labels, None
     before = np.full(len(labels), -1, np.int64)
-    known = np.asarray(previous.arrays["labels"])[:len(labels)]
-    before[:len(known)] = known
+    known = np.asarray(previous.arrays["labels"])[: len(labels)]
+    before[: len(known)] = known
     return matched(labels, before), agreement(labels, before)
 
 

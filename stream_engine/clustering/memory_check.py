@@ -16,9 +16,11 @@ def require(what: str, n: int, matrices: float, limit: int | None) -> None:
     """
     need, have = int(matrices * 8 * n * n), available() if limit is None else limit
     if have is not None and need > have:
-        raise TooLarge(f"{what}: {n} objects need {_gb(need)} ({matrices:g} matrices of {n} x {n}), "
-                       f"{_gb(have)} may be used; raise the limit, choose objects (objects=5000), or use the refit "
-                       "`spectral`")
+        raise TooLarge(
+            f"{what}: {n} objects need {_gb(need)} ({matrices:g} matrices of {n} x {n}), "
+            f"{_gb(have)} may be used; raise the limit, choose objects (objects=5000), or use the refit "
+            "`spectral`"
+        )
 
 
 def _gb(size: int) -> str:

@@ -92,7 +92,7 @@ def candidates(W, lam: float, seed: int = 0) -> list[np.ndarray]:
         return found
     values, vectors = top_eigenpairs(W, min(n - 1, MOST - 1), tol=1e-4)
     for k in range(2, min(n - 1, MOST, int((values > lam).sum()) + 2) + 1 if values[0] > lam else 2):
-        found.append(refined(W, k_means(vectors[:, :k - 1], k, seed, STARTS)))
+        found.append(refined(W, k_means(vectors[:, : k - 1], k, seed, STARTS)))
         reached = value(W, found[-1]) - lam * k
         best, fallen = (reached, 0) if reached > best else (best, fallen + 1)
         if fallen == 2:

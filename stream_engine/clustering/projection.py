@@ -36,8 +36,9 @@ class Eigen:
         M -= row_means - row_means.mean()
         M -= (2 * self.n + 2.0) * 10 / self.n  # the trivial pair goes below the rest: |entries of PMP| stay far below
         if self.n >= SMALL and wanted <= MIDDLE * self.n:
-            values, vectors = eigh(M, subset_by_index=(self.n - wanted, self.n - 1), driver="evr", overwrite_a=True,
-                                   check_finite=False)
+            values, vectors = eigh(
+                M, subset_by_index=(self.n - wanted, self.n - 1), driver="evr", overwrite_a=True, check_finite=False
+            )
         else:
             values, vectors = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
             values, vectors = values[1:], vectors[:, 1:]

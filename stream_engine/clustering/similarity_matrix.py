@@ -14,6 +14,8 @@ from scipy import sparse
 from stream_engine.statistics.gram_matrices import read_only
 
 LARGEST = 1e120  # magnitude of an entry: sums of squares and the bounds' shifts stay finite
+
+
 class Blocks(NamedTuple):
     """Sums of W over the clusters of a partition."""
 
@@ -43,7 +45,9 @@ def checked(W) -> np.ndarray | sparse.csr_array:
         raise ValueError("similarity: has entries that are not finite numbers, expected all finite")
     largest = float(np.abs(values).max(initial=0.0))
     if largest and not 1 / LARGEST <= largest <= LARGEST:
-        raise ValueError(f"similarity: its largest entry is {largest:.3g} in size, expected {1 / LARGEST:g} to {LARGEST:g}: scale it")
+        raise ValueError(
+            f"similarity: its largest entry is {largest:.3g} in size, expected {1 / LARGEST:g} to {LARGEST:g}: scale it"
+        )
     if not sparse.issparse(W):
         asymmetry = np.abs(W - W.T).max(initial=0.0)
     if asymmetry > 1e-9 * max(1.0, largest):
@@ -130,5 +134,3 @@ def blocks(W, labels: np.ndarray, k: int) -> Blocks:
     one_hot = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
     rows = (W @ one_hot).toarray() if sparse.issparse(W) else W @ one_hot.toarray()
     return Blocks(rows, one_hot.T @ rows, np.bincount(labels, minlength=k).astype(float))
-
-

@@ -10,19 +10,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from stream_engine.statistics import kernels, weighted_counts
-from stream_engine.statistics.subset import UnknownObjects, named
-from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.clustering import factored_kernel
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
-from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.data.mapped_arrays import blocks
+from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import kernels, weighted_counts
+from stream_engine.statistics.subset import UnknownObjects, named
 
 _WEIGHED = {f"{what}_{how}": how for what in ("adds3", "k1") for how in weighted_counts.HOWS}
 SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4", *_WEIGHED)
-ADDITIVE = {"adds3": "adds3", "adds4": "adds4", "k1": "adds3", "mulk3": "adds3", "mulk4": "adds4",
-            **{source: f"adds3_{how}" for source, how in _WEIGHED.items()}}
+ADDITIVE = {
+    "adds3": "adds3",
+    "adds4": "adds4",
+    "k1": "adds3",
+    "mulk3": "adds3",
+    "mulk4": "adds4",
+    **{source: f"adds3_{how}" for source, how in _WEIGHED.items()},
+}
 
 
 class NoCounts(ValueError):
@@ -63,11 +69,19 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
 def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[str, np.ndarray]:
     arrays = snapshot.room(room)
     if not arrays and comparisons:
-        raise NoCounts(f"similarity {source}: the snapshot keeps no {room}, expected it among the accumulators; "
-                       "run the engine with it, or choose another similarity")
-    return arrays or {"i": np.empty(0, np.int32), "j": np.empty(0, np.int32), "k": np.empty(0, np.int32),
-                      "l": np.empty(0, np.int32), "w": np.empty(0, np.int64), "n_lo": np.empty(0, np.int64),
-                      "n_hi": np.empty(0, np.int64)}
+        raise NoCounts(
+            f"similarity {source}: the snapshot keeps no {room}, expected it among the accumulators; "
+            "run the engine with it, or choose another similarity"
+        )
+    return arrays or {
+        "i": np.empty(0, np.int32),
+        "j": np.empty(0, np.int32),
+        "k": np.empty(0, np.int32),
+        "l": np.empty(0, np.int32),
+        "w": np.empty(0, np.int64),
+        "n_lo": np.empty(0, np.int64),
+        "n_hi": np.empty(0, np.int64),
+    }
 
 
 def linked(W, minimum: int) -> np.ndarray:
@@ -158,8 +172,18 @@ def resampled_like(snapshot: Snapshot, source: str, rng: np.random.Generator) ->
     columns = triplet_columns(snapshot)
     n_lo, n_hi = rng.poisson(columns.n_lo), rng.poisson(columns.n_hi)
     kept, pair = (n_lo > 0) | (n_hi > 0), pair_of_entry(columns)
-    return checked(kernels.k1(columns_from_rows(columns.anchor[kept], columns.lo[pair][kept], columns.hi[pair][kept],
-                                                n_lo[kept], n_hi[kept], columns.n_objects)))
+    return checked(
+        kernels.k1(
+            columns_from_rows(
+                columns.anchor[kept],
+                columns.lo[pair][kept],
+                columns.hi[pair][kept],
+                n_lo[kept],
+                n_hi[kept],
+                columns.n_objects,
+            )
+        )
+    )
 
 
 def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

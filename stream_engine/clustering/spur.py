@@ -17,10 +17,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering.admm import State
+from stream_engine.clustering.cascade import Solution, proven, solve
 from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.statistics.spectral import top_eigenpairs
-from stream_engine.clustering.cascade import Solution, proven, solve
 
 SEARCH_TOL = 1e-3  # of the solves that only rank k
 
@@ -39,9 +39,19 @@ class Choice(NamedTuple):
     iterations: int  # ADMM iterations in all
 
 
-def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, solver: str = "admm", tol: float = 1e-4,
-         max_iterations: int = 3000, seed: int = 0, starts: Mapping[int, State] | None = None,
-         progress: Callable[..., None] | None = None, memory_limit: int | None = None) -> Choice:
+def spur(
+    W,
+    n_comparisons: int,
+    factor: float = 2.0,
+    early_exit: float = 0.99,
+    solver: str = "admm",
+    tol: float = 1e-4,
+    max_iterations: int = 3000,
+    seed: int = 0,
+    starts: Mapping[int, State] | None = None,
+    progress: Callable[..., None] | None = None,
+    memory_limit: int | None = None,
+) -> Choice:
     """Choose the number of clusters of W, which n_comparisons comparisons made.
 
     The search stops at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
@@ -79,8 +89,9 @@ def spur(W, n_comparisons: int, factor: float = 2.0, early_exit: float = 0.99, s
         for k in range(low, high + 1):
             falling = len(tried) > 1 and tried[-1] < tried[-2]
             before = solutions[-1].state if falling else None
-            solutions.append(solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k, before),
-                                   progress=tell.stage(k), **how))
+            solutions.append(
+                solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k, before), progress=tell.stage(k), **how)
+            )
             tried.append(solutions[-1].criterion(k))
             if tried[-1] > early_exit:
                 break
@@ -107,8 +118,17 @@ def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
 
 def _small(W, k: int, at_lam: Solution, lam: float, tol: float, how: dict) -> Choice:
     solution = solve(W, k=k, tol=tol, **how)
-    return Choice(k, solution, np.array([k]), np.array([solution.criterion(k)]), None, lam, at_lam, (k, k),
-                  at_lam.iterations + solution.iterations)
+    return Choice(
+        k,
+        solution,
+        np.array([k]),
+        np.array([solution.criterion(k)]),
+        None,
+        lam,
+        at_lam,
+        (k, k),
+        at_lam.iterations + solution.iterations,
+    )
 
 
 def _clusters_at(W, lam: float, how: dict) -> int:
@@ -124,9 +144,10 @@ def _chosen(W, low, high, tried, solutions, best, at_lam, lam, tol, how, tell) -
     if tol < SEARCH_TOL and solution.gap > tol:
         solution = solve(W, k=k, tol=tol, start=solution.state, progress=tell.stage(k), **how)
         spent += solution.iterations
-    margin = float(tried[best] - max(tried[:best] + tried[best + 1:])) if len(tried) > 1 else None
-    return Choice(k, solution, np.arange(low, low + len(tried)), np.array(tried), margin, lam, at_lam, (low, high),
-                  spent)
+    margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
+    return Choice(
+        k, solution, np.arange(low, low + len(tried)), np.array(tried), margin, lam, at_lam, (low, high), spent
+    )
 
 
 class _Told:

@@ -22,8 +22,9 @@ class Stability(NamedTuple):
     ari: np.ndarray  # (replicates,) float64: adjusted Rand index to the partition
 
 
-def stability(resampled: Callable[[np.random.Generator], np.ndarray | None], labels: np.ndarray, replicates: int,
-              seed: int) -> Stability | None:
+def stability(
+    resampled: Callable[[np.random.Generator], np.ndarray | None], labels: np.ndarray, replicates: int, seed: int
+) -> Stability | None:
     """Of `labels` (m,), 0 .. k - 1; `resampled(rng)` is the similarity (m, m) of one bootstrap sample, or None where the
     counts that it needs are not kept. O(replicates) spectral partitions."""
     m, k = len(labels), int(labels.max()) + 1

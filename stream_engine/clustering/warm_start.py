@@ -6,8 +6,8 @@ object id, so it survives new objects: their rows begin at zero.
 
 import numpy as np
 
-from stream_engine.state.artifact import Artifact
 from stream_engine.clustering.admm import State
+from stream_engine.state.artifact import Artifact
 
 SHARED = 0.8  # of the objects must have been there before, else a cold start is as good
 
@@ -17,9 +17,12 @@ def arrays(states: dict[int, State], ids: np.ndarray) -> dict[str, np.ndarray]:
     if not states:
         return {}
     upper = np.triu_indices(len(ids))
-    return {"warm_ids": np.asarray(ids, np.int32), "warm_k": np.array(list(states), np.int64),
-            "warm_rho": np.array([state.rho for state in states.values()]),
-            "warm_v": np.stack([state.V[upper].astype(np.float32) for state in states.values()])}
+    return {
+        "warm_ids": np.asarray(ids, np.int32),
+        "warm_k": np.array(list(states), np.int64),
+        "warm_rho": np.array([state.rho for state in states.values()]),
+        "warm_v": np.stack([state.V[upper].astype(np.float32) for state in states.values()]),
+    }
 
 
 def states(previous: Artifact | None, params, ids: np.ndarray) -> dict[int, State]:

@@ -17,8 +17,16 @@ import numpy as np
 
 from connectors.kafka.produce import produce
 from stream_engine import asking
+from stream_engine.asking.known import (
+    CannotAsk,
+    Known,
+    check_room,
+    known_from,
+    nothing_known,
+    questions_left,
+    with_objects,
+)
 from stream_engine.commands import export_inspect
-from stream_engine.asking.known import CannotAsk, Known, check_room, known_from, nothing_known, questions_left, with_objects
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.state.store import Store
 
@@ -46,7 +54,9 @@ def ask(state: str, n: int, strategy: str, kind: str, seed: int, objects: str | 
         known = known_from(snapshot, published.artifacts.get("kernel_learning"))
         of = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
     known = with_objects(known, names)
-    rows = _odd_one_outs(known, n, strategy, seed) if kind == "odd_one_out" else asking.questions(known, n, strategy, seed)
+    rows = (
+        _odd_one_outs(known, n, strategy, seed) if kind == "odd_one_out" else asking.questions(known, n, strategy, seed)
+    )
     lines = list(_lines(rows, known, kind))
     return Asked(lines, f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {of}")
 
@@ -56,12 +66,16 @@ def _names(path: Path) -> list[str]:
     try:
         names = [line for line in path.read_text("utf-8").splitlines() if line]
     except UnicodeDecodeError as error:
-        raise CannotAsk(f"--objects {path}: byte {error.start} is not UTF-8; expected a text file, one name a line") from None
+        raise CannotAsk(
+            f"--objects {path}: byte {error.start} is not UTF-8; expected a text file, one name a line"
+        ) from None
     if not names:
         raise CannotAsk(f"--objects {path}: got no name, expected one a line")
     for number, name in enumerate(names, 1):
         if len(name.encode()) > MAX_NAME_BYTES:
-            raise CannotAsk(f"--objects {path}: line {number} has {len(name.encode())} bytes, expected at most {MAX_NAME_BYTES}")
+            raise CannotAsk(
+                f"--objects {path}: line {number} has {len(name.encode())} bytes, expected at most {MAX_NAME_BYTES}"
+            )
     return names
 
 
@@ -76,8 +90,10 @@ def _odd_one_outs(known: Known, n: int, strategy: str, seed: int) -> np.ndarray:
         if len(first) >= n:
             return rows[first[:n]]
         if wanted == left:
-            raise CannotAsk(f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
-                            "that has no answer")
+            raise CannotAsk(
+                f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
+                "that has no answer"
+            )
         wanted = min(2 * wanted, left)
 
 

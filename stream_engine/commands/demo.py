@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from stream_engine.commands import export_inspect
-from stream_engine.service import run, settings as configuration
+from stream_engine.service import run
+from stream_engine.service import settings as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.state.store import Store
@@ -19,8 +20,12 @@ PER_DIGIT = 25
 COMPARISONS = 1_200_000
 FLIPPED = 0.1
 TOLD = 0.7  # of the digits are told what they are; the classifier is tested on the others
-BROKEN = ['{"anchor": "digit-0", "near": "digit-1"}', "not json at all", '{"anchor": "a", "near": "a", "far": "b"}',
-          '{"type": "rating", "object": "digit-3", "stars": 5}']
+BROKEN = [
+    '{"anchor": "digit-0", "near": "digit-1"}',
+    "not json at all",
+    '{"anchor": "a", "near": "a", "far": "b"}',
+    '{"type": "rating", "object": "digit-3", "stars": 5}',
+]
 
 
 def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,9 +56,13 @@ def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
     pixels, target = digits(seed)
     rng = np.random.default_rng(seed + 1)
     told = rng.random(len(target)) < TOLD
-    lines = [f'{{"anchor": "digit-{a}", "near": "digit-{b}", "far": "digit-{c}"}}'
-             for a, b, c in judged(pixels, COMPARISONS, FLIPPED, rng).tolist()]
-    extra = [json.dumps({"type": "label", "object": f"digit-{i}", "label": str(target[i])}) for i in np.flatnonzero(told)]
+    lines = [
+        f'{{"anchor": "digit-{a}", "near": "digit-{b}", "far": "digit-{c}"}}'
+        for a, b, c in judged(pixels, COMPARISONS, FLIPPED, rng).tolist()
+    ]
+    extra = [
+        json.dumps({"type": "label", "object": f"digit-{i}", "label": str(target[i])}) for i in np.flatnonzero(told)
+    ]
     for text in extra + BROKEN:
         lines[int(rng.integers(len(lines)))] += "\n" + text
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,8 +79,9 @@ def demo(state: Path, seed: int) -> str:
     logs.configure()
     events = state / "events.jsonl"
     target, told = write_events(events, seed)
-    given = configuration.load(None, {"source": [str(events)], "state": str(state), "refits.seed": seed,
-                                      "snapshot.every": 400_000})
+    given = configuration.load(
+        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 400_000}
+    )
     started = time.monotonic()
     with progress_bars.Bars() as bars:
         this = run.Run(given, bars)
@@ -133,13 +143,26 @@ def page(published: Published, target, told, seconds: float, state: Path, pictur
     guard = found["guard"]
     lines = [
         ("objects", f"{found['objects']} handwritten digits"),
-        ("events", f"{found['events']:,} in {seconds:.1f} s: {found['events'] / seconds:,.0f} events/s, all statistics and the guard on"),
-        ("refused", ", ".join(f"{n} {reason}" for reason, n in found["rejected"].items()) + f"; kept in {state / 'dead_letters'}"),
+        (
+            "events",
+            f"{found['events']:,} in {seconds:.1f} s: {found['events'] / seconds:,.0f} events/s, all statistics and the guard on",
+        ),
+        (
+            "refused",
+            ", ".join(f"{n} {reason}" for reason, n in found["rejected"].items())
+            + f"; kept in {state / 'dead_letters'}",
+        ),
         ("contradictions", f"{found['contradicting_pairs']:,} questions were answered both ways"),
         ("guard", ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
-        ("clusters", f"k = {int(clusters.arrays['k'])} found without being told; agreement with the ten digits: ARI "
-                     f"{adjusted_rand_score(truth, clusters.arrays['labels']):.2f}"),
-        ("classifier", f"{right.mean():.1%} of {tested.sum()} digits it was never told are named rightly (majority class {majority:.1%})"),
+        (
+            "clusters",
+            f"k = {int(clusters.arrays['k'])} found without being told; agreement with the ten digits: ARI "
+            f"{adjusted_rand_score(truth, clusters.arrays['labels']):.2f}",
+        ),
+        (
+            "classifier",
+            f"{right.mean():.1%} of {tested.sum()} digits it was never told are named rightly (majority class {majority:.1%})",
+        ),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
         ("export", str(state / "export")),
         ("picture", str(picture)),

@@ -36,8 +36,9 @@ def published(store: Store, which: str = "latest") -> exports.Published:
     return exports.Published(snapshot, found)
 
 
-def export(state: str, out: str, which: str, format: str, what: tuple[str, ...],
-           object_order: str = "seen") -> list[Path]:
+def export(
+    state: str, out: str, which: str, format: str, what: tuple[str, ...], object_order: str = "seen"
+) -> list[Path]:
     """Write the files of the contract below `out`; all of them, or those named. Returns their paths.
 
     `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
@@ -81,8 +82,10 @@ def inspect(state: str) -> dict[str, Any]:
         "snapshots": store.sequences(),
         "digest": files_of.snapshot.digest,
         "settings": files_of.snapshot.settings,
-        "artifacts": {kind: {"snapshot": a.sequence, "seed": a.seed, "params": a.params, "report": a.report}
-                      for kind, a in files_of.artifacts.items()},
+        "artifacts": {
+            kind: {"snapshot": a.sequence, "seed": a.seed, "params": a.params, "report": a.report}
+            for kind, a in files_of.artifacts.items()
+        },
         "progressive": store.noted("progressive"),
         "summary": summary_of(files_of.snapshot),
     }
@@ -103,14 +106,18 @@ def _predictions(said: dict[str, Any]) -> list[str]:
     """A line for each predictor and kind of judgement: before learning, in total and recently."""
     if not said:
         return []
-    lines = [f"predictions before learning (until snapshot {said['snapshot']}; {said['sampled']:,} of {said['seen']:,} drawn)",
-             f"  {'predictor':24}{'kind':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}{'calibration error':>19}"]
+    lines = [
+        f"predictions before learning (until snapshot {said['snapshot']}; {said['sampled']:,} of {said['seen']:,} drawn)",
+        f"  {'predictor':24}{'kind':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}{'calibration error':>19}",
+    ]
     for name, kinds in said["predictors"].items():
         for kind, windows in kinds.items():
             if kind == "all" or len(kinds) > 2:
                 total, recent = windows["total"], windows["rolling"]
-                lines.append(f"  {name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
-                             f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}")
+                lines.append(
+                    f"  {name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
+                    f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}"
+                )
     alarms = ", ".join(f"{signal} {each['alarms']}" for signal, each in said["drift"].items())
     return [*lines, *([f"  alarms of change: {alarms}"] if alarms else [])]
 

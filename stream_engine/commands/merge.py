@@ -47,8 +47,10 @@ def _published(store: Store, engine: Engine) -> tuple[Snapshot, bool]:
         return store.publish(engine.snapshot())[0], True
     strangers = sorted(there.positions.keys() - engine.positions.keys())
     if strangers:
-        raise OverlappingStates(f"{store.directory}: holds {', '.join(strangers)}, which none of the states given has read; "
-                                "name another --out")
+        raise OverlappingStates(
+            f"{store.directory}: holds {', '.join(strangers)}, which none of the states given has read; "
+            "name another --out"
+        )
     engine.sequence = there.sequence - 1
     merged = engine.snapshot()
     if encode(merged)[1].digest == there.digest:

@@ -15,10 +15,10 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import export_inspect
-from stream_engine.state.artifact import Artifact
-from stream_engine.service.progress_bars import Bars
 from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.service.progress_bars import Bars
 from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import Store
 
 
@@ -94,5 +94,9 @@ def _teller(shown: str, kind: str, bars: Bars):
 
 def as_text(made: Artifact) -> str:
     """An artifact's report for people."""
-    head = f"{made.kind} of snapshot {made.sequence}, seed {made.seed}, params {msgspec.json.encode(made.params).decode()}"
-    return export_inspect.as_text({"state": head, "snapshots": [made.sequence], "summary": made.report, "artifacts": {}})
+    head = (
+        f"{made.kind} of snapshot {made.sequence}, seed {made.seed}, params {msgspec.json.encode(made.params).decode()}"
+    )
+    return export_inspect.as_text(
+        {"state": head, "snapshots": [made.sequence], "summary": made.report, "artifacts": {}}
+    )

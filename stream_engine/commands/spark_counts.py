@@ -46,7 +46,9 @@ def _check_files(job: counts.Job) -> None:
             raise UnusableSource(f"{path}: no such file or folder; nothing was submitted")
         if not job.follow and not next(glob.iglob(path), None):
             raise UnusableSource(f"{path}: no file matches; nothing was submitted")
-    for file in (file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])):
+    for file in (
+        file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])
+    ):
         if os.path.basename(file)[0] in "_.":
             raise UnusableSource(f"{file}: Spark passes over files whose names begin with _ or ., silently; rename it")
         if not os.path.isdir(file):
@@ -57,7 +59,11 @@ def local_environment() -> dict[str, str]:
     """What driver and executors on this machine need to run this very Python and import this very engine."""
     root = str(Path(counts.__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    return {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable} | dict(os.environ) | {"PYTHONPATH": path}
+    return (
+        {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        | dict(os.environ)
+        | {"PYTHONPATH": path}
+    )
 
 
 def run(line: Sequence[str]) -> None:

@@ -10,16 +10,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from stream_engine import asking
-from stream_engine.statistics import kernels
 from stream_engine.accumulators import ACCUMULATORS, made
 from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Quadruplet, Triplet, empty_batch
-from stream_engine.state.engine import Engine
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.guard.partial_order import POLICIES, canonical_order, transitive_reduction
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction.observer import Progressive
 from stream_engine.refits import triplet_boost
+from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import kernels
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
@@ -38,7 +38,7 @@ def warm_up() -> Iterator[tuple[str, float]]:
         engine, part = Engine(ACCUMULATORS, policy), Engine(mergeable, policy)
         for each in (engine, part):
             for start in range(0, len(stream), 100):
-                each.learn_many(stream[start:start + 100])
+                each.learn_many(stream[start : start + 100])
         snapshot = engine.snapshot()
         Engine.restore(snapshot)
         again = Engine.restore(part.snapshot())
@@ -70,7 +70,9 @@ def _decode() -> None:
     from stream_engine.formats import decoder
     from stream_engine.formats.options import EventOptions
 
-    decoder("json", EventOptions())(b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c"]}\n'
-                                    b'{"type":"pick","anchor":"a","shown":["b","c","d"],"chosen":["b"]}\n'
-                                    b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"a"}\n')
+    decoder("json", EventOptions())(
+        b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c"]}\n'
+        b'{"type":"pick","anchor":"a","shown":["b","c","d"],"chosen":["b"]}\n'
+        b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"a"}\n'
+    )
     decoder("csv", EventOptions())(b"a,b,c\n", b"anchor,near,far\n")

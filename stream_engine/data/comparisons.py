@@ -76,7 +76,9 @@ class Judges(NamedTuple):
     workers: list[str]
     weight: np.ndarray  # (e,) float64, 1.0 where the event gives none
     time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
-    catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial of the block, -1: nobody named
+    catch_worker: np.ndarray = np.empty(
+        0, np.int32
+    )  # (c,) who answered each catch trial of the block, -1: nobody named
     catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether with the known answer
 
 

@@ -18,7 +18,7 @@ VERSION = 1
 ALIGN = 64
 _FIXED = 24  # magic, version, reserved, header length
 _DIGEST = 32
-_DTYPES = frozenset("|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f4 <f8".split())
+_DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
 
 
 class Corrupt(ValueError):
@@ -42,12 +42,19 @@ def encode(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
         array = np.ascontiguousarray(arrays[name]).reshape(np.shape(arrays[name]))  # keeps 0-d
         if array.dtype.str not in _DTYPES:
             raise TypeError(f"array {name!r} has dtype {array.dtype}; a container holds {', '.join(sorted(_DTYPES))}")
-        table.append({"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "at": at, "bytes": array.nbytes})
+        table.append(
+            {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "at": at, "bytes": array.nbytes}
+        )
         padding = -array.nbytes % ALIGN
         data += [memoryview(array.reshape(-1).view(np.uint8)), memoryview(bytes(padding))]
         at += array.nbytes + padding
-    header = json.dumps({"kind": kind, "meta": meta, "arrays": table}, sort_keys=True, ensure_ascii=False,
-                        allow_nan=False, separators=(",", ":")).encode()
+    header = json.dumps(
+        {"kind": kind, "meta": meta, "arrays": table},
+        sort_keys=True,
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+    ).encode()
     head = MAGIC + VERSION.to_bytes(4, "little") + bytes(4) + len(header).to_bytes(8, "little") + header
     chunks = [memoryview(head + bytes(-len(head) % ALIGN)), *data]
     digest = hashlib.sha256()

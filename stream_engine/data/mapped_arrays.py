@@ -39,8 +39,10 @@ def keep_on_disk(folder: str | os.PathLike, above: int) -> None:
             left.unlink()
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise NoRoom(f"{folder}: counts cannot be kept there ({error.strerror}); give it a folder that can be written, or "
-                     "set counts.on_disk_above = 0") from None
+        raise NoRoom(
+            f"{folder}: counts cannot be kept there ({error.strerror}); give it a folder that can be written, or "
+            "set counts.on_disk_above = 0"
+        ) from None
     _folder, _above = folder, max(above, 1)
 
 
@@ -63,8 +65,10 @@ def room(shape: int | tuple[int, ...], dtype) -> np.ndarray:
             os.posix_fallocate(file.fileno(), 0, nbytes)
             return np.ndarray(shape, dtype, _Pages(file.fileno(), nbytes))
     except OSError as error:
-        raise NoRoom(f"{_folder}: no room for {nbytes:,} bytes of counts ({error.strerror}); nothing since the last snapshot "
-                     "is kept; make room and run again") from None
+        raise NoRoom(
+            f"{_folder}: no room for {nbytes:,} bytes of counts ({error.strerror}); nothing since the last snapshot "
+            "is kept; make room and run again"
+        ) from None
 
 
 def copied(array: np.ndarray, dtype=None) -> np.ndarray:

@@ -40,8 +40,10 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
         return rows
     answers = np.asarray(y)
     if answers.shape != (len(rows),) or not np.isin(answers, (-1, 1) if answers.dtype != bool else (False, True)).all():
-        raise ValueError(f"y: got {answers.shape} values {np.unique(answers)[:5].tolist()}, expected one answer a row of X: 1 or "
-                         "True where the first is nearer, -1 or False where the second is")
+        raise ValueError(
+            f"y: got {answers.shape} values {np.unique(answers)[:5].tolist()}, expected one answer a row of X: 1 or "
+            "True where the first is nearer, -1 or False where the second is"
+        )
     turned = rows[:, [0, 2, 1]] if rows.shape[1] == 3 else rows[:, [2, 3, 0, 1]]
     return np.where((answers > 0)[:, None], rows, turned)
 
@@ -58,23 +60,37 @@ def answers_of(rows: np.ndarray, n_objects: int | None) -> Answers:
     largest = int(rows.max(initial=-1))
     if n_objects is not None and largest >= n_objects:
         raise ValueError(f"X: got object {largest}, expected numbers below n_objects = {n_objects}")
-    return Answers(np.array(triplets, np.int32).reshape(-1, 3), np.array(quadruplets, np.int32).reshape(-1, 4),
-                   n_objects or largest + 1)
+    return Answers(
+        np.array(triplets, np.int32).reshape(-1, 3),
+        np.array(quadruplets, np.int32).reshape(-1, 4),
+        n_objects or largest + 1,
+    )
 
 
 def snapshot_of(answers: Answers, accumulators: tuple[str, ...]) -> Snapshot:
     """What an engine knows after these comparisons; object i has the name str(i) and the id i."""
     engine = Engine(accumulators, guard=None)
-    engine.learn(Decoded([str(i) for i in range(answers.n_objects)], answers.triplets, answers.quadruplets,
-                         np.zeros(len(answers.quadruplets), np.int64), [], {}, []))
+    engine.learn(
+        Decoded(
+            [str(i) for i in range(answers.n_objects)],
+            answers.triplets,
+            answers.quadruplets,
+            np.zeros(len(answers.quadruplets), np.int64),
+            [],
+            {},
+            [],
+        )
+    )
     return engine.snapshot()
 
 
 def only_triplets(answers: Answers, what: str) -> None:
     """Raises ValueError where there are quadruplets of four objects."""
     if len(answers.quadruplets):
-        raise ValueError(f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} is made of "
-                         "them alone")
+        raise ValueError(
+            f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} is made of "
+            "them alone"
+        )
 
 
 def seed_of(random_state: Any) -> int:

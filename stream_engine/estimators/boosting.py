@@ -42,8 +42,15 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         if self.triplets is None:
             raise ValueError("TripletBoostClassifier: got no triplets, expected TripletBoostClassifier(triplets)")
         objects = X[:, 0].astype(np.int64)
-        if X.shape[1] != 1 or (objects != X[:, 0]).any() or (objects < 0).any() or len(np.unique(objects)) < len(objects):
-            raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, whole numbers from 0 on")
+        if (
+            X.shape[1] != 1
+            or (objects != X[:, 0]).any()
+            or (objects < 0).any()
+            or len(np.unique(objects)) < len(objects)
+        ):
+            raise ValueError(
+                f"X: got shape {X.shape}, expected one column of distinct objects, whole numbers from 0 on"
+            )
         answers = answers_of(rows_of(None, self.triplets), None)
         only_triplets(answers, "TripletBoost")
         n = max(answers.n_objects, int(objects.max()) + 1)
@@ -57,7 +64,9 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """(m,): the class of each object; where no triplet tells, a coin decides (and `votes` are all 0)."""
         objects, back = self._objects(X)
-        return self.classes_[decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]]
+        return self.classes_[
+            decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]
+        ]
 
     def votes(self, X):
         """(m, classes): the weight of all triplet classifiers for each class, eq. (5), larger is surer."""
@@ -70,5 +79,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         objects = X[:, 0].astype(np.int64)
         known = (objects == X[:, 0]) & (objects >= 0) & (objects < self.columns_.n_objects)
         if not known.all():
-            raise ValueError(f"X: got {X[~known][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}")
+            raise ValueError(
+                f"X: got {X[~known][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}"
+            )
         return np.unique(objects, return_inverse=True)

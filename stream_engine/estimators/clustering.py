@@ -23,7 +23,9 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     [0, 0, 0, 1, 1, 1]
     """
 
-    def __init__(self, n_clusters=None, *, similarity="auto", tol=1e-3, max_iterations=2000, n_objects=None, random_state=0):
+    def __init__(
+        self, n_clusters=None, *, similarity="auto", tol=1e-3, max_iterations=2000, n_objects=None, random_state=0
+    ):
         self.n_clusters = n_clusters
         self.similarity = similarity
         self.tol = tol
@@ -36,8 +38,15 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         answers = answers_of(rows_of(self, X, y, reset=True), self.n_objects)
         auto = "adds4" if len(answers.quadruplets) else "adds3"
         similarity = auto if self.similarity == "auto" else self.similarity
-        params = sdp_clustering.Params(similarity=similarity, k=self.n_clusters, tol=self.tol,
-                                       max_iterations=self.max_iterations, bootstrap=0, stability=0, warm_up_to=0)
+        params = sdp_clustering.Params(
+            similarity=similarity,
+            k=self.n_clusters,
+            tol=self.tol,
+            max_iterations=self.max_iterations,
+            bootstrap=0,
+            stability=0,
+            warm_up_to=0,
+        )
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         made = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
         self.labels_ = made.arrays["labels"].copy()

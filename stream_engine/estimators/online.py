@@ -15,11 +15,11 @@ import numpy as np
 from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction import predictor
 from stream_engine.prediction.calibration import Calibration
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 
 SIMILARITIES = ("adds3", "k1", "k2", "online")
 _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
@@ -54,8 +54,10 @@ class ComparisonClassifier(base.Classifier):
 
     def __init__(self, similarity: str = "adds3", refresh: int = 100, rank: int = 10, seed: int = 0):
         if similarity not in SIMILARITIES or refresh < 1 or rank < 1:
-            raise ValueError(f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, rank {rank}; expected one "
-                             f"of {', '.join(SIMILARITIES)}, and both at least 1")
+            raise ValueError(
+                f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, rank {rank}; expected one "
+                f"of {', '.join(SIMILARITIES)}, and both at least 1"
+            )
         self.similarity, self.refresh, self.rank, self.seed = similarity, refresh, rank, seed
         self.engine = Engine(("adds3", "triplet_counts"), guard=None)
         self._kernel = OnlineKernel(0, rank, memory=10_000, seed=seed) if similarity == "online" else None
@@ -128,11 +130,22 @@ class ComparisonClassifier(base.Classifier):
 
     def _unit_test_skips(self) -> set[str]:
         """river's checks that feed rows of numbers: these are no comparisons. tests/estimators/test_river.py runs them on some."""
-        return {"check_learn_one", "check_pickling", "check_shuffle_features_no_impact", "check_emerging_features",
-                "check_disappearing_features", "check_radically_disappearing_features", "check_predict_one_pure",
-                "check_predict_one_before_any_learn", "check_no_state_aliasing_with_input", "check_clone_is_independent",
-                "check_predict_proba_one", "check_classifier_tracks_seen_labels", "check_predict_proba_one_binary",
-                "check_bounded_memory_growth"}
+        return {
+            "check_learn_one",
+            "check_pickling",
+            "check_shuffle_features_no_impact",
+            "check_emerging_features",
+            "check_disappearing_features",
+            "check_radically_disappearing_features",
+            "check_predict_one_pure",
+            "check_predict_one_before_any_learn",
+            "check_no_state_aliasing_with_input",
+            "check_clone_is_independent",
+            "check_predict_proba_one",
+            "check_classifier_tracks_seen_labels",
+            "check_predict_proba_one_binary",
+            "check_bounded_memory_growth",
+        }
 
 
 def _names(x: dict) -> tuple[str, str, str]:
@@ -141,12 +154,15 @@ def _names(x: dict) -> tuple[str, str, str]:
     for key in ("anchor", "left", "right"):
         name = x.get(key)
         if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or name == "":
-            raise InvalidEvent("wrong_type" if key in x else "missing_field",
-                               f"x[{key!r}]: got {name!r}, expected the name of an object; a question has anchor, left, right")
+            raise InvalidEvent(
+                "wrong_type" if key in x else "missing_field",
+                f"x[{key!r}]: got {name!r}, expected the name of an object; a question has anchor, left, right",
+            )
         found.append(str(name))
     if len(set(found)) < 3:
-        raise InvalidEvent("not_distinct", f"x: got anchor {found[0]!r}, left {found[1]!r}, right {found[2]!r}; expected three "
-                                           "objects")
+        raise InvalidEvent(
+            "not_distinct", f"x: got anchor {found[0]!r}, left {found[1]!r}, right {found[2]!r}; expected three objects"
+        )
     return tuple(found)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stream_engine.statistics import embedding, kernels
 from stream_engine.estimators.answers import answers_of, only_triplets, rows_of, seed_of, snapshot_of
 from stream_engine.refits import kernel_learning
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import embedding, kernels
 
 
 class _Answering(TransformerMixin, BaseEstimator):
@@ -80,8 +80,17 @@ class ComparisonEmbedding(_Answering):
     Fitted: `embedding_` (n_objects, n_components), which `transform` gives; `kernel_`; `report_`; `n_features_in_`.
     """
 
-    def __init__(self, n_components=2, *, loss="ste", lambda1=None, tolerance=1e-3, max_iterations=20000, n_objects=None,
-                 random_state=0):
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        loss="ste",
+        lambda1=None,
+        tolerance=1e-3,
+        max_iterations=20000,
+        n_objects=None,
+        random_state=0,
+    ):
         self.n_components = n_components
         self.loss = loss
         self.lambda1 = lambda1
@@ -94,8 +103,15 @@ class ComparisonEmbedding(_Answering):
         """Learn a kernel from the triplets X with answers y. Raises ValueError, `CannotRefit` (one, too), `SolverFailed`."""
         answers = answers_of(rows_of(self, X, y, reset=True), self.n_objects)
         only_triplets(answers, "the embedding")
-        params = kernel_learning.Params(form="t", loss=self.loss, lambda1=self.lambda1, tolerance=self.tolerance,
-                                        max_iterations=self.max_iterations, dimensions=self.n_components, neighbours=0)
+        params = kernel_learning.Params(
+            form="t",
+            loss=self.loss,
+            lambda1=self.lambda1,
+            tolerance=self.tolerance,
+            max_iterations=self.max_iterations,
+            dimensions=self.n_components,
+            neighbours=0,
+        )
         made = kernel_learning.refit(snapshot_of(answers, ("triplet_counts",)), params, seed_of(self.random_state))
         self.kernel_, self.embedding_ = made.arrays["K"], made.arrays["coordinates"]
         self.report_ = dict(made.report)

@@ -21,8 +21,11 @@ EXPORTS = {
     "k1": "stream_engine.exports.similarities:k1",
     "k2": "stream_engine.exports.similarities:k2",
     "partial_order": "stream_engine.exports.partial_order:partial_order",
-    **{f"{what}_{how}": f"stream_engine.exports.workers:{what}_{how}" for what in ("adds3", "triplet_counts")
-       for how in ("window", "decayed", "weighted", "trusted")},
+    **{
+        f"{what}_{how}": f"stream_engine.exports.workers:{what}_{how}"
+        for what in ("adds3", "triplet_counts")
+        for how in ("window", "decayed", "weighted", "trusted")
+    },
     "workers": "stream_engine.exports.workers:workers",
     "workers_online": "stream_engine.exports.workers:workers_online",
     "clusters": "stream_engine.exports.learned:clusters",

@@ -7,10 +7,10 @@ otherwise; by name they agree, and equal statistics give equal files. O(state).
 import numpy as np
 
 from stream_engine.accumulators import accumulator
-from stream_engine.state.artifact import Artifact
 from stream_engine.exports import NothingToExport
-from stream_engine.state.published import Published
 from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 # Where an artifact's arrays speak of objects: axes that run over them, or ids as values. Others hold neither.
@@ -21,8 +21,11 @@ _OF_CHOSEN = ("K", "K0", "W", "linkage", "ids")
 OBJECTS = {
     "sdp_clustering": {"labels": (0,), "stability": (0,), "together": (0, 1)},
     "spectral": {"labels": (0,)},
-    "triplet_boost": {**dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), (0,)),
-                      "j": ("ids",), "k": ("ids",)},
+    "triplet_boost": {
+        **dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), (0,)),
+        "j": ("ids",),
+        "k": ("ids",),
+    },
     "kernel_learning": _KERNEL,
     "partial_order_embedding": _KERNEL,
     "online_kernel": {"L": (0,), "K": (0, 1), "row_sums": (0,)},
@@ -36,9 +39,12 @@ def by_name(published: Published) -> Published:
     names = tuple(published.snapshot.objects)
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     made = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
-    return published._replace(snapshot=_snapshot(published.snapshot, order),
-                              artifacts={kind: artifact for kind, (artifact, _) in made.items()},
-                              as_seen=published, known={kind: tuple(names[i] for i in known) for kind, (_, known) in made.items()})
+    return published._replace(
+        snapshot=_snapshot(published.snapshot, order),
+        artifacts={kind: artifact for kind, (artifact, _) in made.items()},
+        as_seen=published,
+        known={kind: tuple(names[i] for i in known) for kind, (_, known) in made.items()},
+    )
 
 
 def _ranks(order: np.ndarray) -> np.ndarray:
@@ -50,7 +56,9 @@ def _ranks(order: np.ndarray) -> np.ndarray:
 def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
     rank, arrays = _ranks(order), dict(snapshot.arrays)
     for name in snapshot.settings["accumulators"]:
-        arrays |= {f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.room(name), rank).items()}
+        arrays |= {
+            f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.room(name), rank).items()
+        }
     if snapshot.settings["guard"]:
         room = PartialOrder.renamed(snapshot.room("partial_order"), rank, snapshot.settings["guard"])
         arrays |= {f"partial_order/{key}": array for key, array in room.items()}
@@ -73,8 +81,12 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
     if artifact.params.get("features") is None:  # else the maps are over features
         speaks = {**speaks, **{name: (1,) for name in arrays if name.startswith("map_")}}
     of_chosen = {*_OF_CHOSEN, *(name for name in arrays if name.startswith("map_"))}
-    return artifact._replace(arrays={name: _turned(array, speaks.get(name, ()), inner if name in of_chosen else known, rank, arrays)
-                                     for name, array in arrays.items()}), known
+    return artifact._replace(
+        arrays={
+            name: _turned(array, speaks.get(name, ()), inner if name in of_chosen else known, rank, arrays)
+            for name, array in arrays.items()
+        }
+    ), known
 
 
 def _turned(array: np.ndarray, speaks: tuple, known: np.ndarray, rank: np.ndarray, beside) -> np.ndarray:
@@ -85,7 +97,9 @@ def _turned(array: np.ndarray, speaks: tuple, known: np.ndarray, rank: np.ndarra
             array, place = array.copy(), _ranks(known)
             leaf = array[:, :2] < len(known)
             array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
-        elif how == "per kernel":  # (P, n) or (P, n, n); of features, without objects, where they did not come from kernels
+        elif (
+            how == "per kernel"
+        ):  # (P, n) or (P, n, n); of features, without objects, where they did not come from kernels
             if array.ndim > 1 and len(array) == len(beside["mu"]):
                 for axis in range(1, array.ndim):
                     array = np.take(array, known, axis)

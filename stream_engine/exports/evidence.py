@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from stream_engine.statistics.confidence import evidence as evidence_of_objects, left_one_out, majority, predicted
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics.confidence import evidence as evidence_of_objects
+from stream_engine.statistics.confidence import left_one_out, majority, predicted
 
 
 def _columns(published: Published):
@@ -21,9 +22,13 @@ def confidence(published: Published) -> dict[str, Content]:
     answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See `certainty`."""
     columns = _columns(published)
     pair = pair_of_entry(columns)
-    rows = {"anchor": columns.anchor, "lo": columns.lo[pair], "hi": columns.hi[pair],
-            "confidence": majority(columns.n_lo, columns.n_hi),
-            "predicted": predicted(left_one_out(columns), columns.n_lo, columns.n_hi)}
+    rows = {
+        "anchor": columns.anchor,
+        "lo": columns.lo[pair],
+        "hi": columns.hi[pair],
+        "confidence": majority(columns.n_lo, columns.n_hi),
+        "predicted": predicted(left_one_out(columns), columns.n_lo, columns.n_hi),
+    }
     order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
     return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
 
@@ -32,13 +37,19 @@ def evidence(published: Published) -> dict[str, Content]:
     """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `certainty.Evidence`); with
     clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the object
     that it gets right (ties half; 1/2 where there are none). CSV with the names."""
-    if published.as_seen:  # an older artifact predicts by the numbers that objects had; the rows are put in order after it
+    if (
+        published.as_seen
+    ):  # an older artifact predicts by the numbers that objects had; the rows are put in order after it
         return _ordered(evidence(published.as_seen)["evidence"], published)
     columns = _columns(published)
     snapshot = published.snapshot
     found = evidence_of_objects(columns, snapshot.room("quadruplet_counts") or None)
     arrays = {name: np.asarray(array) for name, array in found._asdict().items()}
-    firm = published.artifacts["sdp_clustering"].arrays.get("stability") if "sdp_clustering" in published.artifacts else None
+    firm = (
+        published.artifacts["sdp_clustering"].arrays.get("stability")
+        if "sdp_clustering" in published.artifacts
+        else None
+    )
     if firm is not None:
         arrays["cluster_stability"] = np.zeros(len(snapshot.objects))
         arrays["cluster_stability"][: len(firm)] = firm
@@ -69,5 +80,7 @@ def _right(columns, published: Published, kind: str) -> np.ndarray:
     said = ~np.isnan(margin)
     n_lo, n_hi = (np.where(said, votes, 0) for votes in (columns.n_lo, columns.n_hi))
     right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
-    agreed, given = (sum(np.bincount(members[:, side], weights, n) for side in (0, 1, 3)) for weights in (right, n_lo + n_hi))
+    agreed, given = (
+        sum(np.bincount(members[:, side], weights, n) for side in (0, 1, 3)) for weights in (right, n_lo + n_hi)
+    )
     return np.where(given > 0, agreed / np.maximum(given, 1), 0.5)

@@ -14,8 +14,12 @@ import numpy as np
 from stream_engine.exports import Content
 
 FORMATS = ("npz", "parquet", "csv", "json")
-MEDIA_TYPES = {".json": "application/json", ".csv": "text/csv", ".npz": "application/octet-stream",
-               ".parquet": "application/vnd.apache.parquet"}
+MEDIA_TYPES = {
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".npz": "application/octet-stream",
+    ".parquet": "application/vnd.apache.parquet",
+}
 
 
 def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, bytes]:
@@ -28,7 +32,9 @@ def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> 
     elif format == "json":
         files[f"{name}.json"] = _json({key: array.tolist() for key, array in content.arrays.items()})
     else:
-        for table, columns in _tables(name, content.arrays, objects if content.objects is None else content.objects).items():
+        for table, columns in _tables(
+            name, content.arrays, objects if content.objects is None else content.objects
+        ).items():
             files.setdefault(f"{table}.{format}", _table(columns, format))
     return files
 
@@ -47,8 +53,9 @@ def _tables(name: str, arrays: Mapping[str, np.ndarray], objects: Sequence[str])
     shapes = {array.shape for array in arrays.values()}
     if len(shapes) == 1 and len(next(iter(shapes))) == 1:
         return {name: dict(arrays)}
-    return {name if len(arrays) == 1 else f"{name}.{key}": _columns(key, array, objects)
-            for key, array in arrays.items()}
+    return {
+        name if len(arrays) == 1 else f"{name}.{key}": _columns(key, array, objects) for key, array in arrays.items()
+    }
 
 
 def _columns(key: str, array: np.ndarray, objects: Sequence[str]) -> dict[str, Any]:

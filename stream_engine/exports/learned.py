@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from stream_engine.state.artifact import Artifact
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
 
@@ -21,7 +21,9 @@ def _names(published: Published, kind: str, n: int) -> list[str]:
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; CSV object,cluster."""
     held = _artifact(published, "sdp_clustering").arrays
-    arrays = {name: array for name, array in held.items() if not name.startswith("warm_")}  # the solver's state is no result
+    arrays = {
+        name: array for name, array in held.items() if not name.startswith("warm_")
+    }  # the solver's state is no result
     labels = arrays["labels"]
     table = {"object": _names(published, "sdp_clustering", len(labels)), "cluster": labels}
     return {"clusters": Content(arrays, {"clusters": table})}
@@ -47,12 +49,18 @@ def kernel(published: Published) -> dict[str, Content]:
     objects has their `ids`, and K is over these; `factor` F (K ~ FF') and `known` are over all."""
     made = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not made:
-        raise NothingToExport("no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one")
+        raise NothingToExport(
+            "no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one"
+        )
     alone = len(made) == 1
-    return {"kernel" if alone else f"kernel.{kind}":
-            Content({name: np.asarray(array) for name, array in a.arrays.items()}, _weights(published, a),
-                    objects=_learned(published, a))
-            for kind, a in made.items()}
+    return {
+        "kernel" if alone else f"kernel.{kind}": Content(
+            {name: np.asarray(array) for name, array in a.arrays.items()},
+            _weights(published, a),
+            objects=_learned(published, a),
+        )
+        for kind, a in made.items()
+    }
 
 
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.state.published import Published
 from stream_engine.guard.canonical_order import Quadruplets
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
@@ -25,8 +25,11 @@ def partial_order(published: Published) -> dict[str, Content]:
     if snapshot.room("triplet_counts"):
         columns, counted = triplet_columns(snapshot), _quadruplets(snapshot)
         found = canonical_order(columns, counted)
-        arrays |= {"canonical": found.kept, "weight_kept": np.array(weight_kept(kept, columns, counted).fraction),
-                   "canonical_weight_kept": np.array(found.weight.fraction)}
+        arrays |= {
+            "canonical": found.kept,
+            "weight_kept": np.array(weight_kept(kept, columns, counted).fraction),
+            "canonical_weight_kept": np.array(found.weight.fraction),
+        }
     return {"partial_order": Content(arrays)}
 
 

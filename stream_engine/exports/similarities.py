@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from stream_engine.statistics import kernels
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import kernels
 
 DENSE_LIMIT = 4096  # objects; above it similarities come as their nonzero entries i < j
 

@@ -2,27 +2,44 @@
 
 import numpy as np
 
-from stream_engine.statistics import weighted_counts
 from stream_engine.accumulators.worker_reliability import RIGHT, SEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.state.published import Published
 from stream_engine.exports.similarities import DENSE_LIMIT
+from stream_engine.state.published import Published
+from stream_engine.statistics import weighted_counts
 
-_COLUMNS = ("events", "comparisons", "agreed", "disagreed", "repeats", "contradictions", "passed", "failed", "accuracy", "weight")
+_COLUMNS = (
+    "events",
+    "comparisons",
+    "agreed",
+    "disagreed",
+    "repeats",
+    "contradictions",
+    "passed",
+    "failed",
+    "accuracy",
+    "weight",
+)
 
 
 def workers(published: Published) -> dict[str, Content]:
     """One row a worker, in the order of names: events, comparisons, agreed and disagreed with the others' net votes,
     repeats and contradictions with self, catch trials passed and failed, estimated accuracy, weight."""
     if "reliability" not in published.artifacts:
-        raise NothingToExport("no reliability artifact in this state; keep worker_votes among the accumulators, and "
-                              "`stream-engine refit --state DIR reliability` makes one")
+        raise NothingToExport(
+            "no reliability artifact in this state; keep worker_votes among the accumulators, and "
+            "`stream-engine refit --state DIR reliability` makes one"
+        )
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
     columns = {name: arrays[name] for name in _COLUMNS}
-    return {"workers": Content({**columns, "utf8": arrays["utf8"], "offsets": arrays["offsets"]},
-                               {"workers": {"worker": list(names), **columns}})}
+    return {
+        "workers": Content(
+            {**columns, "utf8": arrays["utf8"], "offsets": arrays["offsets"]},
+            {"workers": {"worker": list(names), **columns}},
+        )
+    }
 
 
 def _online(published: Published) -> dict[str, np.ndarray]:
@@ -35,8 +52,12 @@ def workers_online(published: Published) -> dict[str, Content]:
     if not room:
         raise NothingToExport("worker_reliability is not kept in this state; add it to `accumulators`")
     columns = {"accuracy": (RIGHT + room["right"]) / (SEEN + room["informed"]), "informed": room["informed"]}
-    return {"workers_online": Content({**columns, "utf8": room["utf8"], "offsets": room["offsets"]},
-                                      {"workers_online": {"worker": list(unpack_names(room["utf8"], room["offsets"])), **columns}})}
+    return {
+        "workers_online": Content(
+            {**columns, "utf8": room["utf8"], "offsets": room["offsets"]},
+            {"workers_online": {"worker": list(unpack_names(room["utf8"], room["offsets"])), **columns}},
+        )
+    }
 
 
 def _adds(how: str):
@@ -64,8 +85,13 @@ def _counts(how: str):
         except weighted_counts.NotKept as error:
             raise NothingToExport(str(error)) from None
         pair = np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
-        rows = {"anchor": columns.anchor, "lo": columns.lo[pair], "hi": columns.hi[pair], "n_lo": columns.n_lo,
-                "n_hi": columns.n_hi}
+        rows = {
+            "anchor": columns.anchor,
+            "lo": columns.lo[pair],
+            "hi": columns.hi[pair],
+            "n_lo": columns.n_lo,
+            "n_hi": columns.n_hi,
+        }
         order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
         return {name: Content({key: column[order] for key, column in rows.items()})}
 
@@ -75,4 +101,5 @@ def _counts(how: str):
 
 adds3_window, adds3_decayed, adds3_weighted, adds3_trusted = map(_adds, ("window", "decayed", "weighted", "trusted"))
 triplet_counts_window, triplet_counts_decayed, triplet_counts_weighted, triplet_counts_trusted = map(
-    _counts, ("window", "decayed", "weighted", "trusted"))
+    _counts, ("window", "decayed", "weighted", "trusted")
+)

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
-from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.arrow_arrays import plain_value
-from stream_engine.formats.event_columns import Block, MAX_UNKNOWN, joined, nothing, unreadable
-from stream_engine.formats.event_fields import PAIRS, Plan, QUADRUPLET, plan_of
+from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, joined, nothing, unreadable
+from stream_engine.formats.event_fields import PAIRS, QUADRUPLET, Plan, plan_of
+from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
 
 
@@ -55,8 +55,13 @@ class Decoder:
             ends = np.cumsum([table.num_rows for table in tables]).tolist()
             of = [bisect_right(ends, one.index) for one in part.rejected]
             places = [one.index - (ends[at - 1] if at else 0) for at, one in zip(of, part.rejected, strict=True)]
-            parts.append(part._replace(rejected=[one._replace(index=row, start=row) for row, one in
-                                                 zip(places, part.rejected, strict=True)]))
+            parts.append(
+                part._replace(
+                    rejected=[
+                        one._replace(index=row, start=row) for row, one in zip(places, part.rejected, strict=True)
+                    ]
+                )
+            )
             refused_in += [first + at for at in of]
         return joined(parts) if len(parts) != 1 else parts[0], refused_in
 
@@ -79,9 +84,10 @@ class Decoder:
 
     def _plan(self, columns: dict[str, pa.Array]) -> Plan:
         """Quadruplets from two columns of lists where there are such, else from four columns of names."""
-        lists = all(len(field.inputs) > 1 or (field.inputs[0] in columns
-                                              and _holds_lists(columns[field.inputs[0]].type))
-                    for field in self._lists.fields[QUADRUPLET])
+        lists = all(
+            len(field.inputs) > 1 or (field.inputs[0] in columns and _holds_lists(columns[field.inputs[0]].type))
+            for field in self._lists.fields[QUADRUPLET]
+        )
         pairs = any(name in columns for names in PAIRS.values() for name in names)
         return self._pairs if pairs and not lists else self._lists
 
@@ -196,21 +202,40 @@ ACCEPTS = [
     Accepts(_stream({**_ROW, "weight": 2, "time": 1.5e9, "id": 1, "type": None, "rt": [1]}), [_ABC]),
     Accepts(_stream({**_ROW, "weight": "0.5", "time": "2024-05-01T12:00:00Z"}), [_ABC]),
     Accepts(_stream({**_ROW, "time": 1}, time=pa.timestamp("ns")), [_ABC]),
-    Accepts(_stream({"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]}, type=_CODED),
-            [Quadruplet(("a", "b"), ("c", "d"))]),
-    Accepts(_stream({"near_i": 1, "near_j": 2, "far_i": 3, "far_j": 1}), [Triplet("1", "2", "3")],
-            EventOptions("quadruplet")),
-    Accepts(_stream({"objects": ["a", "b", "c"], "odd": "c"}, objects=pa.list_(pa.string(), 3)),
-            [Triplet("a", "b", "c"), Triplet("b", "a", "c")], EventOptions("odd_one_out")),
-    Accepts(_stream({"objects": "a|b|c", "central": "a"}), [Triplet("b", "a", "c"), Triplet("c", "a", "b")],
-            EventOptions("most_central")),
-    Accepts(_stream({"anchor": 0, "shown": [1, 2], "chosen": [2]}, shown=pa.large_list(pa.int64())),
-            [Triplet("0", "2", "1")],
-            EventOptions("pick")),
-    Accepts(_stream({"object": "a", "label": 1}, {"object": "a", "label": None}), [Label("a", "1"), Label("a", None)],
-            EventOptions("label")),
-    Accepts(_stream({**_ROW, "ok": True, "n": 7}, {**_ROW, "ok": False, "n": 7}, {**_ROW, "ok": None, "n": 7}), [_ABC],
-            EventOptions(where={"ok": "true", "n": "7"})),
+    Accepts(
+        _stream({"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]}, type=_CODED),
+        [Quadruplet(("a", "b"), ("c", "d"))],
+    ),
+    Accepts(
+        _stream({"near_i": 1, "near_j": 2, "far_i": 3, "far_j": 1}),
+        [Triplet("1", "2", "3")],
+        EventOptions("quadruplet"),
+    ),
+    Accepts(
+        _stream({"objects": ["a", "b", "c"], "odd": "c"}, objects=pa.list_(pa.string(), 3)),
+        [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
+        EventOptions("odd_one_out"),
+    ),
+    Accepts(
+        _stream({"objects": "a|b|c", "central": "a"}),
+        [Triplet("b", "a", "c"), Triplet("c", "a", "b")],
+        EventOptions("most_central"),
+    ),
+    Accepts(
+        _stream({"anchor": 0, "shown": [1, 2], "chosen": [2]}, shown=pa.large_list(pa.int64())),
+        [Triplet("0", "2", "1")],
+        EventOptions("pick"),
+    ),
+    Accepts(
+        _stream({"object": "a", "label": 1}, {"object": "a", "label": None}),
+        [Label("a", "1"), Label("a", None)],
+        EventOptions("label"),
+    ),
+    Accepts(
+        _stream({**_ROW, "ok": True, "n": 7}, {**_ROW, "ok": False, "n": 7}, {**_ROW, "ok": None, "n": 7}),
+        [_ABC],
+        EventOptions(where={"ok": "true", "n": "7"}),
+    ),
 ]
 REJECTS = [
     Rejects(b"\xff\xff\xff\xff\x10junk", "not_parseable", "not a readable Arrow stream"),
@@ -226,8 +251,10 @@ REJECTS = [
     Rejects(_stream({**_ROW, "weight": True}), "bad_weight", "weight is True"),
     Rejects(_stream({**_ROW, "time": 1}, time=pa.date32()), "bad_time", "time is 1970-01-02"),
     Rejects(_stream({"anchor": 1, "near": 2, "far": 1}), "not_distinct", "anchor equals far ('1')"),
-    Rejects(_stream({"anchor": "a", "ranked": ["b", None]}), "wrong_type", "ranked holds null",
-            EventOptions("ranking")),
-    Rejects(_stream({"anchor": "a", "ranked": []}), "nothing_chosen", "ranked holds 0 objects",
-            EventOptions("ranking")),
+    Rejects(
+        _stream({"anchor": "a", "ranked": ["b", None]}), "wrong_type", "ranked holds null", EventOptions("ranking")
+    ),
+    Rejects(
+        _stream({"anchor": "a", "ranked": []}), "nothing_chosen", "ranked holds 0 objects", EventOptions("ranking")
+    ),
 ]

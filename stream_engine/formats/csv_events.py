@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.csv
 
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
-from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
-from stream_engine.formats.csv_rows import Rows, UNCLOSED, WHOLE, WRONG_WIDTH, rows_of
-from stream_engine.formats.event_columns import Block, MAX_UNKNOWN, nothing
+from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
+from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, nothing
+from stream_engine.formats.event_fields import TRIPLET, Plan, plan_of
 from stream_engine.formats.json_lines import is_utf8
-from stream_engine.formats.event_fields import Plan, TRIPLET, plan_of
+from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
 from stream_engine.formats.table_events import Table, read_table
 
 _BOM = b"\xef\xbb\xbf"
@@ -103,13 +103,13 @@ class _Rows:
         fault = rows.state.copy()
         if not is_utf8(value):
             for row in np.flatnonzero(fault == WHOLE):
-                if not is_utf8(value[rows.start[row]:rows.end[row]]):
+                if not is_utf8(value[rows.start[row] : rows.end[row]]):
                     fault[row] = -1
         for row in np.flatnonzero(fault != WHOLE):
             block.refused.append((int(row), self._refusal(int(row), int(fault[row]))))
         good = np.flatnonzero(fault == WHOLE)
         if len(good) < len(fault):
-            value = b"\n".join(value[rows.start[row]:rows.end[row]] for row in good)
+            value = b"\n".join(value[rows.start[row] : rows.end[row]] for row in good)
         columns, size = _parsed(value, layout, quotes=True)
         if size != len(good):
             raise RuntimeError(f"CSV: pyarrow reads {size} rows where {len(good)} were told apart; please report this")
@@ -130,8 +130,9 @@ class _Rows:
         if fault == UNCLOSED:
             return InvalidEvent("not_parseable", 'a field opens a quote (") that is never closed')
         if fault == WRONG_WIDTH:
-            return InvalidEvent("not_parseable", f"the row has {self.rows().fields[row]} fields; "
-                                                 f"the header has {self.width}")
+            return InvalidEvent(
+                "not_parseable", f"the row has {self.rows().fields[row]} fields; the header has {self.width}"
+            )
         return InvalidEvent("not_parseable", "the row is not UTF-8")
 
 
@@ -147,11 +148,18 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
 
     table = pyarrow.csv.read_csv(
         pa.py_buffer(value),
-        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(value) + 1,
-                                column_names=[str(i) for i in range(layout.width)]),
+        pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=len(value) + 1, column_names=[str(i) for i in range(layout.width)]
+        ),
         pyarrow.csv.ParseOptions(newlines_in_values=quotes, invalid_row_handler=skip),
-        pyarrow.csv.ConvertOptions(check_utf8=False, column_types=layout.types, include_columns=list(layout.types),
-                                   null_values=[], strings_can_be_null=False))
+        pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            column_types=layout.types,
+            include_columns=list(layout.types),
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    )
     if wrong:
         raise _WrongWidth
     return {name: _one_chunk(table.column(str(at))) for name, at in layout.columns.items()}, table.num_rows
@@ -167,8 +175,7 @@ def _first_row(value: bytes) -> tuple[bytes, int]:
     if not len(rows.start):
         return b"", len(value)
     end = int(rows.end[0])
-    return value[int(rows.start[0]):end], end
-
+    return value[int(rows.start[0]) : end], end
 
 
 def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
@@ -181,12 +188,19 @@ def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
     needed = _needed(plan, options, names)
     lacking = [name for name in dict.fromkeys(needed) if name not in names]
     if lacking:
-        raise UnreadableHeader(f"{_listed(lacking)} missing; the header has {_shortened(names)}; "
-                               "map them with --columns")
-    many = {field.inputs[0] for kind in plan.kinds for field in plan.fields[kind]
-            if field.many and len(field.inputs) == 1}
+        raise UnreadableHeader(
+            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
+        )
+    many = {
+        field.inputs[0] for kind in plan.kinds for field in plan.fields[kind] if field.many and len(field.inputs) == 1
+    }
     single = {name for kind in plan.kinds for field in plan.fields[kind] for name in field.inputs} - many
-    single |= {plan.type, plan.optional["worker"], *([plan.catch] if plan.catch else []), *(name for name, _ in plan.where)}
+    single |= {
+        plan.type,
+        plan.optional["worker"],
+        *([plan.catch] if plan.catch else []),
+        *(name for name, _ in plan.where),
+    }
     numbers = {plan.optional["weight"], plan.optional["time"]}
     columns: dict[str, int] = {}
     for at, name in enumerate(names):
@@ -228,18 +242,39 @@ ACCEPTS = [
     Accepts(b"\xef\xbb\xbffar,rt,anchor,near\r\nc,9,a,b\r\n\r\n", [_ABC]),
     Accepts(b"05,5, 5\n", [Triplet("05", "5", " 5")], header=_HEAD),
     Accepts(b'"a","b\nb","c""c,"\na,"b"b,c"c', [Triplet("a", "b\nb", 'c"c,'), Triplet("a", "bb", 'c"c')], header=_HEAD),
-    Accepts(b"a,b,c,1e3,2024-05-01T12:00:00Z,w\na,b,c,,,\n", [_ABC, _ABC],
-            header=b"anchor,near,far,weight,time,worker\n"),
-    Accepts(b",a,b,c,,,,,,,,,,,,\nquadruplet,,,,a,b,c,d,,,,,,,,\nodd_one_out,,,,,,,,a|b|c,c,,,,,,\n"
-            b"most_central,,,,,,,,a|b|c,,a,,,,,\npick,a,,,,,,,,,,b|c,c,,,\nranking,a,,,,,,,,,,,,b|c,,\n"
-            b"label,,,,,,,,,,,,,,a,x\nlabel,,,,,,,,,,,,,,a,\n",
-            [_ABC, Quadruplet(("a", "b"), ("c", "d")), Triplet("a", "b", "c"), Triplet("b", "a", "c"),
-             Triplet("b", "a", "c"),
-             Triplet("c", "a", "b"), Triplet("a", "c", "b"), _ABC, Label("a", "x"), Label("a", None)], header=_ALL),
-    Accepts(b"a,b,a,c,x\na,b,a,c,y\n", [_ABC], EventOptions("quadruplet", where={"who": "x"}),
-            b"near_i,near_j,far_i,far_j,who\n"),
-    Accepts(b"a,b,c,7\n", [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
-            EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}), b"a,b,odd,rt\n"),
+    Accepts(
+        b"a,b,c,1e3,2024-05-01T12:00:00Z,w\na,b,c,,,\n", [_ABC, _ABC], header=b"anchor,near,far,weight,time,worker\n"
+    ),
+    Accepts(
+        b",a,b,c,,,,,,,,,,,,\nquadruplet,,,,a,b,c,d,,,,,,,,\nodd_one_out,,,,,,,,a|b|c,c,,,,,,\n"
+        b"most_central,,,,,,,,a|b|c,,a,,,,,\npick,a,,,,,,,,,,b|c,c,,,\nranking,a,,,,,,,,,,,,b|c,,\n"
+        b"label,,,,,,,,,,,,,,a,x\nlabel,,,,,,,,,,,,,,a,\n",
+        [
+            _ABC,
+            Quadruplet(("a", "b"), ("c", "d")),
+            Triplet("a", "b", "c"),
+            Triplet("b", "a", "c"),
+            Triplet("b", "a", "c"),
+            Triplet("c", "a", "b"),
+            Triplet("a", "c", "b"),
+            _ABC,
+            Label("a", "x"),
+            Label("a", None),
+        ],
+        header=_ALL,
+    ),
+    Accepts(
+        b"a,b,a,c,x\na,b,a,c,y\n",
+        [_ABC],
+        EventOptions("quadruplet", where={"who": "x"}),
+        b"near_i,near_j,far_i,far_j,who\n",
+    ),
+    Accepts(
+        b"a,b,c,7\n",
+        [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
+        EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}),
+        b"a,b,odd,rt\n",
+    ),
 ]
 REJECTS = [
     Rejects(b"a,b\n", "not_parseable", "the row has 2 fields; the header has 3", header=_HEAD),
@@ -247,21 +282,32 @@ REJECTS = [
     Rejects(b'a,b,"c\n', "not_parseable", "never closed", header=_HEAD),
     Rejects(b"a,b,\xff\n", "not_parseable", "not UTF-8", header=_HEAD),
     Rejects(b"duel,a,b,c\n", "unknown_type", "type 'duel' is unknown", header=b"type,anchor,near,far\n"),
-    Rejects(b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it",
-            header=b"type,anchor,near,far\n"),
+    Rejects(
+        b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it", header=b"type,anchor,near,far\n"
+    ),
     Rejects(b"a,,c\n", "empty_name", "near is empty", header=_HEAD),
     Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near is a name of 1,025 bytes", header=_HEAD),
     Rejects(b"a,b,b\n", "not_distinct", "near equals far ('b')", header=_HEAD),
-    Rejects(b"a|b,a\n", "wrong_type", "objects holds 2 names; odd_one_out needs 3", EventOptions("odd_one_out"),
-            b"objects,odd\n"),
-    Rejects(b"a|b|c,d\n", "not_shown", "odd ('d') is not among the objects", EventOptions("odd_one_out"),
-            b"objects,odd\n"),
+    Rejects(
+        b"a|b,a\n",
+        "wrong_type",
+        "objects holds 2 names; odd_one_out needs 3",
+        EventOptions("odd_one_out"),
+        b"objects,odd\n",
+    ),
+    Rejects(
+        b"a|b|c,d\n", "not_shown", "odd ('d') is not among the objects", EventOptions("odd_one_out"), b"objects,odd\n"
+    ),
     Rejects(b"a,b|c,\n", "nothing_chosen", "chosen is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
     Rejects(b"a,b||c,b\n", "empty_name", "shown[1] is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
     Rejects(b"a,b|c,c|b\n", "everything_chosen", "chosen holds all 2", EventOptions("pick"), b"anchor,shown,chosen\n"),
-    Rejects(b"a," + b"|".join([b"b"] * 10_001) + b",b\n", "list_too_long", "shown holds 10,001 entries",
-            EventOptions("pick"),
-            b"anchor,shown,chosen\n"),
+    Rejects(
+        b"a," + b"|".join([b"b"] * 10_001) + b",b\n",
+        "list_too_long",
+        "shown holds 10,001 entries",
+        EventOptions("pick"),
+        b"anchor,shown,chosen\n",
+    ),
     Rejects(b"a,b,c,nan\n", "bad_weight", "weight is 'nan'", header=b"anchor,near,far,weight\n"),
     Rejects(b"a,b,c,1_0\n", "bad_weight", "weight is '1_0'", header=b"anchor,near,far,weight\n"),
     Rejects(b"a,b,c,yesterday\n", "bad_time", "time is 'yesterday'", header=b"anchor,near,far,time\n"),

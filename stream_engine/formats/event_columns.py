@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.comparisons import Decoded, EVENT_TYPES, InvalidEvent, Judges, Kinds, Label, Rejected
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges, Kinds, Label, Rejected
+from stream_engine.formats.event_fields import LABEL
 from stream_engine.formats.expand import expand, first_appearance, name_flags
 from stream_engine.formats.fault_messages import FINE, explain
-from stream_engine.formats.event_fields import LABEL
 from stream_engine.formats.validate import Caught, Said
 
 MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
@@ -87,16 +87,28 @@ class Block:
         """Events of one kind, field by field in the order of the contract."""
         size = np.sum([field.lengths for field in fields], axis=0, dtype=np.int64)
         judged = (worker, weight, time) if self.judges else (None, None, None)
-        self.pieces.append(Piece(row, np.full(len(row), kind, np.int8), size, size - fields[-1].lengths,
-                                 _side_by_side(fields, size), *judged))
+        self.pieces.append(
+            Piece(
+                row,
+                np.full(len(row), kind, np.int8),
+                size,
+                size - fields[-1].lengths,
+                _side_by_side(fields, size),
+                *judged,
+            )
+        )
 
-    def add_columns(self, kind: int, row: np.ndarray, columns: Sequence[np.ndarray], last: int, worker=None, weight=None,
-                    time=None) -> None:
+    def add_columns(
+        self, kind: int, row: np.ndarray, columns: Sequence[np.ndarray], last: int, worker=None, weight=None, time=None
+    ) -> None:
         """Events of one kind of as many names each, given as (e,) columns; the last field is the last `last` of them."""
         size = np.full(len(row), len(columns))
         judged = (worker, weight, time) if self.judges else (None, None, None)
-        self.pieces.append(Piece(row, np.full(len(row), kind, np.int8), size, size - last,
-                                 np.stack(columns, axis=1).reshape(-1), *judged))
+        self.pieces.append(
+            Piece(
+                row, np.full(len(row), kind, np.int8), size, size - last, np.stack(columns, axis=1).reshape(-1), *judged
+            )
+        )
 
     def add_said(self, row: list[int], said: list[Said]) -> None:
         """Events of any kinds that were read one by one."""
@@ -107,15 +119,22 @@ class Block:
         members = self.names.ids(chain.from_iterable(chain.from_iterable(s.names) for s in said), int(size.sum()))
         judged: tuple = (None, None, None)
         if self.judges:
-            judged = (self.who([s.worker for s in said]), np.array([s.weight for s in said]),
-                      np.array([s.time for s in said]))
-        self.pieces.append(Piece(np.array(row, np.int64), np.array([s.kind for s in said], np.int8), size, size - last,
-                                 members, *judged))
+            judged = (
+                self.who([s.worker for s in said]),
+                np.array([s.weight for s in said]),
+                np.array([s.time for s in said]),
+            )
+        self.pieces.append(
+            Piece(
+                np.array(row, np.int64), np.array([s.kind for s in said], np.int8), size, size - last, members, *judged
+            )
+        )
 
     def who(self, workers: Sequence) -> np.ndarray:
         """(e,) int32: the number of each worker, -1 where there is none."""
-        numbers = self.workers.ids((w for w in workers if w is not None and w != ""),
-                                   sum(w is not None and w != "" for w in workers))
+        numbers = self.workers.ids(
+            (w for w in workers if w is not None and w != ""), sum(w is not None and w != "" for w in workers)
+        )
         out = np.full(len(workers), -1, np.int32)
         out[np.fromiter((w is not None and w != "" for w in workers), bool, len(workers))] = numbers
         return out
@@ -129,16 +148,26 @@ class Block:
         found = expand(said.kind, start, start[:-1] + said.split, members, name_flags(texts))
         fine = found.fault == FINE
         refused = self.refused + [
-            (int(said.row[e]), _explained(said, found, members, start, texts, e)) for e in np.flatnonzero(~fine)]
+            (int(said.row[e]), _explained(said, found, members, start, texts, e)) for e in np.flatnonzero(~fine)
+        ]
         rejected = [Rejected(row, *_at(locate(row), fault)) for row, fault in sorted(refused, key=lambda one: one[0])]
         self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
         order = first_appearance(found.triplets, found.quadruplets, found.quadruplet_at, len(texts))
         accepted = np.bincount(said.kind[fine], minlength=len(EVENT_TYPES))
-        return Decoded([texts[old] for old in order], found.triplets, found.quadruplets, found.quadruplet_at,
-                       _labels(said, fine, members, start, texts),
-                       {name: int(n) for name, n in zip(EVENT_TYPES, accepted, strict=True) if n}, rejected,
-                       self.filtered, 0, unknown, self._judges(said, fine, found) if self.judges else None,
-                       Kinds(found.of_triplet, found.of_quadruplet, said.kind[fine]))
+        return Decoded(
+            [texts[old] for old in order],
+            found.triplets,
+            found.quadruplets,
+            found.quadruplet_at,
+            _labels(said, fine, members, start, texts),
+            {name: int(n) for name, n in zip(EVENT_TYPES, accepted, strict=True) if n},
+            rejected,
+            self.filtered,
+            0,
+            unknown,
+            self._judges(said, fine, found) if self.judges else None,
+            Kinds(found.of_triplet, found.of_quadruplet, said.kind[fine]),
+        )
 
     def _judges(self, said: Piece, fine: np.ndarray, found) -> Judges:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
@@ -157,10 +186,17 @@ class Block:
             if catch.worker not in number:
                 number[catch.worker] = len(names)
                 names.append(catch.worker)
-        return Judges(found.of_triplet, found.of_quadruplet, said.kind[fine], new[worker],
-                      names, said.weight[fine], said.time[fine],
-                      np.array([number[catch.worker] for catch in catches], np.int32),
-                      np.array([catch.passed for catch in catches], bool))
+        return Judges(
+            found.of_triplet,
+            found.of_quadruplet,
+            said.kind[fine],
+            new[worker],
+            names,
+            said.weight[fine],
+            said.time[fine],
+            np.array([number[catch.worker] for catch in catches], np.int32),
+            np.array([catch.passed for catch in catches], bool),
+        )
 
 
 def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), judges: bool = False) -> Decoded:
@@ -189,21 +225,27 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
         pool.texts()[0],
         np.concatenate([empty.triplets, *(new[part.triplets] for new, part in zip(ids, parts, strict=True))]),
         np.concatenate([empty.quadruplets, *(new[part.quadruplets] for new, part in zip(ids, parts, strict=True))]),
-        np.concatenate([empty.quadruplet_at, *(part.quadruplet_at + m for m,
-                                               part in zip(before[:-1], parts, strict=True))]),
-        [label for part in parts for label in part.labels], {name: events[name] for name in EVENT_TYPES
-                                                             if name in events},
-        [one for part in parts for one in part.rejected], sum(part.filtered for part in parts),
-        sum(part.empty for part in parts), frozenset().union(*(part.unknown_fields for part in parts)),
+        np.concatenate(
+            [empty.quadruplet_at, *(part.quadruplet_at + m for m, part in zip(before[:-1], parts, strict=True))]
+        ),
+        [label for part in parts for label in part.labels],
+        {name: events[name] for name in EVENT_TYPES if name in events},
+        [one for part in parts for one in part.rejected],
+        sum(part.filtered for part in parts),
+        sum(part.empty for part in parts),
+        frozenset().union(*(part.unknown_fields for part in parts)),
         _joined_judges([part.judges for part in parts]) if parts and all(part.judges for part in parts) else None,
-        _joined_kinds([part.kinds for part in parts]) if parts and all(part.kinds for part in parts) else None)
+        _joined_kinds([part.kinds for part in parts]) if parts and all(part.kinds for part in parts) else None,
+    )
 
 
 def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
     before = np.cumsum([0, *(len(part.kind) for part in parts)]).astype(np.int32)[:-1]
-    return Kinds(np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
-                 np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
-                 np.concatenate([part.kind for part in parts]))
+    return Kinds(
+        np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.kind for part in parts]),
+    )
 
 
 def _joined_judges(parts: Sequence[Judges]) -> Judges:
@@ -215,10 +257,12 @@ def _joined_judges(parts: Sequence[Judges]) -> Judges:
         np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.kind for part in parts]),
         np.concatenate([numbers[part.worker] for numbers, part in zip(new, parts, strict=True)]),
-        workers.texts()[0], np.concatenate([part.weight for part in parts]),
+        workers.texts()[0],
+        np.concatenate([part.weight for part in parts]),
         np.concatenate([part.time for part in parts]),
         np.concatenate([numbers[part.catch_worker] for numbers, part in zip(new, parts, strict=True)]),
-        np.concatenate([part.catch_passed for part in parts]))
+        np.concatenate([part.catch_passed for part in parts]),
+    )
 
 
 def unreadable(value: bytes, message: str, judges: bool = False) -> Decoded:
@@ -267,15 +311,19 @@ def _in_order(pieces: list[Piece]) -> Piece:
     order = np.argsort(whole.row, kind="stable")
     start = np.cumsum(whole.size) - whole.size
     members = whole.members[spread(whole.size[order], start[order])]
-    return Piece(*(members if column is whole.members else None if column is None else column[order] for column in whole))
+    return Piece(
+        *(members if column is whole.members else None if column is None else column[order] for column in whole)
+    )
 
 
 def _explained(said: Piece, found, members, start, texts, e: int) -> InvalidEvent:
     first, second = (int(x) for x in found.at[e])
-    names = [texts[m] for m in members[start[e]:start[e + 1]]]
+    names = [texts[m] for m in members[start[e] : start[e + 1]]]
     return explain(int(found.fault[e]), int(said.kind[e]), names, int(said.split[e]), first, second)
 
 
 def _labels(said: Piece, fine, members, start, texts) -> list[Label]:
-    return [Label(*(texts[m] for m in members[start[e]:start[e + 1]]), *(() if said.size[e] == 2 else (None,)))
-            for e in np.flatnonzero((said.kind == LABEL) & fine)]
+    return [
+        Label(*(texts[m] for m in members[start[e] : start[e + 1]]), *(() if said.size[e] == 2 else (None,)))
+        for e in np.flatnonzero((said.kind == LABEL) & fine)
+    ]

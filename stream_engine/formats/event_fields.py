@@ -76,8 +76,9 @@ def _columns(options: EventOptions) -> dict[str, tuple[str, ...]]:
     known.update(*PAIRS.values())
     for name, inputs in columns.items():
         if name not in known:
-            raise UnusableOptions(f"--columns maps {name!r}, which is no field of an event; "
-                                  f"known: {', '.join(sorted(known))}")
+            raise UnusableOptions(
+                f"--columns maps {name!r}, which is no field of an event; known: {', '.join(sorted(known))}"
+            )
         if not inputs or not all(inputs):
             raise UnusableOptions(f"--columns gives {name!r} no input field; write {name}=INPUT")
     return columns

@@ -17,9 +17,17 @@ import numpy as np
 from numba import njit
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES
-from stream_engine.formats.fault_messages import ALL_CHOSEN, EMPTY, FINE, NONE_CHOSEN, NOT_SHOWN, SAME, SAME_PAIR, TOO_LONG
 from stream_engine.formats.event_fields import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
-
+from stream_engine.formats.fault_messages import (
+    ALL_CHOSEN,
+    EMPTY,
+    FINE,
+    NONE_CHOSEN,
+    NOT_SHOWN,
+    SAME,
+    SAME_PAIR,
+    TOO_LONG,
+)
 
 
 class Comparisons(NamedTuple):
@@ -49,8 +57,9 @@ def name_flags(names: list[str]) -> np.ndarray:
     return flags
 
 
-def expand(kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray,
-           flags: np.ndarray) -> Comparisons:
+def expand(
+    kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray, flags: np.ndarray
+) -> Comparisons:
     """All comparisons of the events that are in order, event by event, and the faults of the others.
 
     kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8.
@@ -66,8 +75,15 @@ def expand(kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.n
     at = np.zeros((len(kind), 2), np.int64)
     fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, at)
     m, q = (int(total) for total in size.sum(axis=0))
-    out = Comparisons(fault, at, np.empty((m, 3), np.int32), np.empty((q, 4), np.int32), np.empty(q, np.int64),
-                      np.empty(m, np.int32), np.empty(q, np.int32))
+    out = Comparisons(
+        fault,
+        at,
+        np.empty((m, 3), np.int32),
+        np.empty((q, 4), np.int32),
+        np.empty(q, np.int64),
+        np.empty(m, np.int32),
+        np.empty(q, np.int32),
+    )
     _fill(kind, start, split, members, fault, len(flags), *out[2:])
     return out
 
@@ -91,8 +107,11 @@ def _faults(kind, start, split, members, flags, any_flag, size, at):
                 wrong, p, q = _fault_of_pairs(members, lo)
             elif kind[e] == ODD_ONE_OUT or kind[e] == MOST_CENTRAL:
                 wrong, p, q = _fault_of_three(members, lo)
-                if wrong == FINE and not (members[lo + 3] == members[lo] or members[lo + 3] == members[lo + 1]
-                                          or members[lo + 3] == members[lo + 2]):
+                if wrong == FINE and not (
+                    members[lo + 3] == members[lo]
+                    or members[lo + 3] == members[lo + 1]
+                    or members[lo + 3] == members[lo + 2]
+                ):
                     wrong, p = NOT_SHOWN, lo + 3
             elif kind[e] == PICK:
                 wrong, p, q = _fault_of_pick(members, lo, mid, hi, mark)

@@ -1,12 +1,19 @@
 """What can be wrong with an event whose fields can be read, and how it is told: the contract's reasons in one line."""
 
-from stream_engine.data.comparisons import InvalidEvent, MAX_NAME_BYTES
+from stream_engine.data.comparisons import MAX_NAME_BYTES, InvalidEvent
 from stream_engine.formats.event_fields import LABEL, MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
 from stream_engine.formats.validate import quoted
 
 FINE, EMPTY, TOO_LONG, SAME, SAME_PAIR, NOT_SHOWN, NONE_CHOSEN, ALL_CHOSEN = range(8)
-_REASON = {EMPTY: "empty_name", TOO_LONG: "name_too_long", SAME: "not_distinct", SAME_PAIR: "not_distinct",
-           NOT_SHOWN: "not_shown", NONE_CHOSEN: "nothing_chosen", ALL_CHOSEN: "everything_chosen"}
+_REASON = {
+    EMPTY: "empty_name",
+    TOO_LONG: "name_too_long",
+    SAME: "not_distinct",
+    SAME_PAIR: "not_distinct",
+    NOT_SHOWN: "not_shown",
+    NONE_CHOSEN: "nothing_chosen",
+    ALL_CHOSEN: "everything_chosen",
+}
 _DISTINCT = {
     TRIPLET: "a triplet needs three distinct objects",
     ODD_ONE_OUT: "odd_one_out needs three distinct objects",
@@ -14,9 +21,13 @@ _DISTINCT = {
     PICK: "the anchor and the objects shown must be distinct, and each is chosen once",
     RANKING: "the anchor and the objects ranked must be distinct",
 }
-_ROLES = {TRIPLET: ("anchor", "near", "far"), QUADRUPLET: ("near[0]", "near[1]", "far[0]", "far[1]"),
-          LABEL: ("object", "label"), ODD_ONE_OUT: ("objects[0]", "objects[1]", "objects[2]", "odd"),
-          MOST_CENTRAL: ("objects[0]", "objects[1]", "objects[2]", "central")}
+_ROLES = {
+    TRIPLET: ("anchor", "near", "far"),
+    QUADRUPLET: ("near[0]", "near[1]", "far[0]", "far[1]"),
+    LABEL: ("object", "label"),
+    ODD_ONE_OUT: ("objects[0]", "objects[1]", "objects[2]", "odd"),
+    MOST_CENTRAL: ("objects[0]", "objects[1]", "objects[2]", "central"),
+}
 
 
 def explain(fault: int, kind: int, members: list[str], split: int, first: int, second: int) -> InvalidEvent:
@@ -40,8 +51,11 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == NOT_SHOWN:
         message = f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
     elif fault == NONE_CHOSEN:
-        message = "chosen is empty; a pick chooses at least one object" if kind == PICK else \
-            f"ranked holds {len(members) - 1} objects; a ranking needs at least two"
+        message = (
+            "chosen is empty; a pick chooses at least one object"
+            if kind == PICK
+            else f"ranked holds {len(members) - 1} objects; a ranking needs at least two"
+        )
     else:
         message = f"chosen holds all {split - 1} objects shown; one must be left to be farther"
     return InvalidEvent(_REASON[fault], message)

@@ -62,7 +62,7 @@ def items_of(value: bytes) -> Items:
     """The events of a value, taken apart but not read: lines, and the elements of arrays."""
     items = Items([], [], [])
     whole = value.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
-    if b"\n" in whole and not _is_document(whole[:whole.index(b"\n")]) and _is_document(whole):
+    if b"\n" in whole and not _is_document(whole[: whole.index(b"\n")]) and _is_document(whole):
         _add_item(items, whole, value.index(whole))
         return items
     lines, starts, plain = _lines(value)
@@ -123,6 +123,7 @@ def _add_item(items: Items, text: bytes, at: int) -> None:
 
 def locator(items: Items | None, value: bytes) -> Callable[[int], tuple[int, bytes]]:
     """Where the event of a row stands; the value is taken apart for it only when an event was refused."""
+
     def locate(row: int) -> tuple[int, bytes]:
         nonlocal items
         if items is None:

@@ -13,15 +13,19 @@ import msgspec
 import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST
-from stream_engine.formats.event_columns import Block, Field, MAX_UNKNOWN
-from stream_engine.formats.event_fields import LABEL, Plan, TRIPLET
+from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, Field
+from stream_engine.formats.event_fields import LABEL, TRIPLET, Plan
 from stream_engine.formats.validate import AwareTime
 
 Name = str | int
 Names = Annotated[list[Name], msgspec.Meta(max_length=MAX_LIST)]
 _FIXED = {2: tuple[Name, Name], 3: tuple[Name, Name, Name]}
-_OPTIONAL: dict[str, Any] = {"id": Name | None, "worker": Name | None, "time": AwareTime | float | None,
-                             "weight": Annotated[float, msgspec.Meta(ge=0)] | None}
+_OPTIONAL: dict[str, Any] = {
+    "id": Name | None,
+    "worker": Name | None,
+    "time": AwareTime | float | None,
+    "weight": Annotated[float, msgspec.Meta(ge=0)] | None,
+}
 
 
 class Structs:
@@ -85,7 +89,9 @@ class Structs:
         optional = {source: _OPTIONAL[name] for name, source in plan.optional.items()}
         taken = [*types, *optional, plan.type]
         taken += [plan.catch] * (plan.catch is not None)
-        if len(set(taken)) < required + len(plan.optional) + 1 + (plan.catch is not None) or not all(map(_can_be_field, taken)):
+        if len(set(taken)) < required + len(plan.optional) + 1 + (plan.catch is not None) or not all(
+            map(_can_be_field, taken)
+        ):
             return None
         types |= optional
         if plan.catch is not None:
@@ -93,18 +99,30 @@ class Structs:
         if type_field != "tag":
             types[plan.type] = Literal["triplet"] | None if type_field == "default" else msgspec.Raw
         types |= {name: msgspec.Raw for name in self._learned if name not in taken and _can_be_field(name)}
-        fields = [(f"c{i}", shape, *(() if i < required else (msgspec.Raw(),) if shape is msgspec.Raw else (None,)))
-                  for i, shape in enumerate(types.values())]
+        fields = [
+            (f"c{i}", shape, *(() if i < required else (msgspec.Raw(),) if shape is msgspec.Raw else (None,)))
+            for i, shape in enumerate(types.values())
+        ]
         tag = {"tag_field": plan.type, "tag": EVENT_TYPES[kind]} if type_field == "tag" else {}
         struct = msgspec.defstruct(
-            EVENT_TYPES[kind].title(), fields, rename={f"c{i}": source for i, source in enumerate(types)},
-            forbid_unknown_fields=len(self.unknown) < MAX_UNKNOWN, gc=False, eq=False, **tag)
+            EVENT_TYPES[kind].title(),
+            fields,
+            rename={f"c{i}": source for i, source in enumerate(types)},
+            forbid_unknown_fields=len(self.unknown) < MAX_UNKNOWN,
+            gc=False,
+            eq=False,
+            **tag,
+        )
         self.kind_of[struct] = kind
         return struct
 
 
 # the first columns of structs; an attribute that is spelled out is read in half the time
-_TAKE = (lambda events: [e.c0 for e in events], lambda events: [e.c1 for e in events], lambda events: [e.c2 for e in events])
+_TAKE = (
+    lambda events: [e.c0 for e in events],
+    lambda events: [e.c1 for e in events],
+    lambda events: [e.c2 for e in events],
+)
 
 
 def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: list) -> None:
@@ -114,9 +132,11 @@ def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: l
     judged: tuple = ()
     if block.judges:
         who, weight, time = (list(map(get[plan.optional[name]], events)) for name in ("worker", "weight", "time"))
-        judged = (block.who(who), np.array([1.0 if w is None else w for w in weight], np.float64),
-                  np.array([np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in time],
-                           np.float64))
+        judged = (
+            block.who(who),
+            np.array([1.0 if w is None else w for w in weight], np.float64),
+            np.array([np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in time], np.float64),
+        )
     n, fields = len(events), plan.fields[kind]
     if kind != LABEL and not any(field.many and len(field.inputs) == 1 for field in fields):
         names = [_TAKE[i](events) if i < len(_TAKE) else map(get[source], events) for i, source in enumerate(sources)]
@@ -128,8 +148,11 @@ def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: l
         columns = [map(get[source], events) for source in field.inputs]
         if kind == LABEL and field.name == "label":
             said = [label for label in columns[0] if label is not None]
-            lengths = one if len(said) == n else np.fromiter((get[field.inputs[0]](e) is not None for e in events),
-                                                             np.int64, n)
+            lengths = (
+                one
+                if len(said) == n
+                else np.fromiter((get[field.inputs[0]](e) is not None for e in events), np.int64, n)
+            )
             found.append(Field(lengths, block.names.ids(said, len(said))))
         elif field.many and len(columns) == 1:
             lists = list(columns[0])
@@ -137,7 +160,9 @@ def add_structs(block: Block, plan: Plan, kind: int, rows: np.ndarray, events: l
             found.append(Field(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum()))))
         else:
             columns = [block.names.ids(column, n) for column in columns]
-            found.append(Field(one * len(columns), columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1)))
+            found.append(
+                Field(one * len(columns), columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1))
+            )
     block.add(kind, rows, found, *judged)
 
 
@@ -145,10 +170,14 @@ def where_decoder(plan: Plan) -> msgspec.json.Decoder:
     """Reads the fields of `--where` alone, as they are written; an absent one is empty."""
     fields = [(f"c{i}", msgspec.Raw, msgspec.Raw()) for i in range(len(plan.where))]
     if not all(_can_be_field(source) for source, _ in plan.where):
-        return msgspec.json.Decoder(msgspec.defstruct("Never", ["c0"],
-                                                      forbid_unknown_fields=True))  # all go the long way
-    return msgspec.json.Decoder(msgspec.defstruct(
-        "Where", fields, rename={f"c{i}": source for i, (source, _) in enumerate(plan.where)}, eq=False))
+        return msgspec.json.Decoder(
+            msgspec.defstruct("Never", ["c0"], forbid_unknown_fields=True)
+        )  # all go the long way
+    return msgspec.json.Decoder(
+        msgspec.defstruct(
+            "Where", fields, rename={f"c{i}": source for i, (source, _) in enumerate(plan.where)}, eq=False
+        )
+    )
 
 
 def _can_be_field(name: str) -> bool:

@@ -13,12 +13,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stream_engine.data.comparisons import InvalidEvent, MAX_LIST
-from stream_engine.formats.arrow_arrays import (coded, equal, holds_names, is_list, is_text, nulls, plain_value, times, weights, whole)
+from stream_engine.data.comparisons import MAX_LIST, InvalidEvent
+from stream_engine.formats.arrow_arrays import (
+    coded,
+    equal,
+    holds_names,
+    is_list,
+    is_text,
+    nulls,
+    plain_value,
+    times,
+    weights,
+    whole,
+)
 from stream_engine.formats.event_columns import Block, Field, Pool, spread
-from stream_engine.formats.event_fields import KIND, LABEL, Plan, TRIPLET
+from stream_engine.formats.event_fields import KIND, LABEL, TRIPLET, Plan
 from stream_engine.formats.event_fields import Field as PlanField
-from stream_engine.formats.validate import Caught, MISSING, read_event
+from stream_engine.formats.validate import MISSING, Caught, read_event
 
 
 class Table(NamedTuple):
@@ -140,8 +151,9 @@ class _Columns:
         """(n,) int32: the numbers of the names in a column, -1 where there is no name."""
         if source not in self._names:
             column = self.table.columns.get(source)
-            self._names[source] = np.full(self.table.size, -1, np.int32) if column is None \
-                else coded(column, self.block.names)
+            self._names[source] = (
+                np.full(self.table.size, -1, np.int32) if column is None else coded(column, self.block.names)
+            )
         return self._names[source]
 
     def lists(self, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

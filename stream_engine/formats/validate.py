@@ -14,8 +14,8 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, MAX_LIST
-from stream_engine.formats.event_fields import Field, KIND, LABEL, Plan, TRIPLET
+from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
+from stream_engine.formats.event_fields import KIND, LABEL, TRIPLET, Field, Plan
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -65,8 +65,9 @@ def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
     names = tuple(_names(cell, kind, field, text) for field in plan.fields[kind])
     _who("id", cell(plan.optional["id"]))
     worker = _who("worker", cell(plan.optional["worker"]))
-    return Said(kind, names, worker, weight_of(cell(plan.optional["weight"]), text),
-                time_of(cell(plan.optional["time"]), text))
+    return Said(
+        kind, names, worker, weight_of(cell(plan.optional["weight"]), text), time_of(cell(plan.optional["time"]), text)
+    )
 
 
 def quoted(value: object) -> str:
@@ -105,11 +106,13 @@ def _names(cell, kind: int, field: Field, text: bool) -> list[str]:
     if text and isinstance(value, str):
         value = value.split("|") if value else []
     if not isinstance(value, list):
-        raise InvalidEvent("wrong_type", f"{_called(field, source)} holds {_type(value)} ({quoted(value)}); "
-                                         "it must be a list of names")
+        raise InvalidEvent(
+            "wrong_type", f"{_called(field, source)} holds {_type(value)} ({quoted(value)}); it must be a list of names"
+        )
     if len(value) > MAX_LIST:
-        raise InvalidEvent("list_too_long", f"{_called(field, source)} holds {len(value):,} entries; "
-                                            f"the limit is {MAX_LIST:,}")
+        raise InvalidEvent(
+            "list_too_long", f"{_called(field, source)} holds {len(value):,} entries; the limit is {MAX_LIST:,}"
+        )
     return _sized([_name(kind, field, source, item) for item in value], kind, field)
 
 
@@ -120,14 +123,17 @@ def _name(kind: int, field: Field, source: str, value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InvalidEvent("wrong_type", f"{_called(field, source)} holds {_type(value)} ({quoted(value)}); "
-                                     "a name is a string or an integer")
+    raise InvalidEvent(
+        "wrong_type",
+        f"{_called(field, source)} holds {_type(value)} ({quoted(value)}); a name is a string or an integer",
+    )
 
 
 def _sized(names: list[str], kind: int, field: Field) -> list[str]:
     if field.size is not None and len(names) != field.size:
-        raise InvalidEvent("wrong_type", f"{field.name} holds {len(names)} names; "
-                                         f"{EVENT_TYPES[kind]} needs {field.size}")
+        raise InvalidEvent(
+            "wrong_type", f"{field.name} holds {len(names)} names; {EVENT_TYPES[kind]} needs {field.size}"
+        )
     return names
 
 
@@ -140,8 +146,15 @@ def _called(field: Field, source: str) -> str:
 
 
 def _type(value: object) -> str:
-    names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list",
-             dict: "an object", type(None): "null"}
+    names = {
+        bool: "a boolean",
+        int: "an integer",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+        type(None): "null",
+    }
     return names.get(type(value), f"a {type(value).__name__}")
 
 
@@ -152,8 +165,9 @@ def _who(name: str, value: Any) -> str | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InvalidEvent("wrong_type", f"{name} holds {_type(value)} ({quoted(value)}); "
-                                     "it must be a string or an integer")
+    raise InvalidEvent(
+        "wrong_type", f"{name} holds {_type(value)} ({quoted(value)}); it must be a string or an integer"
+    )
 
 
 def _passed(source: str, value: Any, text: bool) -> bool | None:
@@ -164,8 +178,11 @@ def _passed(source: str, value: Any, text: bool) -> bool | None:
         return value
     if text and isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise InvalidEvent("wrong_type", f"{source} (as catch) holds {_type(value)} ({quoted(value)}); it must be true (a catch "
-                                     "trial, passed), false (failed) or nothing (an ordinary judgement)")
+    raise InvalidEvent(
+        "wrong_type",
+        f"{source} (as catch) holds {_type(value)} ({quoted(value)}); it must be true (a catch "
+        "trial, passed), false (failed) or nothing (an ordinary judgement)",
+    )
 
 
 def weight_of(value: Any, text: bool) -> float:
@@ -192,8 +209,9 @@ def time_of(value: Any, text: bool) -> float:
     if number is None and isinstance(value, str):
         number = _rfc3339(value)
     if number is None or not math.isfinite(number):
-        raise InvalidEvent("bad_time", f"time is {quoted(value)}; it must be RFC 3339 (2024-05-01T12:00:00Z) "
-                                       "or epoch seconds")
+        raise InvalidEvent(
+            "bad_time", f"time is {quoted(value)}; it must be RFC 3339 (2024-05-01T12:00:00Z) or epoch seconds"
+        )
     return number
 
 

@@ -110,8 +110,10 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
 
 def _weight(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
     """The net votes of those canonical rows that are among the kept ones."""
-    both, mark = canonical(np.concatenate([rows, lo_first(np.asarray(kept, np.int32))]),
-                           np.concatenate([net, np.zeros(len(kept), np.int64)]))
+    both, mark = canonical(
+        np.concatenate([rows, lo_first(np.asarray(kept, np.int32))]),
+        np.concatenate([net, np.zeros(len(kept), np.int64)]),
+    )
     again = (both[1:] == both[:-1]).all(axis=1) if len(both) else np.empty(0, bool)
     # a row that stands twice is voted for and kept; one of the two entries carries the votes
     return Weight(int((mark[1:] + mark[:-1])[again].sum()), int(net.sum()))

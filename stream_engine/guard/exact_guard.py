@@ -13,13 +13,22 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from stream_engine.guard.invariants import check_graph
+from stream_engine.guard.exact_kernels import (
+    DROP_BOTH,
+    FIRST,
+    MAJORITY,
+    create_nodes,
+    kept_edges,
+    load_edges,
+    offer,
+    votes_for,
+)
 from stream_engine.guard.graph import SEEN_AB, SEEN_BA, grown, new_graph
-from stream_engine.guard.exact_kernels import (DROP_BOTH, FIRST, MAJORITY, create_nodes, kept_edges, load_edges, offer, votes_for)
-from stream_engine.guard.pair_rows import canonical, lo_first, near_first, numbered, sorted_edges, sorted_nodes
-from stream_engine.guard.order_maintenance import in_order
-from stream_engine.guard.reachability_masks import choose
 from stream_engine.guard.hash_tables import ID_BITS, key_columns, pair_keys
+from stream_engine.guard.invariants import check_graph
+from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.pair_rows import canonical, lo_first, near_first, numbered, sorted_edges, sorted_nodes
+from stream_engine.guard.reachability_masks import choose
 
 POLICIES = {"first": FIRST, "drop-both": DROP_BOTH, "majority": MAJORITY}
 
@@ -104,8 +113,9 @@ class Exact:
         at = 0
         while True:
             g = self.graph
-            at = load_edges(g.node, g.pool, g.book, g.edge_key, g.edge_mark, g.edge_net, us, vs, votes, kind,
-                            self.policy, at)
+            at = load_edges(
+                g.node, g.pool, g.book, g.edge_key, g.edge_mark, g.edge_net, us, vs, votes, kind, self.policy, at
+            )
             if at == len(us):
                 return
             self.graph = grown(g)
@@ -118,8 +128,10 @@ class Exact:
             rows += [state["refused"], state["struck"], state["struck"][:, [2, 3, 0, 1]]]
             return np.concatenate(rows), np.empty(0, np.int64)
         if "kept_net" in state:
-            return (np.concatenate([state["kept"], state["refused"]]),
-                    np.concatenate([state["kept_net"], state["refused_net"]]))
+            return (
+                np.concatenate([state["kept"], state["refused"]]),
+                np.concatenate([state["kept_net"], state["refused_net"]]),
+            )
         return state["kept"], np.empty(0, np.int64)
 
     @staticmethod
@@ -161,6 +173,8 @@ def _struck_state(keys, edges, said, mark) -> dict[str, np.ndarray]:
     once, both = (mark == SEEN_AB) | (mark == SEEN_BA), mark == SEEN_AB | SEEN_BA
     struck = _turned(said[both], np.zeros(both.sum(), bool))
     struck = _turned(said[both], keys[struck[:, 0]] > keys[struck[:, 1]])
-    return {"kept": sorted_edges(keys, edges)[0],
-            "refused": sorted_edges(keys, _turned(said[once], mark[once] == SEEN_BA))[0],
-            "struck": sorted_edges(keys, struck)[0]}
+    return {
+        "kept": sorted_edges(keys, edges)[0],
+        "refused": sorted_edges(keys, _turned(said[once], mark[once] == SEEN_BA))[0],
+        "struck": sorted_edges(keys, struck)[0],
+    }

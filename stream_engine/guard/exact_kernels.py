@@ -8,10 +8,29 @@ ever said; majority: also if the net vote is not for p -> q); cycle if it would 
 import numpy as np
 from numba import njit
 
-from stream_engine.guard.graph import (FROM, KEPT_AB, KEPT_BA, LABEL, N_EDGES, N_NODES, N_SLOTS, OUT, OUT_LEN, REFRESH_AT, SEEN_AB, SEEN_BA, TO, connect, disconnect, has_room, new_node, pool_has_room)
 from stream_engine.guard.cycle_search import put_before
-from stream_engine.guard.reachability_masks import choose, edge_added, edge_removed
+from stream_engine.guard.graph import (
+    FROM,
+    KEPT_AB,
+    KEPT_BA,
+    LABEL,
+    N_EDGES,
+    N_NODES,
+    N_SLOTS,
+    OUT,
+    OUT_LEN,
+    REFRESH_AT,
+    SEEN_AB,
+    SEEN_BA,
+    TO,
+    connect,
+    disconnect,
+    has_room,
+    new_node,
+    pool_has_room,
+)
 from stream_engine.guard.hash_tables import ID_BITS, find_edge, find_pair, pair_key, spread
+from stream_engine.guard.reachability_masks import choose, edge_added, edge_removed
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
 FIRST, DROP_BOTH, MAJORITY = range(3)
@@ -78,8 +97,9 @@ def _plan(mark, before, weight, forward, policy):
 
 
 @njit(cache=True, nogil=True)
-def offer(node, link, pool, book, work, keys, pair_table, edges, marks, nets, refused, rows, weights, codes,
-          start, policy):
+def offer(
+    node, link, pool, book, work, keys, pair_table, edges, marks, nets, refused, rows, weights, codes, start, policy
+):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
     for r in range(start, len(rows)):
         if not has_room(node, book, pair_table, edges):

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from stream_engine.guard.order_maintenance import insert_one
 from stream_engine.guard.hash_tables import find_edge, find_pair, rehash_pairs, table_size
+from stream_engine.guard.order_maintenance import insert_one
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
@@ -62,10 +62,19 @@ def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False, lasting:
     book[FREE:SUPPORT] = -1
     book[REFRESH_AT] = 256
     size = table_size(edges)
-    return Graph(_rows_of_a_line(nodes + 1), np.zeros((nodes + 1, 2), np.int32), np.zeros(4 * edges, np.int32), book,
-                 np.zeros((4, nodes + 1), np.int32), np.zeros(nodes + 1, np.int64),
-                 np.zeros(table_size(nodes), np.int32), np.zeros(size, np.int64), np.zeros(size, np.uint8),
-                 np.zeros(size if weighted else 1, np.int64), np.zeros(REFUSED if lasting else 0, np.int64))
+    return Graph(
+        _rows_of_a_line(nodes + 1),
+        np.zeros((nodes + 1, 2), np.int32),
+        np.zeros(4 * edges, np.int32),
+        book,
+        np.zeros((4, nodes + 1), np.int32),
+        np.zeros(nodes + 1, np.int64),
+        np.zeros(table_size(nodes), np.int32),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.uint8),
+        np.zeros(size if weighted else 1, np.int64),
+        np.zeros(REFUSED if lasting else 0, np.int64),
+    )
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
@@ -79,8 +88,12 @@ def grown(g: Graph) -> Graph:
     n = g.n_nodes
     if n + 3 > len(g.node):
         size = 2 * len(g.node)
-        g = g._replace(node=_longer(g.node, size), link=_longer(g.link, size), key=_longer(g.key, size),
-                       work=np.zeros((4, size), np.int32))
+        g = g._replace(
+            node=_longer(g.node, size),
+            link=_longer(g.link, size),
+            key=_longer(g.key, size),
+            work=np.zeros((4, size), np.int32),
+        )
     if 8 * (n + 2) > 5 * len(g.pair_table):
         table = np.zeros(2 * len(g.pair_table), np.int32)
         rehash_pairs(table, g.key, n)
@@ -90,8 +103,11 @@ def grown(g: Graph) -> Graph:
         g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
     if 8 * (g.book[N_SLOTS] + 1) > 5 * len(g.edge_key):
         size = 2 * len(g.edge_key)
-        new = g._replace(edge_key=np.zeros(size, np.int64), edge_mark=np.zeros(size, np.uint8),
-                         edge_net=np.zeros(size if len(g.edge_net) > 1 else 1, np.int64))
+        new = g._replace(
+            edge_key=np.zeros(size, np.int64),
+            edge_mark=np.zeros(size, np.uint8),
+            edge_net=np.zeros(size if len(g.edge_net) > 1 else 1, np.int64),
+        )
         g.book[N_SLOTS] = _rehash_edges(g.edge_key, g.edge_mark, g.edge_net, new.edge_key, new.edge_mark, new.edge_net)
         g = new
     return g
@@ -122,8 +138,7 @@ def _rehash_edges(old_key, old_mark, old_net, key, mark, net):
 def has_room(node, book, pair_table, edge_key):
     """False when the next comparison might need more nodes or table slots than there are."""
     n = book[N_NODES]
-    return (n + 3 <= len(node) and 8 * (n + 2) <= 5 * len(pair_table)
-            and 8 * (book[N_SLOTS] + 1) <= 5 * len(edge_key))
+    return n + 3 <= len(node) and 8 * (n + 2) <= 5 * len(pair_table) and 8 * (book[N_SLOTS] + 1) <= 5 * len(edge_key)
 
 
 @njit(cache=True, nogil=True)

@@ -2,10 +2,28 @@
 
 import numpy as np
 
-from stream_engine.guard.graph import (BOOK, FREE, FROM, Graph, IN, IN_LEN, KEPT_AB, KEPT_BA, LABEL, N_EDGES, N_SLOTS, OUT, OUT_LEN, POOL_USED, SEEN_AB, SEEN_BA, SUPPORT, TO)
-from stream_engine.guard.order_maintenance import END, in_order
-from stream_engine.guard.sifting_kernels import BLOCK, DEBT, DEGREE, GATE, N_EDGES as N_VOTED, VOTES, Votes, WORK
+from stream_engine.guard.graph import (
+    BOOK,
+    FREE,
+    FROM,
+    IN,
+    KEPT_AB,
+    KEPT_BA,
+    LABEL,
+    N_EDGES,
+    N_SLOTS,
+    OUT,
+    POOL_USED,
+    SEEN_AB,
+    SEEN_BA,
+    SUPPORT,
+    TO,
+    Graph,
+)
 from stream_engine.guard.hash_tables import ID_BITS, find_edge, find_pair, key_columns
+from stream_engine.guard.order_maintenance import END, in_order
+from stream_engine.guard.sifting_kernels import BLOCK, DEBT, DEGREE, GATE, VOTES, WORK, Votes
+from stream_engine.guard.sifting_kernels import N_EDGES as N_VOTED
 
 
 def check_sequence(node: np.ndarray, link: np.ndarray, n: int) -> None:
@@ -65,7 +83,7 @@ def check_graph(g: Graph) -> None:
         assert g.node[u, LABEL] < g.node[v, LABEL], f"kept edge {u} -> {v} goes against the sequence"
     for x in range(1, n + 1):
         slot = find_pair(g.pair_table, g.key, g.key[x])
-        assert g.pair_table[slot] == x, f"{key_columns(g.key[x:x + 1])} leads to node {g.pair_table[slot]}, not {x}"
+        assert g.pair_table[slot] == x, f"{key_columns(g.key[x : x + 1])} leads to node {g.pair_table[slot]}, not {x}"
     slots = np.flatnonzero(g.edge_key)
     assert len(slots) == g.book[N_SLOTS], f"{len(slots)} slots taken, {g.book[N_SLOTS]} counted"
     kept = set()

@@ -188,5 +188,7 @@ def topological_order(kept: np.ndarray) -> np.ndarray:
     order = sorted_nodes(edges.near, edges.far, len(edges.key))
     if len(order) < len(edges.key):
         left = len(edges.key) - len(order)
-        raise ValueError(f"topological_order: the rows hold a cycle through some of {left} pairs; give what a guard kept")
+        raise ValueError(
+            f"topological_order: the rows hold a cycle through some of {left} pairs; give what a guard kept"
+        )
     return key_columns(edges.key[order])

@@ -23,12 +23,22 @@ from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.guard.canonical_order import CanonicalOrder, Weight, canonical_order, weight_kept
 from stream_engine.guard.exact_guard import POLICIES as EXACT
 from stream_engine.guard.exact_guard import Exact
-from stream_engine.guard.transitive_reduction import transitive_reduction
 from stream_engine.guard.pair_rows import first_invalid, topological_order
 from stream_engine.guard.sifting_guard import Sifted
+from stream_engine.guard.transitive_reduction import transitive_reduction
 
-__all__ = ["POLICIES", "VERDICTS", "CanonicalOrder", "PartialOrder", "Verdicts", "Weight", "canonical_order",
-           "topological_order", "transitive_reduction", "weight_kept"]
+__all__ = [
+    "POLICIES",
+    "VERDICTS",
+    "CanonicalOrder",
+    "PartialOrder",
+    "Verdicts",
+    "Weight",
+    "canonical_order",
+    "topological_order",
+    "transitive_reduction",
+    "weight_kept",
+]
 
 POLICIES = (*EXACT, "sift")
 VERDICTS = ("accepted", "duplicate", "contradiction", "cycle")  # by code
@@ -88,8 +98,10 @@ class PartialOrder:
     def _judge_rows(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         rows = np.ascontiguousarray(rows, np.int32)
         if (bad := first_invalid(rows)) >= 0:
-            raise ValueError(f"comparison {bad}: {tuple(rows[bad].tolist())} is not near_i, near_j, far_i, far_j of "
-                             "two different pairs of two different objects >= 0; nothing was offered")
+            raise ValueError(
+                f"comparison {bad}: {tuple(rows[bad].tolist())} is not near_i, near_j, far_i, far_j of "
+                "two different pairs of two different objects >= 0; nothing was offered"
+            )
         return self._guard.judge(rows, weights)
 
     def kept(self) -> np.ndarray:

@@ -8,11 +8,21 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from stream_engine.guard.invariants import check_votes
-from stream_engine.guard.pair_rows import canonical, lo_first, sorted_edges
-from stream_engine.guard.order_maintenance import in_order
-from stream_engine.guard.sifting_kernels import (DEBT, VOTES, create_nodes, grown, load_votes, new_votes, offer_votes, sift_all, voted_edges)
 from stream_engine.guard.hash_tables import key_columns, pair_keys
+from stream_engine.guard.invariants import check_votes
+from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.pair_rows import canonical, lo_first, sorted_edges
+from stream_engine.guard.sifting_kernels import (
+    DEBT,
+    VOTES,
+    create_nodes,
+    grown,
+    load_votes,
+    new_votes,
+    offer_votes,
+    sift_all,
+    voted_edges,
+)
 
 
 class Sifted:
@@ -100,8 +110,13 @@ class Sifted:
         """The state after object i is called new_id[i], canonical again; the order stays."""
         new_id = np.asarray(new_id, np.int32)
         voted, net = canonical(lo_first(new_id[state["voted"]]), state["net"])
-        return {"order": lo_first(new_id[state["order"]]), "debt": np.array(state["debt"]),
-                "votes": np.array(state["votes"]), "voted": voted, "net": net}
+        return {
+            "order": lo_first(new_id[state["order"]]),
+            "debt": np.array(state["debt"]),
+            "votes": np.array(state["votes"]),
+            "voted": voted,
+            "net": net,
+        }
 
     def check(self) -> None:
         """Assert every invariant of the order and the votes."""

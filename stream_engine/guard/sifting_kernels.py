@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from stream_engine.guard.order_maintenance import LABEL, even_out, insert_one, unlink
 from stream_engine.guard.hash_tables import ID_BITS, find_edge, find_pair, pair_key, rehash_pairs, table_size
+from stream_engine.guard.order_maintenance import LABEL, even_out, insert_one, unlink
 
 BLOCK, DEGREE, DEBT, VOTES = 1, 2, 3, 4  # columns of `node` after LABEL; BLOCK = start << 6 | exponent of its capacity
 N_NODES, N_EDGES, POOL_USED, WORK, SIFTS = range(5)  # entries of `book`; WORK = the largest degree
@@ -46,10 +46,18 @@ class Votes(NamedTuple):
 def new_votes(nodes: int = 64, edges: int = 64) -> Votes:
     """No votes, with room for so many nodes and compared pairs of nodes."""
     size = table_size(edges)
-    return Votes(np.zeros((nodes + 1, 5), np.int64), np.zeros((nodes + 1, 2), np.int32), np.zeros(5, np.int64),
-                 np.zeros(nodes + 1, np.int64), np.zeros(table_size(nodes), np.int32), np.zeros(4 * edges, np.int32),
-                 np.zeros(4 * edges, np.int64), np.zeros(size, np.int64), np.zeros((size, 2), np.int32),
-                 np.zeros((4, 16), np.int64))
+    return Votes(
+        np.zeros((nodes + 1, 5), np.int64),
+        np.zeros((nodes + 1, 2), np.int32),
+        np.zeros(5, np.int64),
+        np.zeros(nodes + 1, np.int64),
+        np.zeros(table_size(nodes), np.int32),
+        np.zeros(4 * edges, np.int32),
+        np.zeros(4 * edges, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros((size, 2), np.int32),
+        np.zeros((4, 16), np.int64),
+    )
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:
@@ -214,8 +222,13 @@ def _entries(node, book, near, net, edges, at, p, q):
 @njit(cache=True, nogil=True, inline="always")
 def _has_room(node, book, pair_table, near, edges, work):
     n = book[N_NODES]
-    return (n + 3 <= len(node) and 8 * (n + 2) <= 5 * len(pair_table) and 8 * (book[N_EDGES] + 1) <= 5 * len(edges)
-            and book[POOL_USED] + 8 * (book[WORK] + 1) <= len(near) and 2 * (book[WORK] + 2) <= work.shape[1])
+    return (
+        n + 3 <= len(node)
+        and 8 * (n + 2) <= 5 * len(pair_table)
+        and 8 * (book[N_EDGES] + 1) <= 5 * len(edges)
+        and book[POOL_USED] + 8 * (book[WORK] + 1) <= len(near)
+        and 2 * (book[WORK] + 2) <= work.shape[1]
+    )
 
 
 @njit(cache=True, nogil=True)

@@ -98,8 +98,19 @@ def _reduced(near: np.ndarray, far: np.ndarray, n: int, chunk: int) -> tuple[np.
     out_start, targets = adjacency(sources, np.repeat(np.arange(n, dtype=np.int32), in_length), n)
     done = out_start[:-1].copy()
     bits = np.empty((n, chunk // 64), np.uint64)
-    _survivors(in_start, in_length, sources, out_start, targets, done, done.copy(), bits, np.full(n, -1, np.int32),
-               np.empty(n, np.int32), np.empty(n, np.bool_))
+    _survivors(
+        in_start,
+        in_length,
+        sources,
+        out_start,
+        targets,
+        done,
+        done.copy(),
+        bits,
+        np.full(n, -1, np.int32),
+        np.empty(n, np.int32),
+        np.empty(n, np.bool_),
+    )
     near = np.repeat(np.arange(n, dtype=np.int32), np.diff(out_start))
     needed = np.arange(len(near)) < done[near]
     return near[needed], targets[needed]
@@ -117,8 +128,10 @@ def transitive_reduction(kept: np.ndarray) -> np.ndarray:
     n = len(edges.key)
     order = sorted_nodes(edges.near, edges.far, n)
     if len(order) < n:
-        raise ValueError(f"transitive_reduction: the rows hold a cycle through some of {n - len(order)} pairs; "
-                         "reduce what a guard has kept")
+        raise ValueError(
+            f"transitive_reduction: the rows hold a cycle through some of {n - len(order)} pairs; "
+            "reduce what a guard has kept"
+        )
     position = np.empty(n, np.int32)
     position[order] = np.arange(n)
     chunk = int(np.clip(ROOM * 8 // max(n, 1), MIN_CHUNK, MAX_CHUNK)) // 64 * 64

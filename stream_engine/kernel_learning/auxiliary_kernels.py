@@ -20,8 +20,19 @@ from scipy.linalg import eigh
 
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec, Table, read_table
 
-__all__ = ["Across", "Auxiliary", "BadKernel", "KernelSpec", "Table", "across", "check_kernel", "features_across", "join",
-           "load", "load_features"]
+__all__ = [
+    "Across",
+    "Auxiliary",
+    "BadKernel",
+    "KernelSpec",
+    "Table",
+    "across",
+    "check_kernel",
+    "features_across",
+    "join",
+    "load",
+    "load_features",
+]
 
 ASYMMETRY = 1e-8  # relative to the largest entry
 NEGATIVE = 1e-8  # most negative eigenvalue that is rounding, relative to the largest

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
-from stream_engine.kernel_learning.triplet_lists import weighted_triplets
-from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.guard.canonical_order import Quadruplets
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction
+from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 NAMES = ("raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced")

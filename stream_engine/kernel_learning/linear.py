@@ -20,7 +20,6 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from stream_engine.kernel_learning.problem import Certificate
 
-
 NEAR = 1e-2  # relative gap from which on HiGHS is faster than more smoothing
 
 

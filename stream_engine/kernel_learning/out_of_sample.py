@@ -86,8 +86,15 @@ def _sort(lo, hi, start, anchor, n_lo, n_hi, number, place, at, to_lo, to_hi, to
                     at[x] += 1
 
 
-def place(free: np.ndarray, fixed: np.ndarray, given: np.ndarray, said: Asked, ridge: float, loss: str,
-          tolerance: float = 1e-4) -> Placed:
+def place(
+    free: np.ndarray,
+    fixed: np.ndarray,
+    given: np.ndarray,
+    said: Asked,
+    ridge: float,
+    loss: str,
+    tolerance: float = 1e-4,
+) -> Placed:
     """Where the objects of `said` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
 
     >>> said = Asked(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
@@ -98,8 +105,12 @@ def place(free: np.ndarray, fixed: np.ndarray, given: np.ndarray, said: Asked, r
     if not ridge > 0 or loss not in ("ste", "hinge"):
         raise ValueError(f"placing: got ridge {ridge} and loss {loss!r}; expected ridge > 0 and 'ste' or 'hinge'")
     points, gap = np.zeros((len(said.start) - 1, free.shape[1])), np.zeros(len(said.start) - 1)
-    held = (read_only(free, np.float64), read_only(fixed, np.float64), read_only(given, np.float64),
-            *(read_only(array) for array in said))
+    held = (
+        read_only(free, np.float64),
+        read_only(fixed, np.float64),
+        read_only(given, np.float64),
+        *(read_only(array) for array in said),
+    )
     (_newton if loss == "ste" else _ascent)(*held, float(ridge), float(tolerance), points, gap)
     return Placed(points, gap)
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.statistics.subset import numbered
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.kernel_learning.out_of_sample import Asked, asked, place
+from stream_engine.statistics.subset import numbered
 
 BLOCK = 1 << 15  # objects that are placed at once
 SMALL = 1e-9  # eigenvalues below this fraction of the largest are 0
@@ -54,8 +54,14 @@ def root(gram: np.ndarray, most: int) -> np.ndarray:
     return vectors * np.where(vectors[largest, np.arange(len(keep))] < 0, -1.0, 1.0)
 
 
-def spread(columns: Columns, ids: np.ndarray, model: Model, directions: int, tolerance: float,
-           progress: Callable[..., None] = lambda done, total, **figures: None) -> Spread:
+def spread(
+    columns: Columns,
+    ids: np.ndarray,
+    model: Model,
+    directions: int,
+    tolerance: float,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Spread:
     """The factor over all of the snapshot's objects, whose triplet counts are `columns`; the chosen ones are `ids`."""
     n, rest = columns.n_objects, np.setdiff1d(np.arange(columns.n_objects), ids)
     whole = np.concatenate([model.free, model.fixed], axis=1)
@@ -74,9 +80,22 @@ def spread(columns: Columns, ids: np.ndarray, model: Model, directions: int, tol
         known[here[joined]] = PLACED
         worst, beyond = max(worst, float(found.gap.max(initial=0.0))), beyond + int((found.gap > tolerance).sum())
         progress(begin + len(here), len(rest), gap=worst)
-    placed, share = int((known == PLACED).sum()), float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300))
-    return Spread(factor, known, {"placed": placed, "nothing_known": len(rest) - placed, "directions": axes.shape[1],
-                                  "directions_share": share, "placed_gap": worst, "placed_unfinished": beyond})
+    placed, share = (
+        int((known == PLACED).sum()),
+        float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300)),
+    )
+    return Spread(
+        factor,
+        known,
+        {
+            "placed": placed,
+            "nothing_known": len(rest) - placed,
+            "directions": axes.shape[1],
+            "directions_share": share,
+            "placed_gap": worst,
+            "placed_unfinished": beyond,
+        },
+    )
 
 
 def majority(said: Asked) -> Asked:

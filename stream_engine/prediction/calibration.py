@@ -36,6 +36,10 @@ class Calibration:
             one = features(np.ones(1))[0]
             q = 1 / (1 + np.exp(-one @ self.weights))
             slope = self._held.T @ (1 - p) + one * (1 - 2 * q) - 1e-2 * self.weights
-            curve = (self._held * (p * (1 - p))[:, None]).T @ self._held + 2 * q * (1 - q) * np.outer(one, one) + 1e-2 * np.eye(2)
+            curve = (
+                (self._held * (p * (1 - p))[:, None]).T @ self._held
+                + 2 * q * (1 - q) * np.outer(one, one)
+                + 1e-2 * np.eye(2)
+            )
             step = np.linalg.solve(curve, slope)
             self.weights = self.weights + step / max(1.0, np.abs(step).max() / 2)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from stream_engine.statistics.subset import numbered
-from stream_engine.statistics.embedding import squared_distances
-from stream_engine.state.published import Published
+from stream_engine.data.mapped_arrays import blocks
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.similarities import DENSE_LIMIT, by_similarity
-from stream_engine.data.mapped_arrays import blocks
+from stream_engine.state.published import Published
+from stream_engine.statistics.embedding import squared_distances
+from stream_engine.statistics.subset import numbered
 
 
 def _arrays(published: Published, kind: str, name: str) -> np.ndarray | None:

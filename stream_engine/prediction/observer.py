@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.data.comparisons import Batch, EVENT_TYPES
-from stream_engine.state.published import Published
-from stream_engine.statistics.gram_matrices import read_only
+from stream_engine.data.comparisons import EVENT_TYPES, Batch
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import SIGNALS, Worsening
@@ -19,7 +17,9 @@ from stream_engine.prediction.margins import tally
 from stream_engine.prediction.repeats import repeats
 from stream_engine.prediction.scores import KINDS, Scores, table
 from stream_engine.prediction.similarities import adds4, by_similarity, matrix, only
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.gram_matrices import read_only
 
 SAMPLE, SHARE = 256, 64  # of a block: so many comparisons, or one in so many, whichever is more
 WAIT = 256  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
@@ -136,9 +136,14 @@ class Progressive:
     def figures(self) -> dict[str, Any]:
         """Everything that is known by now: JSON values."""
         self._test()
-        return {"seen": self.seen, "sampled": self.sampled,
-                "drift": {signal: {"alarms": self.alarms[signal], "level": each.level} for signal, each in self.detectors.items()},
-                "predictors": {name: each.figures() for name, each in self.scores.items()}}
+        return {
+            "seen": self.seen,
+            "sampled": self.sampled,
+            "drift": {
+                signal: {"alarms": self.alarms[signal], "level": each.level} for signal, each in self.detectors.items()
+            },
+            "predictors": {name: each.figures() for name, each in self.scores.items()},
+        }
 
 
 def signals(margins: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:

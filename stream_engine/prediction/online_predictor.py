@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.state.artifact import Artifact
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, KernelSpec
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction import Predictor
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "online_kernel"
@@ -90,8 +90,14 @@ class Online:
         arrays = {"L": model.factor.copy(), "mu": model.mu, **model.sums(), "seen": np.array(model.seen)}
         if len(model.factor) <= DENSE:
             arrays["K"] = model.gram(self._kernels)
-        report = {"objects": self.objects, "rank": self._rank, "loss": self._loss, "learned": model.seen,
-                  "skipped": self.skipped, "mu": dict(zip(self._specs, model.mu.tolist(), strict=True))}
+        report = {
+            "objects": self.objects,
+            "rank": self._rank,
+            "loss": self._loss,
+            "learned": model.seen,
+            "skipped": self.skipped,
+            "mu": dict(zip(self._specs, model.mu.tolist(), strict=True)),
+        }
         return Kept(arrays, report)
 
     def artifact(self, kept: Kept, snapshot: Snapshot, accuracy: float | None) -> Artifact:
@@ -102,7 +108,11 @@ class Online:
 
     def resume(self, made: Artifact, objects: Sequence[str]) -> bool:
         """Go on from an artifact of the same rank, loss and kernels; whether it was one. The reservoir starts empty."""
-        same = (made.params["rank"], made.params["loss"], made.params["kernels"]) == (self._rank, self._loss, list(self._specs))
+        same = (made.params["rank"], made.params["loss"], made.params["kernels"]) == (
+            self._rank,
+            self._loss,
+            list(self._specs),
+        )
         n = len(made.arrays["L"])
         if not same or n > len(objects):
             return False

@@ -3,10 +3,10 @@
 import numpy as np
 from numba import njit
 
-from stream_engine.state.published import Published
-from stream_engine.statistics.gram_matrices import read_only
 from stream_engine.prediction import Predictor
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics.gram_matrices import read_only
 
 
 def repeats(published: Published) -> Predictor | None:
@@ -14,8 +14,15 @@ def repeats(published: Published) -> Predictor | None:
     columns = triplet_columns(published.snapshot)
     if not len(columns.anchor):
         return None
-    held = [read_only(a, dtype) for a, dtype in ((columns.lo, np.int32), (columns.hi, np.int32), (columns.start, np.int64),
-                                                 (columns.anchor, np.int32))]
+    held = [
+        read_only(a, dtype)
+        for a, dtype in (
+            (columns.lo, np.int32),
+            (columns.hi, np.int32),
+            (columns.start, np.int64),
+            (columns.anchor, np.int32),
+        )
+    ]
 
     def margins(rows: np.ndarray) -> np.ndarray:
         found = np.full(len(rows), np.nan)

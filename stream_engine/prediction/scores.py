@@ -47,8 +47,14 @@ def figures(sums: np.ndarray) -> dict[str, Any]:
         "accuracy": float(sums[:, RIGHT].sum() / n),
         "log_loss": float(sums[:, LOSS].sum() / n),
         "calibration_error": float(np.abs(there[:, RIGHT] - there[:, CONFIDENCE]).sum() / n),
-        "reliability": [{"confidence": float(row[CONFIDENCE] / row[TESTED]), "right": float(row[RIGHT] / row[TESTED]),
-                         "n": int(row[TESTED])} for row in there],
+        "reliability": [
+            {
+                "confidence": float(row[CONFIDENCE] / row[TESTED]),
+                "right": float(row[RIGHT] / row[TESTED]),
+                "n": int(row[TESTED]),
+            }
+            for row in there
+        ],
     }
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from stream_engine.statistics import kernels
-from stream_engine.state.published import Published
-from stream_engine.statistics.gram_matrices import read_only
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.margins import differences
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import kernels
+from stream_engine.statistics.gram_matrices import read_only
 
 DENSE_LIMIT = 4096  # objects; above it AddS predicts nothing
 KERNEL_OBJECTS, KERNEL_KEYS = 1000, 5_000_000  # above either k1 and k2 are not made for predicting

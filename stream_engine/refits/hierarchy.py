@@ -16,11 +16,11 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from stream_engine.state.artifact import Artifact
-from stream_engine.refits import CannotRefit, quiet
 from stream_engine.clustering import label_matching, memory_check, similarity_of_snapshot
-from stream_engine.statistics.spectral import dense
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.spectral import dense
 
 KIND = "hierarchy"
 METHODS = ("average", "complete")
@@ -65,12 +65,21 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             progress(len(trees), len(METHODS), revenue=trees[-1].revenue)
         best = max(trees, key=lambda t: t.revenue)
     bound = revenue_bound(W)
-    arrays = {"linkage": best.linkage, "leaves": ids.astype(np.int32), "revenue": np.array(best.revenue),
-              "revenue_bound": np.array(bound)}
-    report: dict[str, Any] = {"objects": len(snapshot.objects), "leaves": len(ids), "comparisons": found.comparisons,
-                              "method": best.method, "revenue": {t.method: t.revenue for t in trees},
-                              "revenue_per_comparison": best.revenue / found.comparisons if found.comparisons else 0.0,
-                              "share_of_bound": best.revenue / bound if bound else None}
+    arrays = {
+        "linkage": best.linkage,
+        "leaves": ids.astype(np.int32),
+        "revenue": np.array(best.revenue),
+        "revenue_bound": np.array(bound),
+    }
+    report: dict[str, Any] = {
+        "objects": len(snapshot.objects),
+        "leaves": len(ids),
+        "comparisons": found.comparisons,
+        "method": best.method,
+        "revenue": {t.method: t.revenue for t in trees},
+        "revenue_per_comparison": best.revenue / found.comparisons if found.comparisons else 0.0,
+        "share_of_bound": best.revenue / bound if bound else None,
+    }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
 

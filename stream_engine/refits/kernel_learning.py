@@ -16,15 +16,14 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.state.artifact import Artifact
+from stream_engine.kernel_learning import auxiliary_kernels, hash_split, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
-from stream_engine.statistics.subset import Part, common, learned_ids
-from stream_engine.kernel_learning import hash_split, mkpoe, out_of_sample_factor, rckl
-from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
+from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics.subset import Part, common, learned_ids
 
 KIND = "kernel_learning"
 MATRICES = 16  # of n'^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
@@ -88,8 +87,14 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
         columns, names = triplet_columns(part.snapshot), part.snapshot.objects
         triplets, weight = weighted_triplets(columns)
         _check(params, part.all_of(snapshot), triplets, len(net_triplets(columns)[0]))
-        subset_refits.require(KIND, snapshot, part, MATRICES + len(params.kernels), 8 * len(triplets) * (20 + len(params.kernels)),
-                          params.memory_gb)
+        subset_refits.require(
+            KIND,
+            snapshot,
+            part,
+            MATRICES + len(params.kernels),
+            8 * len(triplets) * (20 + len(params.kernels)),
+            params.memory_gb,
+        )
         helpers = auxiliary_kernels.load(params.kernels, names, snapshot.objects)
         chosen = _choose(part.snapshot, params, seed, triplets, weight, helpers, progress)
         start = _warm(previous, helpers, triplets, part.ids, params) or chosen.start
@@ -140,7 +145,9 @@ def _check(params: Params, among: str, triplets: np.ndarray, decided: int) -> No
         )
 
 
-def _placed(snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned) -> out_of_sample_factor.Spread | None:
+def _placed(
+    snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned
+) -> out_of_sample_factor.Spread | None:
     """The others beside the learned points: auxiliary parts by Nystrom, the rest by the refit's own loss and lambda1."""
     if params.rest == "none":
         return None
@@ -239,7 +246,9 @@ def _candidates(params: Params, given: float | None, largest: float) -> list[flo
     return [largest * fraction for fraction in sorted(params.grid, reverse=True)] if largest > 0 else [1.0]
 
 
-def _warm(previous: Artifact | None, helpers: Auxiliary, triplets, ids: np.ndarray, params: Params) -> rckl.Start | None:
+def _warm(
+    previous: Artifact | None, helpers: Auxiliary, triplets, ids: np.ndarray, params: Params
+) -> rckl.Start | None:
     """The previous answer as a start: objects are matched by id, which never changes, kernels by name, duals by triplet."""
     if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
         return None

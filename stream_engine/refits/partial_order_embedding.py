@@ -16,18 +16,17 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.state.artifact import Artifact
+from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
-from stream_engine.statistics.subset import Part
-from stream_engine.kernel_learning import constant_shift, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
-from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.kernel_learning.out_of_sample import Asked
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
+from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics.subset import Part
 
 KIND = "partial_order_embedding"
 MATRICES = 12  # of n'^2 doubles for each kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
@@ -171,7 +170,9 @@ def _inputs(snapshot: Snapshot, params: Params, every) -> Inputs:
     return Inputs(helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved) -> out_of_sample_factor.Spread | None:
+def _placed(
+    snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved
+) -> out_of_sample_factor.Spread | None:
     """All others beside the embedded ones: by what files know of them, or without any by their own comparisons."""
     if params.rest == "none":
         return None
@@ -179,7 +180,9 @@ def _placed(snapshot, params: Params, part: Part, found: Constraints, given: Inp
     ridge, votes = 1.0, _votes(params.constraints, beta / float(found.weight.sum()))
     if given.names == ["identity"]:
         rows, known = subset_refits.given([], [], n)
-        model = out_of_sample_factor.Model(trace, out_of_sample_factor.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes)
+        model = out_of_sample_factor.Model(
+            trace, out_of_sample_factor.root(solved.gram, params.directions), none, rows, known, ridge, "hinge", votes
+        )
     else:
         if given.features is not None:
             across = [auxiliary_kernels.features_across(params.features, snapshot.objects, given.features.shape[1])]
@@ -307,7 +310,18 @@ def _artifact(
     arrays = {"W": weights, "mu": share}
     arrays |= {f"map_{p}": n_p for p, n_p in enumerate(solved.maps)}
     return _made(
-        snapshot, params, seed, previous, part, found, solved.gram, solved.objective, solved.satisfied, arrays, report, placed
+        snapshot,
+        params,
+        seed,
+        previous,
+        part,
+        found,
+        solved.gram,
+        solved.objective,
+        solved.satisfied,
+        arrays,
+        report,
+        placed,
     )
 
 
@@ -325,10 +339,14 @@ def _order_artifact(snapshot, params, seed, previous, part: Part, found: Constra
         "satisfied": 1.0 - left / len(found.rows),
     }
     arrays = {"mu": np.empty(0)}
-    return _made(snapshot, params, seed, previous, part, found, made.gram, 0.0, report["satisfied"], arrays, report, None)
+    return _made(
+        snapshot, params, seed, previous, part, found, made.gram, 0.0, report["satisfied"], arrays, report, None
+    )
 
 
-def _made(snapshot, params, seed, previous, part: Part, found, gram, objective, fraction, arrays, report, placed) -> Artifact:
+def _made(
+    snapshot, params, seed, previous, part: Part, found, gram, objective, fraction, arrays, report, placed
+) -> Artifact:
     arrays = {
         "K": gram,
         "objective": np.array(objective),

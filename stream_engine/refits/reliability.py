@@ -11,16 +11,19 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.statistics import worker_reliability
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.refits import CannotRefit, quiet
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import worker_reliability
 
 KIND = "reliability"
 _OF_WORKERS = "it is about workers, and every answer tells of them"
-LAWS_EXCLUDED = {"previous_artifact": "its rows are workers, not objects; tests/statistics/test_worker_reliability.py continues one from another",
-                 "chosen_objects": _OF_WORKERS, "chosen_objects_of_poor_snapshots": _OF_WORKERS}
+LAWS_EXCLUDED = {
+    "previous_artifact": "its rows are workers, not objects; tests/statistics/test_worker_reliability.py continues one from another",
+    "chosen_objects": _OF_WORKERS,
+    "chosen_objects_of_poor_snapshots": _OF_WORKERS,
+}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,40 +50,74 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     """
     room = snapshot.room("worker_votes")
     if not room:
-        raise CannotRefit(f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine "
-                          "with it")
+        raise CannotRefit(
+            f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine with it"
+        )
     votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):
-        found = worker_reliability.estimate(votes, (params.prior_right, params.prior_wrong), params.rank, params.folds, params.rounds,
-                               params.tol, params.max_iterations, _start(previous, votes.names, params))
+        found = worker_reliability.estimate(
+            votes,
+            (params.prior_right, params.prior_wrong),
+            params.rank,
+            params.folds,
+            params.rounds,
+            params.tol,
+            params.max_iterations,
+            _start(previous, votes.names, params),
+        )
     progress(1, 2)
     record = worker_reliability.records(votes)
     weight = worker_reliability.trust(found.accuracy)
     i, j, w = worker_reliability.adds(votes, weight[votes.worker])
     squares = float((weight**2) @ record.comparisons)
-    arrays = {**pack_names(votes.names), "accuracy": found.accuracy, "weight": weight, **record._asdict(),
-              **{tally: np.array(room[tally]) for tally in ("events", "passed", "failed")}, "i": i, "j": j, "w": w,
-              "squares": np.array(squares)}
+    arrays = {
+        **pack_names(votes.names),
+        "accuracy": found.accuracy,
+        "weight": weight,
+        **record._asdict(),
+        **{tally: np.array(room[tally]) for tally in ("events", "passed", "failed")},
+        "i": i,
+        "j": j,
+        "w": w,
+        "squares": np.array(squares),
+    }
     progress(2, 2)
-    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays,
-                    _report(found, record, room))
+    return Artifact(
+        KIND,
+        snapshot.digest,
+        snapshot.sequence,
+        msgspec.to_builtins(params),
+        seed,
+        arrays,
+        _report(found, record, room),
+    )
 
 
 def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | None:
     if previous is None:
         return None
-    known = dict(zip(unpack_names(previous.arrays["utf8"], previous.arrays["offsets"]), previous.arrays["accuracy"].tolist()))
+    known = dict(
+        zip(unpack_names(previous.arrays["utf8"], previous.arrays["offsets"]), previous.arrays["accuracy"].tolist())
+    )
     return np.array([known.get(name, params.prior_right / (params.prior_right + params.prior_wrong)) for name in names])
 
 
 def _report(found: worker_reliability.Reliability, record: worker_reliability.Records, room) -> dict[str, Any]:
     decided, caught = int((record.agreed + record.disagreed).sum()), int(room["passed"].sum() + room["failed"].sum())
     quantiles = np.quantile(found.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(found.accuracy) else []
-    return {"workers": len(found.accuracy), "comparisons": int(record.comparisons.sum()),
-            "accuracy_10_50_90": quantiles, "guessing": int((found.accuracy < 0.55).sum()),
-            "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
-            "contradictions_with_self": int(record.contradictions.sum()), "repeats": int(record.repeats.sum()),
-            "catch_trials": caught, "catch_trials_failed": int(room["failed"].sum()),
-            "predictor_rank": found.rank, "predictor_agreement": found.predicted, "slope": found.slope,
-            "iterations": found.iterations}
+    return {
+        "workers": len(found.accuracy),
+        "comparisons": int(record.comparisons.sum()),
+        "accuracy_10_50_90": quantiles,
+        "guessing": int((found.accuracy < 0.55).sum()),
+        "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
+        "contradictions_with_self": int(record.contradictions.sum()),
+        "repeats": int(record.repeats.sum()),
+        "catch_trials": caught,
+        "catch_trials_failed": int(room["failed"].sum()),
+        "predictor_rank": found.rank,
+        "predictor_agreement": found.predicted,
+        "slope": found.slope,
+        "iterations": found.iterations,
+    }

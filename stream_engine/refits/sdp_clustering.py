@@ -12,18 +12,18 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.state.artifact import Artifact
-from stream_engine.statistics.kernels import KERNEL_LIMIT
-from stream_engine.refits import CannotRefit, quiet
 from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
 from stream_engine.clustering.admm import State
-from stream_engine.clustering.similarity_of_snapshot import Evidence
+from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.memory_check import TooLarge
-from stream_engine.clustering.cascade import Solution, solve
+from stream_engine.clustering.similarity_of_snapshot import Evidence
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import stability
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.kernels import KERNEL_LIMIT
 
 __all__ = ["Params", "refit", "solve", "spur"]
 
@@ -93,14 +93,18 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
             ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
             W = similarity_of_snapshot.part(found.W, ids)
             if isinstance(W, Factored):
-                raise CannotRefit(f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
-                                  "choose objects (--set objects=500, or --objects FILE), or refit spectral")
+                raise CannotRefit(
+                    f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
+                    "choose objects (--set objects=500, or --objects FILE), or refit spectral"
+                )
             ids = ids[label_matching.canonical_order(W)]
             if not len(ids):
                 return _nothing(snapshot, params, seed, found)
             if params.k is not None and params.k > len(ids):
-                raise CannotRefit(f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
-                                  "have comparisons that do not cancel; lower k or feed more comparisons")
+                raise CannotRefit(
+                    f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
+                    "have comparisons that do not cancel; lower k or feed more comparisons"
+                )
             starts = warm_start.states(previous, params, ids)
             answer = _solved(snapshot, params, seed, found, ids, starts, progress)
             labels = _labels(answer, ids, len(snapshot.objects), seed)
@@ -115,8 +119,14 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
 def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
     W = similarity_of_snapshot.part(found.W, ids)
     limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
-    how = dict(tol=params.tol, max_iterations=params.max_iterations, solver=params.solver, seed=seed, progress=progress,
-               memory_limit=limit)
+    how = dict(
+        tol=params.tol,
+        max_iterations=params.max_iterations,
+        solver=params.solver,
+        seed=seed,
+        progress=progress,
+        memory_limit=limit,
+    )
     if params.lam is not None:
         made = solve(W, lam=params.lam, start=starts.get(0), **how)
         return Answer(made, int(np.rint(made.trace)), params.lam, None, _states({0: made}))
@@ -125,8 +135,14 @@ def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, p
         return Answer(made, params.k, None, None, _states({params.k: made}))
     additive = similarity_of_snapshot.ADDITIVE[params.similarity]
     base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)
-    choice = spur(similarity_of_snapshot.part(base.W, ids), base.comparisons, factor=params.lambda_factor,
-                  early_exit=params.early_exit, starts=starts, **how)
+    choice = spur(
+        similarity_of_snapshot.part(base.W, ids),
+        base.comparisons,
+        factor=params.lambda_factor,
+        early_exit=params.early_exit,
+        starts=starts,
+        **how,
+    )
     made = choice.solution if base is found else solve(W, k=choice.k, **how)
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
     return Answer(made, choice.k, choice.lam, choice, _states(at_lam | {choice.k: made}))
@@ -160,12 +176,22 @@ def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer,
             return None
         W, c = similarity_of_snapshot.part(W, ids), int(snapshot.counters["triplets"])
         c += int(snapshot.counters.get("quadruplets", 0)) if additive == "adds4" else 0
-        again = spur(W, c, factor=params.lambda_factor, early_exit=params.early_exit, tol=1e-3,
-                     max_iterations=params.max_iterations, seed=seed)
+        again = spur(
+            W,
+            c,
+            factor=params.lambda_factor,
+            early_exit=params.early_exit,
+            tol=1e-3,
+            max_iterations=params.max_iterations,
+            seed=seed,
+        )
         chosen.append(again.k)
         other = np.full(len(labels), -1, np.int32)
-        other[ids] = again.solution.labels if again.solution.labels is not None else \
-            partition.k_means(again.solution.rows, again.k, seed)
+        other[ids] = (
+            again.solution.labels
+            if again.solution.labels is not None
+            else partition.k_means(again.solution.rows, again.k, seed)
+        )
         agreements.append(label_matching.agreement(other, labels))
         progress(replicate + 1, params.bootstrap, replicate_k=again.k)
     return {"k": chosen, "same_k": chosen.count(answer.k) / len(chosen), "mean_ari": float(np.mean(agreements))}
@@ -193,26 +219,52 @@ def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> 
     """The artifact when no object has evidence: every label -1."""
     n = len(snapshot.objects)
     none = np.empty(0)
-    arrays = {"labels": np.full(n, -1, np.int32), "k": np.array(0), "lam": np.array(np.nan), "objective": np.array(0.0),
-              "upper_bound": np.array(0.0), "gap": np.array(0.0), "criterion": none,
-              "criterion_k": np.empty(0, np.int64), "residuals": np.zeros(4)}
-    report = {"objects": n, "clustered": 0, "comparisons": found.comparisons, "k": 0,
-              "note": "no object has comparisons that do not cancel: nothing is clustered"}
+    arrays = {
+        "labels": np.full(n, -1, np.int32),
+        "k": np.array(0),
+        "lam": np.array(np.nan),
+        "objective": np.array(0.0),
+        "upper_bound": np.array(0.0),
+        "gap": np.array(0.0),
+        "criterion": none,
+        "criterion_k": np.empty(0, np.int64),
+        "residuals": np.zeros(4),
+    }
+    report = {
+        "objects": n,
+        "clustered": 0,
+        "comparisons": found.comparisons,
+        "k": 0,
+        "note": "no object has comparisons that do not cancel: nothing is clustered",
+    }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
 
-def _artifact(snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm, sure) -> Artifact:
+def _artifact(
+    snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm, sure
+) -> Artifact:
     solution, choice = answer.solution, answer.choice
     labels, ari = label_matching.continued(labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     kept = warm_start.arrays(answer.states, ids) if len(ids) <= params.warm_up_to else {}
-    arrays = {"labels": labels, "k": np.array(answer.k), "lam": np.array(np.nan if answer.lam is None else answer.lam),
-              "objective": np.array(solution.objective), "upper_bound": np.array(solution.upper_bound),
-              "gap": np.array(solution.gap), "criterion": criterion, "criterion_k": tried.astype(np.int64),
-              "residuals": np.array(solution.residuals), **sure, **kept}
+    arrays = {
+        "labels": labels,
+        "k": np.array(answer.k),
+        "lam": np.array(np.nan if answer.lam is None else answer.lam),
+        "objective": np.array(solution.objective),
+        "upper_bound": np.array(solution.upper_bound),
+        "gap": np.array(solution.gap),
+        "criterion": criterion,
+        "criterion_k": tried.astype(np.int64),
+        "residuals": np.array(solution.residuals),
+        **sure,
+        **kept,
+    }
     report = _report(params, found, ids, answer, labels, tried, criterion)
-    report["stability"] = {"mean": float(sure["stability"][ids].mean()), "ari": float(sure["stability_ari"].mean())} if sure else None
+    report["stability"] = (
+        {"mean": float(sure["stability"][ids].mean()), "ari": float(sure["stability_ari"].mean())} if sure else None
+    )
     report |= {"ari_to_previous": ari, "bootstrap": firm, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
@@ -221,13 +273,21 @@ def _report(params: Params, found: Evidence, ids, answer: Answer, labels, tried,
     solution, choice = answer.solution, answer.choice
     numbers, sizes = np.unique(labels[labels >= 0], return_counts=True)
     return {
-        "objects": len(labels), "clustered": len(ids), "comparisons": found.comparisons, "k": answer.k,
+        "objects": len(labels),
+        "clustered": len(ids),
+        "comparisons": found.comparisons,
+        "k": answer.k,
         "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
         "sizes": {str(number): int(size) for number, size in zip(numbers, sizes)},
         "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
         "margin": None if choice is None else choice.margin,
-        "objective": solution.objective, "upper_bound": solution.upper_bound, "gap": solution.gap,
-        "certified": solution.certified, "certified_by": solution.certified_by,
-        "residuals": solution.residuals._asdict(), "trace": solution.trace, "lam": answer.lam,
+        "objective": solution.objective,
+        "upper_bound": solution.upper_bound,
+        "gap": solution.gap,
+        "certified": solution.certified,
+        "certified_by": solution.certified_by,
+        "residuals": solution.residuals._asdict(),
+        "trace": solution.trace,
+        "lam": answer.lam,
         "iterations": solution.iterations if choice is None else choice.iterations,
     }

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from stream_engine.state.artifact import Artifact
-from stream_engine.refits import CannotRefit, quiet
 from stream_engine.clustering import factored_kernel, label_matching, partition, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.statistics.spectral import top_eigenpairs
+from stream_engine.refits import CannotRefit, quiet
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
 
@@ -64,11 +64,22 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
         labels = label_matching.joined(labels, found.W) if params.rest == "nearest" else labels
         progress(3, 3)
     labels, ari = label_matching.continued(labels, previous)
-    arrays = {"labels": labels, "k": np.array(k), "objective": np.array(objective), "eigenvalues": values,
-              "edge": np.array(edge)}
-    report: dict[str, Any] = {"objects": n, "clustered": len(ids), "comparisons": found.comparisons, "k": k,
-                              "k_by": "given" if params.k is not None else "eigenvalues", "objective": objective,
-                              "ari_to_previous": ari}
+    arrays = {
+        "labels": labels,
+        "k": np.array(k),
+        "objective": np.array(objective),
+        "eigenvalues": values,
+        "edge": np.array(edge),
+    }
+    report: dict[str, Any] = {
+        "objects": n,
+        "clustered": len(ids),
+        "comparisons": found.comparisons,
+        "k": k,
+        "k_by": "given" if params.k is not None else "eigenvalues",
+        "objective": objective,
+        "ari_to_previous": ari,
+    }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
 
@@ -87,8 +98,10 @@ def _clusters(snapshot, params: Params, found, ids) -> tuple[int, float, np.ndar
     """k, the edge and the eigenvalues it was compared with (NaN and none when k was given)."""
     if params.k is not None:
         if params.k > len(ids):
-            raise CannotRefit(f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have "
-                              "comparisons that do not cancel; lower k or feed more comparisons")
+            raise CannotRefit(
+                f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have "
+                "comparisons that do not cancel; lower k or feed more comparisons"
+            )
         return params.k, np.nan, np.empty(0)
     additive = similarity_of_snapshot.ADDITIVE[params.similarity]
     base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.statistics import embedding, subset
-from stream_engine.state.artifact import Artifact
-from stream_engine.kernel_learning.auxiliary_kernels import Across
-from stream_engine.statistics.subset import Part
-from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, Spread
 from stream_engine.data.available_memory import available
+from stream_engine.kernel_learning.auxiliary_kernels import Across
+from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, Spread
 from stream_engine.refits import CannotRefit
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import embedding, subset
+from stream_engine.statistics.subset import Part
 
 
 def chosen_part(kind: str, snapshot: Snapshot, objects, quadruplets: bool = False) -> Part:
@@ -28,12 +28,16 @@ def require(kind: str, snapshot: Snapshot, part: Part, matrices: int, more: int,
     n = len(part.ids)
     need, room = 8 * matrices * n * n + more, available() if limit_gb is None else int(limit_gb * 1e9)
     if room is not None and need > room:
-        raise CannotRefit(f"{kind}: {n:,} objects need {need / 1e9:.1f} GB ({matrices} matrices of {n} x {n}, {more / 1e9:.1f} GB "
-                          f"of comparisons), {room / 1e9:.1f} GB may be used; next: choose objects (--set objects=500, or "
-                          "--objects FILE)")
+        raise CannotRefit(
+            f"{kind}: {n:,} objects need {need / 1e9:.1f} GB ({matrices} matrices of {n} x {n}, {more / 1e9:.1f} GB "
+            f"of comparisons), {room / 1e9:.1f} GB may be used; next: choose objects (--set objects=500, or "
+            "--objects FILE)"
+        )
 
 
-def given(across: list[Across], maps: list[np.ndarray], n: int) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+def given(
+    across: list[Across], maps: list[np.ndarray], n: int
+) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
     """`(ids (q,) -> (q, s) rows maps[p] K^p(chosen, x) side by side, who has any)`; 0 where a file does not have x."""
     known = np.logical_or.reduce([each.known for each in across]) if across else np.zeros(n, bool)
 
@@ -49,7 +53,9 @@ def given(across: list[Across], maps: list[np.ndarray], n: int) -> tuple[Callabl
     return rows, known
 
 
-def arrays(snapshot: Snapshot, params, part: Part, gram, placed: Spread | None, previous: Artifact | None) -> dict[str, np.ndarray]:
+def arrays(
+    snapshot: Snapshot, params, part: Part, gram, placed: Spread | None, previous: Artifact | None
+) -> dict[str, np.ndarray]:
     """Pictures of a learned kernel; of a choice also `ids`, `known` and, where others were placed, `factor`."""
     before = None if previous is None else embedding.earlier(previous.arrays)
     if params.objects is None:

@@ -15,18 +15,18 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from stream_engine.data import available_memory
-from stream_engine.state import snapshot as snapshots
-from stream_engine.statistics import subset
-from stream_engine.state.artifact import Artifact
 from stream_engine.boosting import labels
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
 from stream_engine.boosting.rounds import Classifiers, state_bytes
 from stream_engine.boosting.votes import Predictions, decide
+from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, quiet
+from stream_engine.state import snapshot as snapshots
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import subset
 
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
@@ -83,8 +83,10 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     """
     sets, classes = labels.parse(snapshot.objects, snapshot.labels, params.multi_label)
     if not classes:
-        raise CannotRefit(f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
-                          "labels given - expected at least one - give labels with label events or --labels FILE")
+        raise CannotRefit(
+            f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
+            "labels given - expected at least one - give labels with label events or --labels FILE"
+        )
     going_on = previous is not None and params.mode == "continue"
     trained = np.flatnonzero(np.isin(previous.arrays["part"], [labels.TRAIN, labels.BEFORE])) if going_on else None
     world = _world(snapshot, params, seed, sets, classes, trained)
@@ -112,8 +114,10 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
         raise CannotRefit(f"triplet_boost - {error} - expected names of the snapshot - see `export objects`") from None
     inside = np.isin(everyone, ids)
     if not sets[inside].any():
-        raise CannotRefit(f"triplet_boost - no labelled object among the {len(ids)} chosen of {len(everyone)} - expected at least "
-                          "one - label some of these, or choose others in `objects`")
+        raise CannotRefit(
+            f"triplet_boost - no labelled object among the {len(ids)} chosen of {len(everyone)} - expected at least "
+            "one - label some of these, or choose others in `objects`"
+        )
     there = sets[inside].any(axis=0)
     order = np.argsort(~there, kind="stable")
     sets, classes = sets[:, order], [classes[c] for c in order.tolist()]
@@ -127,23 +131,36 @@ def _boosted(world: World, params, seed, rounds, earlier, progress) -> Booster:
     """Fit on the training part, watching the part to stop on, or else the test part."""
     parts = world.parts
     stopping = bool((parts == labels.STOP).any())
-    known = world.sets[:, :world.learned] & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
+    known = (
+        world.sets[:, : world.learned]
+        & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
+    )
     watch = np.flatnonzero(parts == (labels.STOP if stopping else labels.TEST))
-    return fit(world.columns, known, rounds, seed, watch=watch, patience=params.patience if stopping else 0, earlier=earlier,
-               progress=progress)
+    return fit(
+        world.columns,
+        known,
+        rounds,
+        seed,
+        watch=watch,
+        patience=params.patience if stopping else 0,
+        earlier=earlier,
+        progress=progress,
+    )
 
 
 def _continued(world: World, params, seed, previous, progress) -> tuple[Booster, dict[str, Any]]:
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
-    earlier = _translated(previous, world.classes[:world.learned])
+    earlier = _translated(previous, world.classes[: world.learned])
     behind = int(previous.report["rounds"])
     went_on = _boosted(world, params, seed + behind, params.rounds, earlier, progress)
     over = _boosted(world, params, seed, params.rounds + behind, None, quiet)
-    known = world.sets[:, :world.learned] & (world.parts == labels.TRAIN)[:, None]
+    known = world.sets[:, : world.learned] & (world.parts == labels.TRAIN)[:, None]
     before = fit(world.columns, known, 0, seed, earlier=earlier)
     test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
-    error = {f"held_out_error_{name}": _right(_asked(booster, test)[0], test, labels.TEST)["error"]
-             for name, booster in (("continued", went_on), ("restarted", over), ("before", before))}
+    error = {
+        f"held_out_error_{name}": _right(_asked(booster, test)[0], test, labels.TEST)["error"]
+        for name, booster in (("continued", went_on), ("restarted", over), ("before", before))
+    }
     left_out = len(earlier.alpha) - went_on.carried
     origin = {"snapshot": previous.snapshot, "artifact": previous.digest}
     carried = {"from": origin, "classifiers": went_on.carried, "left_out": left_out, "rounds": behind}
@@ -168,13 +185,20 @@ def _check_memory(world: World, params: Params, rounds: int) -> None:
     """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
-    need = (bytes_needed(world.columns, n, asked) + state_bytes(n, n_labels) + 24 * asked * n_labels + 24 * objects
-            + rounds * 3 * (16 + 2 * -(-n_labels // 8)))
+    need = (
+        bytes_needed(world.columns, n, asked)
+        + state_bytes(n, n_labels)
+        + 24 * asked * n_labels
+        + 24 * objects
+        + rounds * 3 * (16 + 2 * -(-n_labels // 8))
+    )
     room = params.memory_mb * 2**20 or available_memory.available()
     if room is not None and need > room:
-        raise CannotRefit(f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
-                          f"classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds - expected at most "
-                          f"{room / 2**20:.0f} MB - fewer rounds, a choice (objects=500), or a machine (or memory_mb) with more")
+        raise CannotRefit(
+            f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
+            f"classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds - expected at most "
+            f"{room / 2**20:.0f} MB - fewer rounds, a choice (objects=500), or a machine (or memory_mb) with more"
+        )
 
 
 def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
@@ -199,9 +223,13 @@ def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}
     right = float(world.sets[test, decided.label[test]].mean())
     usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
-    return {"objects": int(test.sum()), "error": 1 - right, "accuracy": right,
-            "majority_class_accuracy": float(world.sets[test, usual].mean()),
-            "abstained": float(decided.abstained[test].mean())}
+    return {
+        "objects": int(test.sum()),
+        "error": 1 - right,
+        "accuracy": right,
+        "majority_class_accuracy": float(world.sets[test, usual].mean()),
+        "abstained": float(decided.abstained[test].mean()),
+    }
 
 
 def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -209,26 +237,39 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
     decided, confidence = _asked(booster, world)
     parts, sets, curve = world.parts, world.sets, booster.curve
     train = parts == labels.TRAIN
-    margin_loss = np.logaddexp.reduce(np.where(sets[train, :world.learned], -1.0, 1.0) * confidence[train], axis=None)
+    margin_loss = np.logaddexp.reduce(np.where(sets[train, : world.learned], -1.0, 1.0) * confidence[train], axis=None)
     log_bound = float(margin_loss - np.log(2 * train.sum()))
     arrays = {
-        **booster.classifiers._asdict(), "predicted": decided.label, "score": decided.score, "margin": decided.margin,
-        "abstained": decided.abstained, "part": parts,
+        **booster.classifiers._asdict(),
+        "predicted": decided.label,
+        "score": decided.score,
+        "margin": decided.margin,
+        "abstained": decided.abstained,
+        "part": parts,
         "given": np.where(sets.any(axis=1), sets.argmax(axis=1), -1).astype(np.int32),
-        "curve_rounds": curve.rounds, "log_bound": curve.log_bound, "bound": np.exp(curve.log_bound),
-        "train_error": curve.train_error, "watched_error": curve.watched_error,
+        "curve_rounds": curve.rounds,
+        "log_bound": curve.log_bound,
+        "bound": np.exp(curve.log_bound),
+        "train_error": curve.train_error,
+        "watched_error": curve.watched_error,
     }
     report = {
-        "classes": world.classes[:world.learned], "rounds": booster.rounds, "stored": len(booster.classifiers.alpha),
+        "classes": world.classes[: world.learned],
+        "rounds": booster.rounds,
+        "stored": len(booster.classifiers.alpha),
         "carried": booster.carried,
-        "labelled": int((parts > 0).sum()), "trained_on": int(train.sum()), "predicted": len(world.asked),
+        "labelled": int((parts > 0).sum()),
+        "trained_on": int(train.sum()),
+        "predicted": len(world.asked),
         "train_error": float(1 - sets[train, decided.label[train]].mean()),
-        "bound": float(np.exp(min(log_bound, 700.0))), "log_bound": log_bound,
-        "held_out": _right(decided, world, labels.TEST), "stopped_early": bool(booster.rounds < curve.rounds[-1]),
+        "bound": float(np.exp(min(log_bound, 700.0))),
+        "log_bound": log_bound,
+        "held_out": _right(decided, world, labels.TEST),
+        "stopped_early": bool(booster.rounds < curve.rounds[-1]),
         "abstention_rate": float(decided.abstained[world.asked].mean()),
     }
     if world.learned < len(world.classes):
-        report["other_classes"] = world.classes[world.learned:]  # that no chosen object has: given, never predicted
+        report["other_classes"] = world.classes[world.learned :]  # that no chosen object has: given, never predicted
     if (parts == labels.OUTSIDE).any() and len(world.asked) == len(parts):
         report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not chosen: never trained on
     return arrays, report
@@ -236,9 +277,11 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
 
 def _given_sets(booster: Booster, world: World) -> dict[str, np.ndarray]:
     """Packed label sets, given and predicted: predicted is what has more than half of the weight that voted."""
-    given = world.sets[:, :world.learned]
-    return {"given_sets": np.packbits(given, axis=1, bitorder="little"),
-            "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little")}
+    given = world.sets[:, : world.learned]
+    return {
+        "given_sets": np.packbits(given, axis=1, bitorder="little"),
+        "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little"),
+    }
 
 
 def abstention_bound(n: int, p: float, classifiers: int) -> float:

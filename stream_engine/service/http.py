@@ -16,11 +16,18 @@ from starlette.routing import Route
 from stream_engine import exports
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 
-_FILE_OF = {"predictions": "booster", "kernel_weights": "kernel"}  # CSV tables that are named otherwise than their export
+_FILE_OF = {
+    "predictions": "booster",
+    "kernel_weights": "kernel",
+}  # CSV tables that are named otherwise than their export
 
 
-def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callable[[], exports.Published | None],
-        progressive: Callable[[], dict] = dict) -> Starlette:
+def app(
+    registry: CollectorRegistry,
+    ready: Callable[[], str],
+    published: Callable[[], exports.Published | None],
+    progressive: Callable[[], dict] = dict,
+) -> Starlette:
     """The ASGI application. `ready()` is "" or why not; `published()` the newest published files, or None;
     `progressive()` how predictions went so far."""
     cache: dict[tuple[str, ...], dict[str, bytes]] = {}
@@ -62,10 +69,16 @@ def app(registry: CollectorRegistry, ready: Callable[[], str], published: Callab
         headers = {"ETag": f'"{files.snapshot.digest}"'}
         return Response(made[name], media_type=MEDIA_TYPES[path.suffix], headers=headers)
 
-    return Starlette(routes=[
-        Route("/metrics", metrics), Route("/healthz", healthz), Route("/readyz", readyz),
-        Route("/snapshot", snapshot), Route("/progressive", predictions), Route("/export/{name}", export),
-    ])
+    return Starlette(
+        routes=[
+            Route("/metrics", metrics),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/snapshot", snapshot),
+            Route("/progressive", predictions),
+            Route("/export/{name}", export),
+        ]
+    )
 
 
 def _files(cache: dict, files: exports.Published, what: str, format: str) -> dict[str, bytes]:
@@ -87,11 +100,16 @@ class Server:
     def __init__(self, application: Starlette, listen: str):
         host, _, port = listen.rpartition(":")
         try:
-            self._socket = socket.create_server((host.strip("[]") or "127.0.0.1", int(port)), reuse_port=False,
-                                                family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+            self._socket = socket.create_server(
+                (host.strip("[]") or "127.0.0.1", int(port)),
+                reuse_port=False,
+                family=socket.AF_INET6 if ":" in host else socket.AF_INET,
+            )
         except (OSError, ValueError) as error:
             raise OSError(f"cannot listen on {listen}: {error}; expected HOST:PORT, free and ours") from None
-        config = uvicorn.Config(application, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            application, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
         self._thread.start()

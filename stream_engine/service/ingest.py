@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, open_source
-from stream_engine.state import spark_deltas
 from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.formats import decode_many, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.state import spark_deltas
 
 BLOCK_BYTES = 8 << 20  # of messages that are decoded at once
 
@@ -81,7 +81,9 @@ class Intake:
 
     def _together(self, records: list[Record]) -> Block:
         decoded, refused_in = decode_many(self._decoder(records[0]), [record.value for record in records])
-        buried = [letter for at, refused in zip(refused_in, decoded.rejected) for letter in letters(records[at], [refused])]
+        buried = [
+            letter for at, refused in zip(refused_in, decoded.rejected) for letter in letters(records[at], [refused])
+        ]
         return Block(records, decoded, buried)
 
 
@@ -90,8 +92,11 @@ def letters(record: Record, rejected: Iterable[Rejected]) -> list[DeadLetter]:
     made = []
     for each in rejected:
         within = {"byte": each.start, "row": each.index}.get(record.unit, 0)
-        made.append(DeadLetter(record.partition, record.offset + within, each.index, each.reason, each.message,
-                               each.value, record.key))
+        made.append(
+            DeadLetter(
+                record.partition, record.offset + within, each.index, each.reason, each.message, each.value, record.key
+            )
+        )
     return made
 
 

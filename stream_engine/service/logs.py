@@ -11,19 +11,29 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def configure(format: str = "text", level: str = "info") -> None:
     """Set how and from which level on lines are written. Libraries speak from warning on, in the same format; kafka-python
     only at level debug: what it says at every attempt to reach a broker, the source says once."""
-    common = [structlog.contextvars.merge_contextvars, structlog.processors.add_log_level,
-              structlog.processors.TimeStamper(fmt="iso", utc=True), structlog.processors.StackInfoRenderer()]
+    common = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
     if format == "json":
         plain = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)  # which may hold passwords
         ending = [structlog.processors.ExceptionRenderer(plain), structlog.processors.JSONRenderer(ensure_ascii=False)]
     else:
         ending = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)]
-    structlog.configure(processors=[*common, *ending], cache_logger_on_first_use=False,
-                        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-                        logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    structlog.configure(
+        processors=[*common, *ending],
+        cache_logger_on_first_use=False,
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     said = logging.StreamHandler(sys.stderr)
-    said.setFormatter(structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.add_logger_name, *common],
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending]))
+    said.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *common],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
+        )
+    )
     logging.basicConfig(handlers=[said], force=True, level=logging.WARNING)
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)

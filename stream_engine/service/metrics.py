@@ -40,7 +40,8 @@ class Metrics:
 
         ProcessCollector(registry=registry)
         Info(name + "build", "Versions in use.", registry=registry).info(
-            {"version": engine_version(), "python": platform.python_version()})
+            {"version": engine_version(), "python": platform.python_version()}
+        )
         self.records = counter("records", "Records read: lines, rows or messages.", "partition")
         self.events = counter("events", "Events accepted, by type.", "kind")
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
@@ -51,7 +52,9 @@ class Metrics:
         self.objects = gauge("objects", "Objects named by comparisons.")
         self.labels = gauge("labelled_objects", "Objects with a class.")
         self.lag = gauge("lag_records", "Unread units of a partition: bytes, rows or messages.", "partition")
-        self.lag_seconds = gauge("lag_seconds", "Age of the newest record read, where records carry a time.", "partition")
+        self.lag_seconds = gauge(
+            "lag_seconds", "Age of the newest record read, where records carry a time.", "partition"
+        )
         self.position = gauge("position", "Next offset of a partition.", "partition")
         self.last_event = gauge("last_event_timestamp_seconds", "When the last record was taken in.")
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
@@ -70,7 +73,9 @@ class Metrics:
         self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
-        self.refit_figure = gauge("refit_figure", "What a refit last said: done (iterations), gap, bound, ...", "refit", "figure")
+        self.refit_figure = gauge(
+            "refit_figure", "What a refit last said: done (iterations), gap, bound, ...", "refit", "figure"
+        )
         asked = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning; ties count half.", *asked)
         self.progressive_log_loss = gauge("progressive_log_loss", "Mean log loss of calibrated predictions.", *asked)
@@ -79,7 +84,9 @@ class Metrics:
         self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
         self.online_seconds = counter("online_seconds", "CPU time spent learning a kernel between snapshots.")
         self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
-        self.drift_level = gauge("drift_level", "Present share of wrong predictions, as the detector sees it.", "signal")
+        self.drift_level = gauge(
+            "drift_level", "Present share of wrong predictions, as the detector sees it.", "signal"
+        )
         self._seen: dict[tuple, float] = {}
 
     def follow(self, counters: Mapping[str, Any]) -> None:

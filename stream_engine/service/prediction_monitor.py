@@ -11,19 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.comparisons import Batch
-from stream_engine.state.published import Published
-from stream_engine.service.metrics import Metrics
-from stream_engine.prediction.online_predictor import Online
 from stream_engine.prediction import COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.prediction.observer import Progressive
+from stream_engine.prediction.online_predictor import Online
+from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
-_AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot itself, so that alarms do not depend on a thread's speed
+_AT_ONCE = (
+    "adds3",
+    "adds4",
+    "repeats",
+)  # made with the snapshot itself, so that alarms do not depend on a thread's speed
 
 
 class Watch:
@@ -67,8 +71,9 @@ class Watch:
         for signal in alarms:
             level = self._observer.detectors[signal].level
             self._metrics.drifts.labels(signal).inc()
-            self._log.warning("the comparisons changed", signal=signal, wrong_now=round(level, 3),
-                              at_comparison=self._observer.seen)
+            self._log.warning(
+                "the comparisons changed", signal=signal, wrong_now=round(level, 3), at_comparison=self._observer.seen
+            )
         self._metrics.predict_seconds.inc(time.thread_time() - started)
         if self._online is not None:
             self._held.append(batch.triplets)
@@ -99,10 +104,17 @@ class Watch:
         kept, self._kept = self._kept, None
         if kept is None:
             return None
-        live = self.figures.get("predictors", {}).get("online", {}).get("triplet", {}).get("rolling", {}).get("accuracy")
-        self._log.info("online kernel", snapshot=snapshot.sequence, objects=kept.report["objects"],
-                       learned=kept.report["learned"], skipped=kept.report["skipped"],
-                       live_accuracy=None if live is None else round(live, 4))
+        live = (
+            self.figures.get("predictors", {}).get("online", {}).get("triplet", {}).get("rolling", {}).get("accuracy")
+        )
+        self._log.info(
+            "online kernel",
+            snapshot=snapshot.sequence,
+            objects=kept.report["objects"],
+            learned=kept.report["learned"],
+            skipped=kept.report["skipped"],
+            live_accuracy=None if live is None else round(live, 4),
+        )
         return self._online.artifact(kept, snapshot, live)
 
     def _learn(self, objects: Sequence[str]) -> None:

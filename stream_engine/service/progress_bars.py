@@ -38,8 +38,12 @@ class Bars:
     def refits(self, running: dict[str, dict[str, Any]]) -> None:
         """What each running refit last said."""
         for kind, said in running.items():
-            self.show(kind, said.get("done", 0), said.get("total", 1),
-                      {k: v for k, v in said.items() if k not in ("done", "total")})
+            self.show(
+                kind,
+                said.get("done", 0),
+                said.get("total", 1),
+                {k: v for k, v in said.items() if k not in ("done", "total")},
+            )
 
     def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
         """How far one piece of work is."""

@@ -29,8 +29,14 @@ class Outcome(NamedTuple):
 class _Worker:
     def __init__(self, kind: str, sequence: int, command: list[str]):
         self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env={**os.environ, **_ONE_THREAD}, start_new_session=True)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **_ONE_THREAD},
+            start_new_session=True,
+        )
         for pipe in (self.process.stdout, self.process.stderr):
             os.set_blocking(pipe.fileno(), False)
         self._out, self._err = b"", b""
@@ -48,8 +54,11 @@ class _Worker:
             return None
         seconds = time.monotonic() - self.started
         said = self._err.decode(errors="replace").strip().splitlines()
-        error = "" if self.process.returncode == 0 else (said[-1].removeprefix("stream-engine: ") if said else
-                                                         f"exit {self.process.returncode}")
+        error = (
+            ""
+            if self.process.returncode == 0
+            else (said[-1].removeprefix("stream-engine: ") if said else f"exit {self.process.returncode}")
+        )
         return Outcome(self.kind, self.sequence, seconds, error, bool(self.progress.get("impossible")))
 
     def stop(self, patience: float) -> None:
@@ -71,9 +80,23 @@ class Workers:
 
     def start(self, kind: str, sequence: int) -> None:
         """Start a refit of a published snapshot."""
-        command = [sys.executable, "-m", "stream_engine", "refit", "--state", self._state, kind, "--snapshot",
-                   str(sequence), "--seed", str(self._seed), "--params", json.dumps(self._params.get(kind, {})),
-                   "--progress", "json"]
+        command = [
+            sys.executable,
+            "-m",
+            "stream_engine",
+            "refit",
+            "--state",
+            self._state,
+            kind,
+            "--snapshot",
+            str(sequence),
+            "--seed",
+            str(self._seed),
+            "--params",
+            json.dumps(self._params.get(kind, {})),
+            "--progress",
+            "json",
+        ]
         self.running[kind] = _Worker(kind, sequence, command)
 
     def watch(self) -> list[Outcome]:

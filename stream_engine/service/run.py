@@ -20,15 +20,15 @@ from connectors.files.paths import named_twice
 from stream_engine import exports
 from stream_engine.data import mapped_arrays
 from stream_engine.service import http, ingest, wiring
-from stream_engine.state.labels import waiting
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import BadSettings, Settings, params_of
-from stream_engine.state.snapshot import Snapshot
-from stream_engine.service.stall_watchdog import Stalls
-from stream_engine.state.store import Lock, Store
-from stream_engine.service.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
 from stream_engine.service.prediction_monitor import Watch
 from stream_engine.service.refit_workers import Outcome, Workers
+from stream_engine.service.settings import BadSettings, Settings, params_of
+from stream_engine.service.stall_watchdog import Stalls
+from stream_engine.service.triggers import SnapshotRule, refits_due, snapshot_due, too_many_rejected
+from stream_engine.state.labels import waiting
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Lock, Store
 
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
@@ -74,8 +74,10 @@ class Run:
         for line in latest.damaged:
             self.log.error("snapshot damaged, using the one before it", problem=line)
         if latest.damaged and latest.snapshot is None:
-            raise RunFailed(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy, "
-                            "or start anew with another --state")
+            raise RunFailed(
+                f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy, "
+                "or start anew with another --state"
+            )
         self.engine = wiring.restored(settings, latest.snapshot)
         self.snapshot = latest.snapshot
         self.watch = Watch(settings.drift, self.metrics, self.log, wiring.online(settings, self.store, latest.snapshot))
@@ -83,8 +85,9 @@ class Run:
             self.metrics.start_from(latest.snapshot.counters)
             self.watch.serve(latest.snapshot)
             self._serve(latest.snapshot)
-        self.workers = Workers(self.directory, settings.refits.seed,
-                               {kind: params_of(settings, kind) for kind in settings.refits.kinds})
+        self.workers = Workers(
+            self.directory, settings.refits.seed, {kind: params_of(settings, kind) for kind in settings.refits.kinds}
+        )
         self.sinks = wiring.sinks(settings, self.engine.sinks)
         self.intake = ingest.Intake(wiring.event_options(settings), settings.input.format)
         self._mark_snapshot()
@@ -111,7 +114,9 @@ class Run:
         self.metrics.follow(self.engine.counters)
 
     def _serve_http(self) -> http.Server:
-        application = http.app(self.metrics.registry, self._not_ready, lambda: self.published, lambda: self.watch.figures)
+        application = http.app(
+            self.metrics.registry, self._not_ready, lambda: self.published, lambda: self.watch.figures
+        )
         server = http.Server(application, self.settings.listen)
         self.log.info("listening", address=server.address)
         return server
@@ -216,17 +221,23 @@ class Run:
         if block.letters and where not in self._spoken_of:
             self._spoken_of.add(where)
             first = block.letters[0]
-            self.log.warning("event refused, kept in the dead letters (said once per input)",
-                             at=f"{first.partition}@{first.offset}", reason=first.reason, message=first.message)
+            self.log.warning(
+                "event refused, kept in the dead letters (said once per input)",
+                at=f"{first.partition}@{first.offset}",
+                reason=first.reason,
+                message=first.message,
+            )
         count = self.rejects.setdefault(where, [0, 0])
         count[0] += len(block.letters)
         count[1] += len(block.letters) + sum(block.decoded.events.values())
         ratio = self.settings.input.max_reject_ratio
         if too_many_rejected(ratio, *count):
             said = block.letters[0].message if block.letters else ""
-            raise RunFailed(f"{where}: {count[0]} of {count[1]} events were refused ({said}), more than --max-reject-ratio "
-                            f"{ratio:g}: another format? Nothing since snapshot {self.engine.sequence} is kept; correct "
-                            "--type, --columns or --format and run again")
+            raise RunFailed(
+                f"{where}: {count[0]} of {count[1]} events were refused ({said}), more than --max-reject-ratio "
+                f"{ratio:g}: another format? Nothing since snapshot {self.engine.sequence} is kept; correct "
+                "--type, --columns or --format and run again"
+            )
 
     def _append(self, name: str, sink: Sink, buried: list) -> None:
         """Hand letters over. A sink that cannot take more holds the stream up (the letters stay with it) until it can,
@@ -254,8 +265,13 @@ class Run:
         self._collect()
         counters = self.engine.counters
         asked, self.asked = self.asked, ""
-        why = snapshot_due(self.rule, counters["comparisons"] - self._at_comparisons,
-                           time.monotonic() - self._at_time, asked, self._changed())
+        why = snapshot_due(
+            self.rule,
+            counters["comparisons"] - self._at_comparisons,
+            time.monotonic() - self._at_time,
+            asked,
+            self._changed(),
+        )
         if why and time.monotonic() >= self._retry_at:
             self.take_snapshot(why)
         elif why and why == asked:
@@ -343,8 +359,14 @@ class Run:
         self._serve(snapshot)
         for source in self.sources:
             source.published(snapshot.positions)
-        self.log.info("snapshot published", sequence=snapshot.sequence, comparisons=snapshot.counters["comparisons"],
-                      objects=len(snapshot.objects), bytes=size, seconds=round(seconds, 3))
+        self.log.info(
+            "snapshot published",
+            sequence=snapshot.sequence,
+            comparisons=snapshot.counters["comparisons"],
+            objects=len(snapshot.objects),
+            bytes=size,
+            seconds=round(seconds, 3),
+        )
         self.start_refits()
 
     def _note_predictions(self, snapshot: Snapshot) -> None:
@@ -367,7 +389,9 @@ class Run:
 
     def _not_published(self, error: Exception) -> None:
         self.metrics.snapshot_failures.inc()
-        self.log.error("snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS)
+        self.log.error(
+            "snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS
+        )
         self._at_positions = {}  # so that the next one is due although nothing more may come
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self._publish_error = error
@@ -379,11 +403,15 @@ class Run:
             self.take_snapshot("end")
             self._finish_publishing()
         if self._publish_error:
-            raise RunFailed(f"{self.directory}: the final snapshot could not be written: {self._publish_error}; what was "
-                            "read since the one before will be read again by the next run")
+            raise RunFailed(
+                f"{self.directory}: the final snapshot could not be written: {self._publish_error}; what was "
+                "read since the one before will be read again by the next run"
+            )
         unknown = waiting(self.engine.labels, self.engine.objects)
         if unknown:
-            self.log.warning("labels for objects that no comparison names; they wait", n=len(unknown), first=unknown[:3])
+            self.log.warning(
+                "labels for objects that no comparison names; they wait", n=len(unknown), first=unknown[:3]
+            )
 
     def _serve(self, snapshot: Snapshot) -> None:
         found = {kind: self.store.latest_artifact(kind) for kind in self.store.kinds()}
@@ -399,8 +427,11 @@ class Run:
         settings = self.settings.refits
         if not settings.enabled or self.stopping or self.snapshot is None:
             return []
-        done = {kind: made.sequence for kind, made in self.published.artifacts.items()
-                if made.snapshot == self.snapshot.digest} | self._tried
+        done = {
+            kind: made.sequence
+            for kind, made in self.published.artifacts.items()
+            if made.snapshot == self.snapshot.digest
+        } | self._tried
         due = refits_due(settings.kinds, self.workers.running, done, self.snapshot.sequence)
         for kind in due:
             self.workers.start(kind, self.snapshot.sequence)
@@ -412,12 +443,18 @@ class Run:
             self.log.warning("refit not possible", refit=outcome.kind, snapshot=outcome.sequence, why=outcome.error)
         elif outcome.error:
             self.metrics.refit_failures.labels(outcome.kind).inc()
-            self.log.error("refit failed, the old artifact stays", refit=outcome.kind, snapshot=outcome.sequence,
-                           problem=outcome.error)
+            self.log.error(
+                "refit failed, the old artifact stays",
+                refit=outcome.kind,
+                snapshot=outcome.sequence,
+                problem=outcome.error,
+            )
         else:
             self.metrics.refit_seconds.labels(outcome.kind).observe(outcome.seconds)
             self._serve(self.snapshot)
-            self.log.info("refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=round(outcome.seconds, 1))
+            self.log.info(
+                "refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=round(outcome.seconds, 1)
+            )
         self.start_refits()
 
     def finish_refits(self) -> None:
@@ -456,8 +493,10 @@ def run(settings: Settings, progress=None) -> None:
     def ask(number, frame):
         this.asked = "signal"
 
-    before = {number: signal.signal(number, handler) for number, handler in
-              ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGUSR1, ask))}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGUSR1, ask))
+    }
     try:
         this.open()
         this.consume()

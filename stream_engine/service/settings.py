@@ -17,10 +17,10 @@ from msgspec import Meta, Struct, field
 
 from stream_engine.accumulators import ACCUMULATORS, Forgetting
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.state.engine import DEFAULT_ACCUMULATORS
 from stream_engine.formats import FORMATS
-from stream_engine.kernel_learning.auxiliary_files import KernelSpec, NO_FILE, SUFFIXES
+from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, refit_module
+from stream_engine.state.engine import DEFAULT_ACCUMULATORS
 
 ENVIRONMENT = "STREAM_ENGINE__"
 HIDDEN = "***"
@@ -216,7 +216,9 @@ def _check_files(kernels: Mapping[str, KernelSpec], where: str) -> None:
             if file is not None and not Path(file).is_file():
                 raise BadSettings(f"{where}.{name}.{key}: got {file!r}, {NO_FILE}")
         if not spec.file.endswith(SUFFIXES):
-            raise BadSettings(f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(SUFFIXES)}")
+            raise BadSettings(
+                f"{where}.{name}.file: got {spec.file!r}, expected a name ending in {', '.join(SUFFIXES)}"
+            )
 
 
 def _beside(tree: dict[str, Any], folder: Path) -> None:
@@ -266,7 +268,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) else error}") from None
+        raise BadSettings(
+            f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{path}: not TOML: {error}") from None
 
@@ -333,7 +337,7 @@ def _is_reference(value: Any) -> bool:
 
 def _revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:
     if _is_reference(value):
-        (how, name), = value.items()
+        ((how, name),) = value.items()
         try:
             return _Secret(environment[name] if how == "env" else Path(name).read_text().strip())
         except KeyError:

@@ -14,14 +14,19 @@ class Stalls:
 
     def __init__(self, after: float, metrics: Metrics, log):
         self._after, self._metrics, self._log = after, metrics, log
-        self._moved: dict[str, tuple[Position | None, float]] = {}  # partition -> where and when it was last seen to move
+        self._moved: dict[
+            str, tuple[Position | None, float]
+        ] = {}  # partition -> where and when it was last seen to move
         self._spoken: dict[str, float] = {}  # what stands still -> when that was last said
 
     def look(self, source: Source, positions: Mapping[str, Position]) -> None:
         """Lag of every partition of a source, and those that have some and did not move."""
         now, lags = time.monotonic(), source.lag()
-        moving = {partition for partition, lag in lags.items() if not lag or partition not in self._moved
-                  or self._moved[partition][0] != positions.get(partition)}
+        moving = {
+            partition
+            for partition, lag in lags.items()
+            if not lag or partition not in self._moved or self._moved[partition][0] != positions.get(partition)
+        }
         if getattr(source, "one_by_one", False) and any(lags[partition] for partition in moving):
             moving = set(lags)  # the others wait for their turn
         for partition, lag in lags.items():

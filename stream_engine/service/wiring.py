@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec import structs
 
-from connectors import Position, SINKS, Sink, Source, open_source, resolve, split_uri
-from stream_engine.state import spark_deltas
+from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
 from stream_engine.accumulators import Forgetting, accumulator
-from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
-from stream_engine.state.engine import Engine
 from stream_engine.formats.options import EventOptions
+from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
 from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.state import spark_deltas
+from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
@@ -32,8 +32,10 @@ def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
     if snapshot is None:
         return fresh
     if snapshot.settings != fresh.settings():
-        raise BadSettings(f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
-                          "settings, or another --state")
+        raise BadSettings(
+            f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
+            "settings, or another --state"
+        )
     return Engine.restore(snapshot)
 
 
@@ -68,18 +70,37 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     scheme, _ = split_uri(uri)
     given = settings.input
     if scheme == "kafka":
-        return open_source(uri, positions, options=settings.kafka, start=given.start, on_offset_loss=given.on_offset_loss,
-                           shard=shard(given.shard), format=given.format)
+        return open_source(
+            uri,
+            positions,
+            options=settings.kafka,
+            start=given.start,
+            on_offset_loss=given.on_offset_loss,
+            shard=shard(given.shard),
+            format=given.format,
+        )
     if scheme == "file":
         return open_source(uri, positions, format=given.format, follow=settings.follow, block_bytes=given.block_bytes)
     if scheme == "deltas":
         if missing := [name for name in settings.accumulators if name not in spark_deltas.HOLD]:
-            raise BadSettings(f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
-                              f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out")
-        said = [f"input.{key}" for key, value in (("type", given.type_), ("columns", given.columns), ("where", given.where),
-                                                  ("format", given.format)) if value]
+            raise BadSettings(
+                f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
+                f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"
+            )
+        said = [
+            f"input.{key}"
+            for key, value in (
+                ("type", given.type_),
+                ("columns", given.columns),
+                ("where", given.where),
+                ("format", given.format),
+            )
+            if value
+        ]
         if said:
-            raise BadSettings(f"{uri}: {', '.join(said)} without effect on deltas, whose events the job has decoded; say it "
-                              "to spark-counts")
+            raise BadSettings(
+                f"{uri}: {', '.join(said)} without effect on deltas, whose events the job has decoded; say it "
+                "to spark-counts"
+            )
         return open_source(uri, positions, follow=settings.follow)
     return open_source(uri, positions, format=given.format)

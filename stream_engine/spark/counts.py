@@ -38,7 +38,9 @@ COUNTED = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")
 # counters            counter, kind                                how many, 0
 # labels              object, label, partition    offset, order    1, 0          label null: taken back
 # rejected            partition, reason, message  offset, index    1, 0          with value and key
-SCHEMA = "part string, a string, b string, c string, d string, at long, nth long, value binary, key binary, m long, n long"
+SCHEMA = (
+    "part string, a string, b string, c string, d string, at long, nth long, value binary, key binary, m long, n long"
+)
 KEY = ("part", "a", "b", "c", "d", "at", "nth", "value", "key")
 ROWS_AT_ONCE = 1 << 16
 
@@ -59,12 +61,13 @@ class Job(NamedTuple):
 
 # ---- in the executors: Arrow batches of records to rows of counts
 
+
 class Share:
     """What one task has counted: an engine's accumulators and counters, and labels and refusals with their places."""
 
     def __init__(self, job: Job):
-        from stream_engine.state.engine import Engine
         from stream_engine.service.ingest import Intake
+        from stream_engine.state.engine import Engine
 
         self._intake = Intake(job.events, job.format)
         self._engine = Engine(COUNTED, guard=None)
@@ -78,8 +81,10 @@ class Share:
             last = block.records[-1]
             for nth, (name, label) in enumerate(block.decoded.labels):
                 self._labels[name] = name, label, last.partition, last.offset, nth
-            self._rejected += [(each.partition, each.reason, each.message, each.offset, each.index, each.value, each.key)
-                               for each in block.letters]
+            self._rejected += [
+                (each.partition, each.reason, each.message, each.offset, each.index, each.value, each.key)
+                for each in block.letters
+            ]
 
     def rows(self) -> Iterator:
         """The share as Arrow batches of `SCHEMA`."""
@@ -104,12 +109,20 @@ class Share:
                 ids = state["anchor"], np.repeat(state["lo"], sizes), np.repeat(state["hi"], sizes)
             else:
                 ids = tuple(state[key] for key in "ijkl" if key in state)
-            counts = (state["w"], np.zeros(len(state["w"]), np.int64)) if "w" in state else (state["n_lo"], state["n_hi"])
+            counts = (
+                (state["w"], np.zeros(len(state["w"]), np.int64)) if "w" in state else (state["n_lo"], state["n_hi"])
+            )
             if len(ids[0]):
-                yield part, dict(zip("abcd", (names.take(pa.array(column)) for column in ids))) | dict(zip("mn", counts))
+                yield (
+                    part,
+                    dict(zip("abcd", (names.take(pa.array(column)) for column in ids))) | dict(zip("mn", counts)),
+                )
         yield "counters", _columns(counter_rows(engine.counters), "a", "b", "m")
         yield "labels", _columns([(*row, 1) for row in self._labels.values()], "a", "b", "c", "at", "nth", "m")
-        yield "rejected", _columns([(*row, 1) for row in self._rejected], "a", "b", "c", "at", "nth", "value", "key", "m")
+        yield (
+            "rejected",
+            _columns([(*row, 1) for row in self._rejected], "a", "b", "c", "at", "nth", "value", "key", "m"),
+        )
 
 
 def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -120,7 +133,9 @@ def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str, int]]:
     """
     rows = []
     for name, value in counters.items():
-        table = value if isinstance(value, dict) else dict.fromkeys(value, 1) if isinstance(value, list) else {"": value}
+        table = (
+            value if isinstance(value, dict) else dict.fromkeys(value, 1) if isinstance(value, list) else {"": value}
+        )
         rows += [(name, kind, n) for kind, n in table.items() if isinstance(n, int) and n]
     return rows
 
@@ -145,6 +160,7 @@ def table_of(part: str, columns: dict[str, Any]):
 
 def counted(job: Job, read):
     """What Spark maps over the partitions of a batch; `read(job, batches)` gives lists of the connectors' records."""
+
     def share(batches: Iterable) -> Iterator:
         mine = Share(job)
         for records in read(job, batches):
@@ -161,10 +177,13 @@ def messages(job: Job, batches: Iterable) -> Iterator[list]:
     from connectors.kafka.client import sniff
 
     for batch in batches:
-        key, value, topic, partition, offset = (batch.column(name).to_pylist()
-                                                for name in ("key", "value", "topic", "partition", "offset"))
-        yield [Record(v or b"", partition_name(t, p), at, at + 1, format=job.format or sniff(v), unit="message", key=k)
-               for k, v, t, p, at in zip(key, value, topic, partition, offset, strict=True)]
+        key, value, topic, partition, offset = (
+            batch.column(name).to_pylist() for name in ("key", "value", "topic", "partition", "offset")
+        )
+        yield [
+            Record(v or b"", partition_name(t, p), at, at + 1, format=job.format or sniff(v), unit="message", key=k)
+            for k, v, t, p, at in zip(key, value, topic, partition, offset, strict=True)
+        ]
 
 
 def files(job: Job, batches: Iterable) -> Iterator[list]:
@@ -175,7 +194,9 @@ def files(job: Job, batches: Iterable) -> Iterator[list]:
         for uri in batch.column("path").to_pylist():
             scheme, colon, path = uri.partition(":")
             if scheme != "file" or not colon:
-                raise UnusableSource(f"{uri}: got a file system of its own, expected a path that all executors see; mount it")
+                raise UnusableSource(
+                    f"{uri}: got a file system of its own, expected a path that all executors see; mount it"
+                )
             source = open_source("/" + path.lstrip("/"), {}, format=job.format)
             try:
                 while not source.finished():
@@ -186,6 +207,7 @@ def files(job: Job, batches: Iterable) -> Iterator[list]:
 
 
 # ---- in the driver: sources, batches, publication
+
 
 def topics(sources: Iterable[str]) -> list:
     """The addresses of Kafka sources, none when all are files. Raises `UnusableSource`.
@@ -210,17 +232,25 @@ def stream(spark, job: Job):
     from connectors import split_uri
 
     if addresses := topics(job.sources):
-        reader = spark.readStream.format("kafka").options(**{
-            "kafka.bootstrap.servers": ",".join(addresses[0].servers),
-            "subscribe": ",".join(address.topic for address in addresses),
-            "startingOffsets": job.start, "failOnDataLoss": "true", "kafka.isolation.level": "read_committed"})
+        reader = spark.readStream.format("kafka").options(
+            **{
+                "kafka.bootstrap.servers": ",".join(addresses[0].servers),
+                "subscribe": ",".join(address.topic for address in addresses),
+                "startingOffsets": job.start,
+                "failOnDataLoss": "true",
+                "kafka.isolation.level": "read_committed",
+            }
+        )
         if job.per_batch:
             reader = reader.option("maxOffsetsPerTrigger", job.per_batch)
         return reader.options(**job.options).load().select("key", "value", "topic", "partition", "offset"), messages
     frame = None
     for source in job.sources:
-        reader = spark.readStream.format("binaryFile").options(**job.options).schema(
-            "path string, modificationTime timestamp, length long, content binary")  # what is not selected is not read
+        reader = (
+            spark.readStream.format("binaryFile")
+            .options(**job.options)
+            .schema("path string, modificationTime timestamp, length long, content binary")
+        )  # what is not selected is not read
         if job.per_batch:
             reader = reader.option("maxFilesPerTrigger", job.per_batch)
         more = reader.load(as_glob(os.path.abspath(split_uri(source)[1]))).select("path")
@@ -260,8 +290,10 @@ class Deltas:
             _published(path, lambda temporary: temporary.write_bytes(text))
         known = json.loads(path.read_text())["query"]
         if known != query:
-            raise RuntimeError(f"{self.folder}: holds the batches of query {known}, this is {query}: the checkpoint was "
-                               "removed or is another one; restore it, or name another --out")
+            raise RuntimeError(
+                f"{self.folder}: holds the batches of query {known}, this is {query}: the checkpoint was "
+                "removed or is another one; restore it, or name another --out"
+            )
 
     def publish(self, frame, number: int) -> bool:
         """Write the rows of a batch; False when it was there already (its commit was lost, not its rows)."""
@@ -321,7 +353,9 @@ def run(spark, job: Job) -> None:
     # One file is one piece of work, however small: without this Spark packs small ones into one task.
     spark.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))
     trigger = {"processingTime": f"{job.every} seconds"} if job.follow else {"availableNow": True}
-    query = frame.writeStream.foreachBatch(batch).option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
+    query = (
+        frame.writeStream.foreachBatch(batch).option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
+    )
     query.awaitTermination()
 
 
@@ -347,11 +381,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--columns", default="", metavar="A=B,...", help="names of fields in the input")
     made.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only matching events")
     made.add_argument("--format", choices=FORMATS, help="instead of going by the file name or the message")
-    made.add_argument("--start", choices=("earliest", "latest"), help="Kafka: where a first start begins; earliest if not said")
+    made.add_argument(
+        "--start", choices=("earliest", "latest"), help="Kafka: where a first start begins; earliest if not said"
+    )
     made.add_argument("--follow", action="store_true", help="keep counting what comes")
     made.add_argument("--every", type=float, metavar="SECONDS", help="between batches, with --follow; 10 if not said")
     made.add_argument("--per-batch", type=int, metavar="N", help="at most N files or messages a batch")
-    made.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="of Spark's reader: kafka.security...")
+    made.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="of Spark's reader: kafka.security..."
+    )
     return made
 
 
@@ -360,8 +398,8 @@ def job_of(arguments: list[str]) -> Job:
     wrong before a cluster is asked."""
     from connectors import UnusableSource, split_uri
     from connectors.files.paths import named_twice
-    from stream_engine.formats.options import EventOptions
     from stream_engine.formats.event_fields import plan_of
+    from stream_engine.formats.options import EventOptions
     from stream_engine.service.settings import BadSettings, mapping
 
     given = parser().parse_args(arguments)
@@ -381,15 +419,25 @@ def job_of(arguments: list[str]) -> Job:
         raise BadSettings(f"--out: got {given.out}, expected a folder, one path for driver, executors and the engine")
     if not kafka and (twice := named_twice(split_uri(source)[1] for source in given.sources)):
         raise UnusableSource(f"{twice}: named by two sources, its events would count twice; name it once")
-    return Job(tuple(given.sources), os.path.abspath(given.out), events, given.format, options, given.start or "earliest",
-               given.follow, given.every or 10.0, given.per_batch)
+    return Job(
+        tuple(given.sources),
+        os.path.abspath(given.out),
+        events,
+        given.format,
+        options,
+        given.start or "earliest",
+        given.follow,
+        given.every or 10.0,
+        given.per_batch,
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """What `spark-submit counts.py` runs; the exit status."""
-    from connectors import UnusableSource
     from pyspark.errors import StreamingQueryException
     from pyspark.sql import SparkSession
+
+    from connectors import UnusableSource
     from stream_engine.formats.options import UnusableOptions
     from stream_engine.service.settings import BadSettings
 

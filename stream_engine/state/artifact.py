@@ -44,5 +44,6 @@ def read_artifact(path: str | Path) -> Artifact:
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Artifact:
     if kind != KIND:
         raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
-    return Artifact(meta["kind"], meta["snapshot"], meta["sequence"], meta["params"], meta["seed"], arrays,
-                    meta["report"], digest)
+    return Artifact(
+        meta["kind"], meta["snapshot"], meta["sequence"], meta["params"], meta["seed"], arrays, meta["report"], digest
+    )

@@ -13,11 +13,11 @@ import numpy as np
 
 from connectors import Position
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
-from stream_engine.data.triplet_columns import handed_over
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.data.triplet_columns import handed_over
+from stream_engine.guard.partial_order import PartialOrder, Verdicts
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.object_index import ObjectIndex
-from stream_engine.guard.partial_order import PartialOrder, Verdicts
 from stream_engine.state.snapshot import Snapshot, frozen
 
 DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
@@ -31,8 +31,14 @@ class OverlappingStates(ValueError):
 
 def empty_counters() -> dict[str, Any]:
     """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor."""
-    return {**dict.fromkeys(_PLAIN_COUNTS, 0), "rejected": {}, "kinds": {}, "guard": dict.fromkeys(Verdicts._fields, 0),
-            "unknown_fields": [], "progressive": {}}
+    return {
+        **dict.fromkeys(_PLAIN_COUNTS, 0),
+        "rejected": {},
+        "kinds": {},
+        "guard": dict.fromkeys(Verdicts._fields, 0),
+        "unknown_fields": [],
+        "progressive": {},
+    }
 
 
 class Engine:
@@ -47,8 +53,12 @@ class Engine:
     {'accepted': 2, 'duplicate': 0, 'contradiction': 1, 'cycle': 0}
     """
 
-    def __init__(self, accumulators: Iterable[str] = DEFAULT_ACCUMULATORS, guard: str | None = "first",
-                 forgetting: Forgetting = Forgetting()):
+    def __init__(
+        self,
+        accumulators: Iterable[str] = DEFAULT_ACCUMULATORS,
+        guard: str | None = "first",
+        forgetting: Forgetting = Forgetting(),
+    ):
         self.objects = ObjectIndex()
         self.labels: dict[str, str] = {}
         self.counters = empty_counters()
@@ -63,8 +73,14 @@ class Engine:
     def batch(self, decoded: Decoded) -> Batch:
         """The comparisons of a block by object id; new names get their ids here."""
         ids = self.objects.ids(decoded.names)
-        return Batch(ids[decoded.triplets], ids[decoded.quadruplets], decoded.quadruplet_at, len(self.objects),
-                     decoded.judges, decoded.kinds)
+        return Batch(
+            ids[decoded.triplets],
+            ids[decoded.quadruplets],
+            decoded.quadruplet_at,
+            len(self.objects),
+            decoded.judges,
+            decoded.kinds,
+        )
 
     def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
         """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id."""
@@ -80,7 +96,10 @@ class Engine:
         counters["records"] += records
         counters["events"] += sum(decoded.events.values())
         elsewhere = decoded.counted or _NOT_COUNTED
-        triplets, quadruplets = (len(batch.triplets) + elsewhere.triplets, len(batch.quadruplets) + elsewhere.quadruplets)
+        triplets, quadruplets = (
+            len(batch.triplets) + elsewhere.triplets,
+            len(batch.quadruplets) + elsewhere.quadruplets,
+        )
         counters["triplets"] += triplets
         counters["quadruplets"] += quadruplets
         counters["comparisons"] += triplets + quadruplets
@@ -118,9 +137,18 @@ class Engine:
                 at.append(len(triplets))
                 quadruplets.append(row)
         kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
-        self.learn(Decoded(list(names), np.array(triplets, np.int32).reshape(-1, 3),
-                           np.array(quadruplets, np.int32).reshape(-1, 4), np.array(at, np.int64), [],
-                           {kind: n for kind, n in kinds.items() if n}, []), records=len(triplets) + len(quadruplets))
+        self.learn(
+            Decoded(
+                list(names),
+                np.array(triplets, np.int32).reshape(-1, 3),
+                np.array(quadruplets, np.int32).reshape(-1, 4),
+                np.array(at, np.int64),
+                [],
+                {kind: n for kind, n in kinds.items() if n},
+                [],
+            ),
+            records=len(triplets) + len(quadruplets),
+        )
 
     def learn_one(self, comparison: Triplet | Quadruplet) -> None:
         """Take in one comparison."""
@@ -135,8 +163,11 @@ class Engine:
         """What shapes the state; a state can only be resumed with the same."""
         used = {field for each in self.accumulators.values() for field in getattr(each, "forgets", ())}
         forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
-        return {"accumulators": list(self.accumulators), "guard": self.guard_policy,
-                **({"forgetting": forgetting} if forgetting else {})}
+        return {
+            "accumulators": list(self.accumulators),
+            "guard": self.guard_policy,
+            **({"forgetting": forgetting} if forgetting else {}),
+        }
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays of the state, named room/array; they may be views of live memory."""
@@ -149,8 +180,15 @@ class Engine:
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
         order = self.guard.capture() if self.guard else dict
         arrays = frozen(_arrays_of(self.accumulators))
-        now = Snapshot(self.sequence, dict(self.positions), self.objects.names, dict(self.labels), counters,
-                       self.settings(), arrays)
+        now = Snapshot(
+            self.sequence,
+            dict(self.positions),
+            self.objects.names,
+            dict(self.labels),
+            counters,
+            self.settings(),
+            arrays,
+        )
 
         def whole() -> Snapshot:
             ordered = {f"partial_order/{key}": array for key, array in order().items()}
@@ -192,8 +230,10 @@ class Engine:
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
         for name, mine in self.accumulators.items():
             if not getattr(mine, "mergeable", True):
-                raise OverlappingStates(f"{name} depends on the order of arrival in one stream and cannot be merged"
-                                        + ("; forgetting.by = \"time\" can" if hasattr(mine, "forgets") else ""))
+                raise OverlappingStates(
+                    f"{name} depends on the order of arrival in one stream and cannot be merged"
+                    + ('; forgetting.by = "time" can' if hasattr(mine, "forgets") else "")
+                )
         new_id = self.objects.ids(other.objects.names)
         for name, mine in self.accumulators.items():
             theirs = other.accumulators[name]

@@ -12,9 +12,9 @@ import numpy as np
 
 from connectors import Position
 from stream_engine.data import container
-from stream_engine.data.triplet_columns import Columns
-from stream_engine.data.packed_names import Names, pack_names, unpack_names
 from stream_engine.data.mapped_arrays import copied, is_whole
+from stream_engine.data.packed_names import Names, pack_names, unpack_names
+from stream_engine.data.triplet_columns import Columns
 
 KIND = "snapshot"
 
@@ -34,7 +34,7 @@ class Snapshot(NamedTuple):
     def room(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of one accumulator or ledger, without the prefix; empty when it is not in use."""
         prefix = name + "/"
-        return {key[len(prefix):]: array for key, array in self.arrays.items() if key.startswith(prefix)}
+        return {key[len(prefix) :]: array for key, array in self.arrays.items() if key.startswith(prefix)}
 
 
 def frozen(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -75,8 +75,16 @@ def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) 
     keys = unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
     values = unpack_names(arrays.pop("labels/label_utf8"), arrays.pop("labels/label_offsets"))
     positions = {name: Position(*position) for name, position in meta["positions"].items()}
-    return Snapshot(meta["sequence"], positions, objects, dict(zip(keys, values)), meta["counters"], meta["settings"],
-                    arrays, digest)
+    return Snapshot(
+        meta["sequence"],
+        positions,
+        objects,
+        dict(zip(keys, values)),
+        meta["counters"],
+        meta["settings"],
+        arrays,
+        digest,
+    )
 
 
 def decode(buffer: bytes | memoryview) -> Snapshot:
@@ -94,6 +102,13 @@ def triplet_columns(snapshot: Snapshot) -> Columns:
     room = snapshot.room("triplet_counts")
     if not room:
         empty = np.empty(0, np.int32)
-        return Columns(empty, empty, np.zeros(1, np.int64), empty, np.empty(0, np.int64), np.empty(0, np.int64),
-                       len(snapshot.objects))
+        return Columns(
+            empty,
+            empty,
+            np.zeros(1, np.int64),
+            empty,
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            len(snapshot.objects),
+        )
     return Columns(**room, n_objects=len(snapshot.objects))

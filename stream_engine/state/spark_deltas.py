@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from connectors import DeadLetter, Record, SourceFailed
-from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
 from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
+from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
 
 HOLD = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")  # the accumulators that deltas have counts for
 _IDS = {"adds3": "ab", "adds4": "ab", "triplet_counts": "abc", "quadruplet_counts": "abcd"}
@@ -33,8 +33,10 @@ def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
         return _decode(record.value)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         problem = " ".join(str(error).split())
-        raise SourceFailed(f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "
-                           "reading goes on there") from error
+        raise SourceFailed(
+            f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "
+            "reading goes on there"
+        ) from error
 
 
 def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
@@ -45,13 +47,27 @@ def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
     letters = _letters(tables.get("rejected"))
     _check(rooms, len(names), counters, _refused(tables.get("rejected")))
     rows, weights = net_votes(rooms)
-    said = Counted(rooms, rows, weights, plain.get("records", 0), plain.get("triplets", 0), plain.get("quadruplets", 0),
-                   plain.get("labels", 0))
+    said = Counted(
+        rooms,
+        rows,
+        weights,
+        plain.get("records", 0),
+        plain.get("triplets", 0),
+        plain.get("quadruplets", 0),
+        plain.get("labels", 0),
+    )
     nothing = empty_batch(len(names))
-    return Decoded(names, *nothing[:3], _labels(tables.get("labels")), counters.get("kinds", {}),
-                   [Rejected(each.index, 0, each.reason, each.message, each.value) for each in letters],
-                   plain.get("filtered", 0), plain.get("empty", 0), frozenset(counters.get("unknown_fields", ())),
-                   counted=said), letters
+    return Decoded(
+        names,
+        *nothing[:3],
+        _labels(tables.get("labels")),
+        counters.get("kinds", {}),
+        [Rejected(each.index, 0, each.reason, each.message, each.value) for each in letters],
+        plain.get("filtered", 0),
+        plain.get("empty", 0),
+        frozenset(counters.get("unknown_fields", ())),
+        counted=said,
+    ), letters
 
 
 def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.ndarray]]]:
@@ -63,9 +79,14 @@ def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.n
         for name in columns if part in tables else ():
             column = tables[part].column(name)
             if column.type != pa.string() or column.null_count:
-                raise ValueError(f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names")
-    coded = {part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
-             for part, columns in _IDS.items() if part in tables}
+                raise ValueError(
+                    f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names"
+                )
+    coded = {
+        part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
+        for part, columns in _IDS.items()
+        if part in tables
+    }
     found = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
     rank = pa.array(found, pa.string())
     ids = {part: [] for part in HOLD}
@@ -81,13 +102,19 @@ def _counts(table) -> tuple[np.ndarray, np.ndarray]:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     for name in "mn":
         if str(table.schema.field(name).type) != "int64" or table.column(name).null_count:
-            raise ValueError(f"column {name}: got {table.schema.field(name).type} with {table.column(name).null_count} nulls, "
-                             "expected int64 without")
+            raise ValueError(
+                f"column {name}: got {table.schema.field(name).type} with {table.column(name).null_count} nulls, "
+                "expected int64 without"
+            )
     return tuple(table.column(name).to_numpy() for name in "mn")
 
 
-def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapping[str, Mapping[str, int]],
-           refused: Mapping[str, int]) -> None:
+def _check(
+    rooms: Mapping[str, Mapping[str, np.ndarray]],
+    n: int,
+    counters: Mapping[str, Mapping[str, int]],
+    refused: Mapping[str, int],
+) -> None:
     """Raise `ValueError` where a part does not agree with the others: see the module."""
     t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
     sizes = np.diff(t["start"])
@@ -96,7 +123,9 @@ def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapp
     first[t["start"][:-1]] = True
     if not ((lo < hi) & (lo != anchor) & (hi != anchor) & (first | (np.diff(anchor, prepend=-1) > 0))).all():
         raise ValueError("triplet_counts: a key twice, or lo, hi, anchor that are no question")
-    if not ((q["i"] < q["j"]) & (q["k"] < q["l"]) & ((q["i"] < q["k"]) | ((q["i"] == q["k"]) & (q["j"] < q["l"])))).all():
+    if not (
+        (q["i"] < q["j"]) & (q["k"] < q["l"]) & ((q["i"] < q["k"]) | ((q["i"] == q["k"]) & (q["j"] < q["l"])))
+    ).all():
         raise ValueError("quadruplet_counts: i, j, k, l that are no question")
     for part, counts in (("triplets", t), ("quadruplets", q)):
         n_lo, n_hi = counts["n_lo"].astype(np.int64), counts["n_hi"].astype(np.int64)
@@ -104,7 +133,9 @@ def _check(rooms: Mapping[str, Mapping[str, np.ndarray]], n: int, counters: Mapp
             raise ValueError(f"{part[:-1]}_counts: a count below 0, or none in a row")
         expected = counters.get(part, {}).get("", 0)
         if n_lo.sum() + n_hi.sum() != expected:
-            raise ValueError(f"{part}: got {n_lo.sum() + n_hi.sum()} in the counts, expected {expected} by the counters")
+            raise ValueError(
+                f"{part}: got {n_lo.sum() + n_hi.sum()} in the counts, expected {expected} by the counters"
+            )
     three = _sum_of(_net(t), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
     four = (three + _sum_of(_net(q), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))) % 2**64
     for part, expected in (("adds3", three), ("adds4", four)):
@@ -144,7 +175,9 @@ def _sum_of(w: np.ndarray, numbers: np.ndarray) -> int:
 def _state(part: str, ids: list[np.ndarray], counts: tuple[np.ndarray, np.ndarray], n: int) -> dict[str, np.ndarray]:
     """The canonical state of an accumulator; every key has one row."""
     if part == "triplet_counts":
-        return {name: array for name, array in columns_from_rows(*ids, *counts, n)._asdict().items() if name != "n_objects"}
+        return {
+            name: array for name, array in columns_from_rows(*ids, *counts, n)._asdict().items() if name != "n_objects"
+        }
     order = np.lexsort(ids[::-1])
     ids = [column[order].astype(np.int32) for column in ids]
     if part == "quadruplet_counts":

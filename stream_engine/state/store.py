@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectors.disk import Disk
+from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
-from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12

@@ -37,7 +37,7 @@ def left_one_out(columns: Columns) -> np.ndarray:
     entries, at = np.unique(np.concatenate([near, far]), return_inverse=True)
     w = np.zeros(len(entries), np.int64)
     np.add.at(w, at, np.concatenate([net, -net]))
-    return w[at[: len(net)]] - w[at[len(net):]] - 2 * net
+    return w[at[: len(net)]] - w[at[len(net) :]] - 2 * net
 
 
 def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
@@ -59,7 +59,8 @@ def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndar
     size = np.abs(margin[decided]).astype(float)
     ends = np.full(2, size.max())  # one more answer each way at the largest margin: nothing is certain
     fit = IsotonicRegression(y_min=0.5, y_max=1.0, out_of_bounds="clip").fit(
-        np.append(size, ends), np.append(agreeing, [0.0, 1.0]), np.append(answers, [1.0, 1.0]))
+        np.append(size, ends), np.append(agreeing, [0.0, 1.0]), np.append(answers, [1.0, 1.0])
+    )
     found = fit.predict(size)
     out[decided] = np.where(margin[decided] > 0, found, 1 - found)
     return out
@@ -86,10 +87,17 @@ def evidence(columns: Columns, quadruplets: dict[str, np.ndarray] | None = None)
     of_triplets = _summed(triplets, n, votes)
     agreed, given = _sum(triplets, right, n), of_triplets[0]
     four = [quadruplets[key] for key in "ijkl"] if quadruplets else []
-    of_four = _summed(four, n, tuple(quadruplets[key].astype(np.int64) for key in ("n_lo", "n_hi"))) if four else (0, 0, 0)
+    of_four = (
+        _summed(four, n, tuple(quadruplets[key].astype(np.int64) for key in ("n_lo", "n_hi"))) if four else (0, 0, 0)
+    )
     answers, questions, contradicted = (a + b for a, b in zip(of_triplets, of_four, strict=True))
-    return Evidence(answers, _sum(triplets[:1], votes[0] + votes[1], n).astype(np.int64), questions, contradicted,
-                    np.where(given > 0, agreed / np.maximum(given, 1), 0.5))
+    return Evidence(
+        answers,
+        _sum(triplets[:1], votes[0] + votes[1], n).astype(np.int64),
+        questions,
+        contradicted,
+        np.where(given > 0, agreed / np.maximum(given, 1), 0.5),
+    )
 
 
 def _summed(members: list[np.ndarray], n: int, votes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:

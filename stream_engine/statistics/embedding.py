@@ -138,8 +138,16 @@ def pictures(gram: np.ndarray, dimensions: int, k: int, before: Earlier | None =
     }
 
 
-def pictures_of_chosen(gram: np.ndarray, ids: np.ndarray, n: int, dimensions: int, k: int, before: Earlier | None = None,
-                       factor: np.ndarray | None = None, known: np.ndarray | None = None) -> dict[str, np.ndarray]:
+def pictures_of_chosen(
+    gram: np.ndarray,
+    ids: np.ndarray,
+    n: int,
+    dimensions: int,
+    k: int,
+    before: Earlier | None = None,
+    factor: np.ndarray | None = None,
+    known: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
     """The same of a kernel over the objects `ids` of n. `coordinates` (n, d) and `neighbours` (n, k) have a row for each of
     the n, zeros and -1 where nothing is known; neighbours are chosen objects; `linkage` is over them, its leaf t being ids[t].
     With a `factor` (n, r) of all that are `known` (n,) the others lie on the same axes (least squares where the factor is
@@ -169,5 +177,10 @@ def pictures_of_chosen(gram: np.ndarray, ids: np.ndarray, n: int, dimensions: in
 
 def _turned(points: np.ndarray, ids: np.ndarray, before: Earlier | None) -> np.ndarray:
     """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects that both know."""
-    return points if before is None else aligned(points, before.points, tuple(
-        each[at] for each, at in zip((ids, before.ids), common(ids, before.ids))))
+    return (
+        points
+        if before is None
+        else aligned(
+            points, before.points, tuple(each[at] for each, at in zip((ids, before.ids), common(ids, before.ids)))
+        )
+    )

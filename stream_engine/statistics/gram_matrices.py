@@ -105,8 +105,9 @@ def _finish(gram, scale, diagonal):
         gram[a, a] = diagonal[a]
 
 
-def gram(phi: Features, rows: np.ndarray | None = None, *, unit: bool, dense_fill: float = DENSE_FILL,
-         where: str = "gram") -> np.ndarray:
+def gram(
+    phi: Features, rows: np.ndarray | None = None, *, unit: bool, dense_fill: float = DENSE_FILL, where: str = "gram"
+) -> np.ndarray:
     """K = Phi Phi^T, (n, n) float64, or its `rows` (distinct ids), (len(rows), n).
 
     `unit` scales every object's feature vector to length 1 (zero stays zero, the diagonal is exactly 0 or 1).
@@ -119,8 +120,10 @@ def gram(phi: Features, rows: np.ndarray | None = None, *, unit: bool, dense_fil
     if rows is not None:
         rows = np.asarray(rows, np.int64)
         if len(np.unique(rows)) != len(rows) or (len(rows) and not 0 <= rows.min() <= rows.max() < n):
-            raise ValueError(f"{where} - rows - got an id twice, or outside 0 .. {n - 1} - expected distinct object "
-                             "ids - pass np.unique(rows)")
+            raise ValueError(
+                f"{where} - rows - got an id twice, or outside 0 .. {n - 1} - expected distinct object "
+                "ids - pass np.unique(rows)"
+            )
     height, fill = n if rows is None else len(rows), int(min(dense_fill, 1.0) * n)
     chosen = np.flatnonzero(phi.start[1:] - phi.start[:-1] > fill)
     if dense_fill and len(chosen) < FEWEST_DENSE:
@@ -172,5 +175,7 @@ def check_memory(needed: int, what: str) -> None:
         return
     free = available()
     if free is not None and needed > free:
-        raise ValueError(f"{what} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is available - ask for some rows "
-                         f"(rows=...), or use the factor (kernels.features1, kernels.features2)")
+        raise ValueError(
+            f"{what} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is available - ask for some rows "
+            f"(rows=...), or use the factor (kernels.features1, kernels.features2)"
+        )

@@ -16,8 +16,8 @@ import scipy.linalg
 import scipy.sparse as sp
 from numba import njit
 
-from stream_engine.statistics import feature_space, gram_matrices
 from stream_engine.data.triplet_columns import Columns
+from stream_engine.statistics import feature_space, gram_matrices
 from stream_engine.statistics.gram_matrices import Features
 
 KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
@@ -75,7 +75,9 @@ def mulk4(counts: Mapping[str, np.ndarray], n_objects: int) -> np.ndarray:
     order = np.lexsort((owner, key)) if n_objects > 2**15 else np.argsort(key * n_objects + owner)
     key = key[order]
     start = np.append(np.flatnonzero(np.diff(key, prepend=-1)), len(key))
-    return gram_matrices.gram(gram_matrices.features(start, owner[order], value[order], n_objects), unit=False, where="MulK-4")
+    return gram_matrices.gram(
+        gram_matrices.features(start, owner[order], value[order], n_objects), unit=False, where="MulK-4"
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -145,8 +147,15 @@ def _other_columns(first, pairs, votes, start, object, value):
 def _raw2(columns: Columns) -> Features:
     n, size = columns.n_objects, len(columns.anchor)
     gram_matrices.check_memory(72 * size, f"k2 - features of {size} keys")
-    of_pair = [gram_matrices.read_only(a, dtype) for a, dtype in
-               ((columns.start, np.int64), (columns.lo, np.int32), (columns.hi, np.int32), (columns.anchor, np.int32))]
+    of_pair = [
+        gram_matrices.read_only(a, dtype)
+        for a, dtype in (
+            (columns.start, np.int64),
+            (columns.lo, np.int32),
+            (columns.hi, np.int32),
+            (columns.anchor, np.int32),
+        )
+    ]
     first, pairs, value = np.zeros(n + 1, np.int64), np.empty((size, 2), np.int32), np.empty(size)
     _by_anchor(*of_pair, _raw1(columns).value, first, pairs, value)
     # At most 2 * size columns; only the pages of those that there are get touched.
@@ -203,6 +212,7 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
         values, vectors = np.linalg.eigh(dense.toarray() - low[:, None] - low + mean @ mean)
         values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
     else:
+
         def times(x):
             y = phi.T @ x - mean * x.sum()
             return phi @ y - mean @ y
@@ -227,8 +237,10 @@ def factors(phi: sp.csc_array, k: int) -> np.ndarray:
     """
     width = phi.shape[1]
     if not 0 <= k <= width or width > FEW_COLUMNS:
-        raise ValueError(f"factors - k, columns - got {k} of {width} - expected k up to the number of feature columns, and at most "
-                         f"{FEW_COLUMNS} of these - use eigenpairs where there are more")
+        raise ValueError(
+            f"factors - k, columns - got {k} of {width} - expected k up to the number of feature columns, and at most "
+            f"{FEW_COLUMNS} of these - use eigenpairs where there are more"
+        )
     _, right = _leading(phi, k, np.zeros(width))
     found = feature_space.projected(phi, right, dtype=np.float32)
     _positive(found)
@@ -241,8 +253,9 @@ def _leading(phi: sp.csc_array, k: int, mean: np.ndarray) -> tuple[np.ndarray, n
     k = min(k, width)
     if not k:
         return np.empty(0), np.empty((width, 0))
-    values, right = scipy.linalg.eigh(feature_space.column_gram(phi) - n * np.outer(mean, mean),
-                                      subset_by_index=[width - k, width - 1])
+    values, right = scipy.linalg.eigh(
+        feature_space.column_gram(phi) - n * np.outer(mean, mean), subset_by_index=[width - k, width - 1]
+    )
     return values[::-1], right[:, ::-1]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-
 DENSE_EIGEN = 160  # up to here LAPACK's full decomposition is as fast as Lanczos, and exact
 
 
@@ -45,8 +44,15 @@ def top_eigenpairs(W, count: int, tol: float = 1e-8) -> tuple[np.ndarray, np.nda
     operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
     start = np.random.default_rng(n).standard_normal(n)
     try:
-        values, vectors = eigsh(operator, count, which="LA", v0=start - start.mean(), tol=tol,
-                                ncv=min(n, max(2 * count + 1, 32)), maxiter=50 * n)
+        values, vectors = eigsh(
+            operator,
+            count,
+            which="LA",
+            v0=start - start.mean(),
+            tol=tol,
+            ncv=min(n, max(2 * count + 1, 32)),
+            maxiter=50 * n,
+        )
     except ArpackNoConvergence:
         return _full_eigenpairs(W, count)
     return values[::-1], _signed(vectors[:, ::-1])

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 
 from stream_engine.data.triplet_columns import Columns, canonical_counts
-from stream_engine.statistics.gram_matrices import read_only
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics.gram_matrices import read_only
 
 
 class UnknownObjects(ValueError):
@@ -27,7 +27,7 @@ class Part(NamedTuple):
     snapshot: Snapshot
 
     def all_of(self, whole: Snapshot) -> str:
-        """"" when these are all objects, else words for a message.
+        """ "" when these are all objects, else words for a message.
 
         >>> Part(np.array([2]), None).all_of(Snapshot(1, {}, ("a", "b", "c"), {}, {}, {}, {}))
         ' among the 1 chosen of 3 objects'
@@ -52,7 +52,9 @@ def part(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplets: b
         arrays |= {f"quadruplet_counts/{key}": four[key][kept] for key in ("n_lo", "n_hi")}
     if quadruplets and (order := snapshot.room("partial_order")):
         policy = snapshot.settings["guard"]
-        rows = new_id[order["kept"] if "kept" in order else PartialOrder.from_state(order, policy).kept()].astype(np.int32)
+        rows = new_id[order["kept"] if "kept" in order else PartialOrder.from_state(order, policy).kept()].astype(
+            np.int32
+        )
         arrays["partial_order/kept"] = rows[(rows >= 0).all(axis=1)]  # part of an acyclic order is one
         snapshot = snapshot._replace(settings={**snapshot.settings, "guard": "first"})
     names = tuple(snapshot.objects[i] for i in ids.tolist())
@@ -78,7 +80,9 @@ def named(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     asked = set(wanted)
     id_of = {name: i for i, name in enumerate(names) if name in asked}
     if unknown := [name for name in wanted if name not in id_of]:
-        raise UnknownObjects(f"objects: {len(unknown)} of {len(wanted)} names are in no comparison, the first is {unknown[0]!r}")
+        raise UnknownObjects(
+            f"objects: {len(unknown)} of {len(wanted)} names are in no comparison, the first is {unknown[0]!r}"
+        )
     return np.array(sorted(id_of.values()), np.int64)
 
 
@@ -137,8 +141,14 @@ def among(columns: Columns, pair: np.ndarray, anchor: np.ndarray) -> Columns:
     start = np.append(0, np.cumsum(count[kept])).astype(np.int64)
     to_anchor, to_lo, to_hi = (np.empty(start[-1], kind) for kind in (np.int32, columns.n_lo.dtype, columns.n_hi.dtype))
     _fill(kept, *held[2:], anchor, to_anchor, to_lo, to_hi)
-    return Columns(pair[columns.lo[kept]], pair[columns.hi[kept]], start, to_anchor, *canonical_counts(to_lo, to_hi),
-                   columns.n_objects)
+    return Columns(
+        pair[columns.lo[kept]],
+        pair[columns.hi[kept]],
+        start,
+        to_anchor,
+        *canonical_counts(to_lo, to_hi),
+        columns.n_objects,
+    )
 
 
 @njit(cache=True, nogil=True)

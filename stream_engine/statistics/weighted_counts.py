@@ -4,12 +4,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.statistics import worker_reliability
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import worker_reliability
 
-HOWS = {"window": "of the triplets in the sliding window", "decayed": "decayed by age",
-        "weighted": "weighted by the events' weights", "trusted": "weighted by the reliability of workers"}
+HOWS = {
+    "window": "of the triplets in the sliding window",
+    "decayed": "decayed by age",
+    "weighted": "weighted by the events' weights",
+    "trusted": "weighted by the reliability of workers",
+}
 
 
 class NotKept(LookupError):

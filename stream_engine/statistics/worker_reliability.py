@@ -68,8 +68,15 @@ def votes_of(snapshot: Snapshot) -> Votes:
     rows = np.stack([room["lo"], room["hi"], room["anchor"]], axis=1)
     first = np.ones(len(rows), bool)
     first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    return Votes(rows[first], np.cumsum(first) - 1, room["worker"], room["n_lo"].astype(np.int64),
-                 room["n_hi"].astype(np.int64), names_of(room), len(snapshot.objects))
+    return Votes(
+        rows[first],
+        np.cumsum(first) - 1,
+        room["worker"],
+        room["n_lo"].astype(np.int64),
+        room["n_hi"].astype(np.int64),
+        names_of(room),
+        len(snapshot.objects),
+    )
 
 
 def records(votes: Votes) -> Records:
@@ -90,8 +97,16 @@ def _by_key(votes: Votes, values: np.ndarray) -> np.ndarray:
     return np.bincount(votes.key, values, len(votes.keys))
 
 
-def estimate(votes: Votes, prior: tuple[float, float] = (8.0, 4.0), rank: int | None = None, folds: int = 5,
-             rounds: int = 3, tol: float = 1e-6, max_iterations: int = 200, start: np.ndarray | None = None) -> Reliability:
+def estimate(
+    votes: Votes,
+    prior: tuple[float, float] = (8.0, 4.0),
+    rank: int | None = None,
+    folds: int = 5,
+    rounds: int = 3,
+    tol: float = 1e-6,
+    max_iterations: int = 200,
+    start: np.ndarray | None = None,
+) -> Reliability:
     """Reliability of every worker by EM, at a maximum of the posterior under a Beta(a, b) prior on each r_w.
 
     `rank`: of the predictor; 0: none, votes on the same key alone (Dawid & Skene); None: that of `RANKS` whose margins
@@ -189,7 +204,11 @@ def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     pair, at = np.unique(np.minimum(a, b) * votes.n_objects + np.maximum(a, b), return_inverse=True)
     w = np.bincount(at, np.concatenate([net, -net]), len(pair))
     keep = w != 0
-    return (pair[keep] // max(votes.n_objects, 1)).astype(np.int32), (pair[keep] % max(votes.n_objects, 1)).astype(np.int32), w[keep]
+    return (
+        (pair[keep] // max(votes.n_objects, 1)).astype(np.int32),
+        (pair[keep] % max(votes.n_objects, 1)).astype(np.int32),
+        w[keep],
+    )
 
 
 def counts(votes: Votes, weight: np.ndarray) -> Columns:
@@ -200,5 +219,12 @@ def counts(votes: Votes, weight: np.ndarray) -> Columns:
     first = np.ones(len(keys), bool)
     first[1:] = (keys[1:, :2] != keys[:-1, :2]).any(axis=1)
     at = np.flatnonzero(first)
-    return Columns(keys[at, 0], keys[at, 1], np.append(at, len(keys)).astype(np.int64), keys[:, 2].copy(), n_lo[keep],
-                   n_hi[keep], votes.n_objects)
+    return Columns(
+        keys[at, 0],
+        keys[at, 1],
+        np.append(at, len(keys)).astype(np.int64),
+        keys[:, 2].copy(),
+        n_lo[keep],
+        n_hi[keep],
+        votes.n_objects,
+    )

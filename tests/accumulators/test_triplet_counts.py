@@ -12,10 +12,10 @@ from stream_engine.accumulators import adds_similarity, radix
 from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.data.triplet_columns import Columns, columns_from_triplets, summary
 from stream_engine.data.comparisons import empty_batch
-from tests.support.generators import as_batch
+from stream_engine.data.triplet_columns import Columns, columns_from_triplets, summary
 from tests.laws.test_accumulators import same
+from tests.support.generators import as_batch
 
 
 @settings(deadline=None, max_examples=60)
@@ -78,9 +78,16 @@ def test_more_objects_than_ids():
 def with_counts(n_lo: list[int], n_hi: list[int]) -> TripletCounts:
     k = len(n_lo)
     start = np.array([0, k], np.int64)
-    return TripletCounts.from_state({"lo": np.array([0]), "hi": np.array([1]), "start": start,
-                                     "anchor": np.arange(2, 2 + k, dtype=np.int32), "n_lo": np.array(n_lo, np.int64),
-                                     "n_hi": np.array(n_hi, np.int64)})
+    return TripletCounts.from_state(
+        {
+            "lo": np.array([0]),
+            "hi": np.array([1]),
+            "start": start,
+            "anchor": np.arange(2, 2 + k, dtype=np.int32),
+            "n_lo": np.array(n_lo, np.int64),
+            "n_hi": np.array(n_hi, np.int64),
+        }
+    )
 
 
 LAST = 2**30 - 1  # the largest count that an int32 state holds
@@ -141,8 +148,9 @@ WORLDS = {"full": (60, 600_000), "filling": (150, 900_000), "distinct": (100_000
 def test_sixteen_bytes_a_key_at_rest_and_forty_at_the_peak(n, size):
     rng = np.random.default_rng(0)
     triplets = rng.integers(n, size=(size, 3), dtype=np.int32)
-    triplets = triplets[(triplets[:, 0] != triplets[:, 1]) & (triplets[:, 0] != triplets[:, 2])
-                        & (triplets[:, 1] != triplets[:, 2])]
+    triplets = triplets[
+        (triplets[:, 0] != triplets[:, 1]) & (triplets[:, 0] != triplets[:, 2]) & (triplets[:, 1] != triplets[:, 2])
+    ]
     TripletCounts().update(as_batch(triplets[:10], n))  # compiled before memory is watched
     tracemalloc.start()
     counts = TripletCounts(log_floor=1 << 10)

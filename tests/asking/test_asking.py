@@ -10,16 +10,26 @@ from scipy.optimize import approx_fprime
 from scipy.stats import chisquare, norm
 
 from stream_engine import asking
-from stream_engine.statistics import kernels
 from stream_engine.__main__ import main
-from stream_engine.state.artifact import Artifact
 from stream_engine.asking import information_gain, landmark, model
+from stream_engine.asking.known import (
+    CannotAsk,
+    Known,
+    answered,
+    codes,
+    how_many,
+    known_from,
+    nothing_known,
+    unanswered,
+    with_objects,
+)
 from stream_engine.commands import ask
-from stream_engine.asking.known import (CannotAsk, Known, answered, codes, how_many, known_from, nothing_known, unanswered, with_objects)
-from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.data.comparisons import Triplet
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
+from stream_engine.statistics import kernels
 from tests.support.generators import planted_triplets
 
 STRATEGIES = list(asking.STRATEGIES)
@@ -133,13 +143,17 @@ def test_a_learned_kernel_is_where_it_starts():
 
 def test_the_newest_learned_kernel_is_taken_from_the_state(tmp_path):
     engine, points = Engine(), world(9, 0)[0]
-    engine.learn_many([Triplet(*(f"o{i}" for i in row)) for row in planted_triplets(np.random.default_rng(0), points, 200).tolist()])
+    engine.learn_many(
+        [Triplet(*(f"o{i}" for i in row)) for row in planted_triplets(np.random.default_rng(0), points, 200).tolist()]
+    )
     store = Store(tmp_path)
     snapshot, _ = store.publish(engine.snapshot())
     without = ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest")
     store.publish_artifact(Artifact("kernel_learning", snapshot.digest, 1, {}, 0, {"coordinates": 5 * points}, {}))
     assert ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest") != without
-    assert ask.ask(str(tmp_path), 20, "coverage", "pick", 0, None, "latest").about.startswith("20 questions by coverage over 9")
+    assert ask.ask(str(tmp_path), 20, "coverage", "pick", 0, None, "latest").about.startswith(
+        "20 questions by coverage over 9"
+    )
 
 
 # ---- the score
@@ -201,7 +215,9 @@ def test_a_batch_does_not_ask_one_thing_a_hundred_times():
 
 def test_a_model_that_knows_nothing_is_not_asked():
     rng = np.random.default_rng(0)
-    coin = Known(tuple("abcdefghijkl"), columns_from_triplets(planted_triplets(rng, rng.normal(size=(12, 2)), 200, 0.5), 12))
+    coin = Known(
+        tuple("abcdefghijkl"), columns_from_triplets(planted_triplets(rng, rng.normal(size=(12, 2)), 200, 0.5), 12)
+    )
     found = model.posterior(coin, np.random.default_rng(0))
     assert model.believed(found._replace(right=0.5), 50) == 0 and found.right < 0.75
 
@@ -243,8 +259,11 @@ def state(tmp_path):
     """A state of 200 answers about 9 objects."""
     points, _ = world(9, 0)
     rows = planted_triplets(np.random.default_rng(0), points, 200)
-    (tmp_path / "events.jsonl").write_text("".join(
-        json.dumps(dict(zip(("anchor", "near", "far"), (f"o{i}" for i in row)))) + "\n" for row in rows.tolist()))
+    (tmp_path / "events.jsonl").write_text(
+        "".join(
+            json.dumps(dict(zip(("anchor", "near", "far"), (f"o{i}" for i in row)))) + "\n" for row in rows.tolist()
+        )
+    )
     assert main(["run", str(tmp_path / "events.jsonl"), "--state", str(tmp_path / "state"), "--no-refits"]) == 0
     return tmp_path
 
@@ -271,7 +290,10 @@ def test_a_question_with_its_answer_is_an_event(kind, state, capfd):
     answers.write_text("".join(json.dumps(ANSWERS[kind](q)) + "\n" for q in found))
     assert main(["run", str(answers), "--state", str(state / "state"), "--no-refits"]) == 0
     snapshot = Store(state / "state").latest().snapshot
-    assert snapshot.counters["kinds"] == {**({"triplet": 200} | {kind: 12}), "triplet": 212 if kind == "triplet" else 200}
+    assert snapshot.counters["kinds"] == {
+        **({"triplet": 200} | {kind: 12}),
+        "triplet": 212 if kind == "triplet" else 200,
+    }
     assert snapshot.counters["rejected"] == {}
     if kind != "odd_one_out":
         known = known_from(snapshot)
@@ -295,15 +317,22 @@ def test_questions_go_to_a_file(state, capfd):
     assert len((state / "q.jsonl").read_text().splitlines()) == 5
 
 
-@pytest.mark.parametrize("arguments, status, line", [
-    (["--n", "0"], 2, "got n = 0, expected 1 to "),
-    (["--n", "300"], 2, "ask: got n = 300, expected 1 to .*: 9 objects make 252 questions, .* of them have answers"),
-    (["--n", "85", "--type", "odd_one_out"], 2, "got n = 85, expected at most .*: the sets of three objects"),
-    (["--strategy", "clever"], 2, "got strategy 'clever', expected one of random, uncertainty, information-gain"),
-    (["--type", "ranking"], 2, "got type 'ranking', expected one of pick, triplet, odd_one_out"),
-    (["--objects", "missing.txt"], 1, "No such file .*missing.txt"),
-    (["--snapshot", "7"], 1, "no snapshot 7; kept are 1"),
-])
+@pytest.mark.parametrize(
+    "arguments, status, line",
+    [
+        (["--n", "0"], 2, "got n = 0, expected 1 to "),
+        (
+            ["--n", "300"],
+            2,
+            "ask: got n = 300, expected 1 to .*: 9 objects make 252 questions, .* of them have answers",
+        ),
+        (["--n", "85", "--type", "odd_one_out"], 2, "got n = 85, expected at most .*: the sets of three objects"),
+        (["--strategy", "clever"], 2, "got strategy 'clever', expected one of random, uncertainty, information-gain"),
+        (["--type", "ranking"], 2, "got type 'ranking', expected one of pick, triplet, odd_one_out"),
+        (["--objects", "missing.txt"], 1, "No such file .*missing.txt"),
+        (["--snapshot", "7"], 1, "no snapshot 7; kept are 1"),
+    ],
+)
 def test_bad_input_is_one_clear_line(arguments, status, line, state, capfd):
     capfd.readouterr()
     assert main(["ask", "--state", str(state / "state"), *arguments]) == status

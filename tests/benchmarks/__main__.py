@@ -22,11 +22,33 @@ def machine() -> dict[str, str]:
     """What the figures were measured on."""
     from importlib.metadata import version
 
-    model = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                  if line.startswith("model name")), platform.machine())
-    libraries = ("numpy", "scipy", "numba", "pyarrow", "msgspec", "cvxpy", "scikit-learn", "polars", "duckdb", "rustworkx")
-    return {"cpu": model, "cores": str(os.cpu_count()), "load": f"{os.getloadavg()[0]:.1f}", "python": platform.python_version(),
-            **{name: version(name) for name in libraries}}
+    model = next(
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    libraries = (
+        "numpy",
+        "scipy",
+        "numba",
+        "pyarrow",
+        "msgspec",
+        "cvxpy",
+        "scikit-learn",
+        "polars",
+        "duckdb",
+        "rustworkx",
+    )
+    return {
+        "cpu": model,
+        "cores": str(os.cpu_count()),
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in libraries},
+    }
 
 
 def text(value) -> str:

@@ -25,15 +25,14 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from stream_engine import asking
-from stream_engine.commands import demo
-from stream_engine.statistics import kernels
 from stream_engine.asking import model
-from stream_engine.commands import ask
 from stream_engine.asking.known import known_from, nothing_known, unanswered, with_objects
-from stream_engine.state.engine import Engine
+from stream_engine.commands import ask, demo
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
+from stream_engine.statistics import kernels
 from tests.conftest import human_judgements
 
 LEARNERS = ("embedding", "k1")
@@ -55,8 +54,13 @@ def digits(seed: int) -> World:
     distance = square[:, None] + square - 2 * pixels @ pixels.T
     names = [f"digit-{i}" for i in range(len(pixels))]
     test = unanswered(with_objects(nothing_known(), names), 4000, np.random.default_rng([seed, 1]))
-    return World(names, lambda rows, rng: nearer(distance, rows) ^ (rng.random(len(rows)) < 0.1),
-                 in_order(test, nearer(distance, test)), 1000, 12)
+    return World(
+        names,
+        lambda rows, rng: nearer(distance, rows) ^ (rng.random(len(rows)) < 0.1),
+        in_order(test, nearer(distance, test)),
+        1000,
+        12,
+    )
 
 
 def eggs(seed: int) -> World:
@@ -69,7 +73,9 @@ def eggs(seed: int) -> World:
     scale = np.array(list(value.values())) / max(value.values())
     number = {name: i for i, name in enumerate(names)}
     with gzip.open(folder / "alien_eggs300" / "triplets.csv.gz", "rt") as file:
-        answers = [(row["sampling"], [number[row[k]] for k in ("anchor", "near", "far")]) for row in csv.DictReader(file)]
+        answers = [
+            (row["sampling"], [number[row[k]] for k in ("anchor", "near", "far")]) for row in csv.DictReader(file)
+        ]
     given = np.array([row for sampling, row in answers if sampling == "Random"])
     steep, lapse = psychometric(difference(scale, given))
 
@@ -86,6 +92,7 @@ def difference(scale: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def psychometric(x: np.ndarray) -> tuple[float, float]:
     """Steepness and lapse rate under which answers whose right side led by x are likeliest."""
+
     def loss(at):
         lapse = 1 / (1 + np.exp(-at[1]))
         return -np.log(lapse / 2 + (1 - lapse) / (1 + np.exp(-np.exp(at[0]) * x))).sum()
@@ -140,7 +147,9 @@ def report(name: str, world: World, results: dict[str, np.ndarray], seconds: dic
     """Accuracy, mean and standard error over seeds; then what each strategy gains over random."""
     seeds = len(results["random"])
     answers = world.batch * np.arange(1, world.rounds + 1)
-    print(f"\n{name}: {len(world.names)} objects, batches of {world.batch}, {seeds} seeds; held-out accuracy in % +- s.e.")
+    print(
+        f"\n{name}: {len(world.names)} objects, batches of {world.batch}, {seeds} seeds; held-out accuracy in % +- s.e."
+    )
     shown = [r for r in range(world.rounds) if (r + 1) % 2 == 0]
     for index, learner in enumerate(LEARNERS):
         print(f"{learner:<20}" + "".join(f"{answers[r]:>14,}" for r in shown))
@@ -151,7 +160,9 @@ def report(name: str, world: World, results: dict[str, np.ndarray], seconds: dic
         for strategy, found in results.items():
             if strategy != "random":
                 cells = (found - results["random"])[:, shown, index] * 100
-                print(f"  {strategy:<18}" + "".join(f"{m:+8.1f} +- {e:.1f}" for m, e in zip(cells.mean(0), error(cells))))
+                print(
+                    f"  {strategy:<18}" + "".join(f"{m:+8.1f} +- {e:.1f}" for m, e in zip(cells.mean(0), error(cells)))
+                )
     goal = max(results["random"][:, -1].mean(0))
     print(f"answers to reach random's last accuracy by its better learner, {goal:.3f}; median seconds of `ask`:")
     for strategy, found in results.items():

@@ -27,7 +27,11 @@ from tests.support.process import until
 
 def metric(said: str, which: str) -> float:
     """The sum of a metric's values."""
-    return sum(float(line.rsplit(" ", 1)[1]) for line in said.splitlines() if line.startswith(which) and line[len(which)] in " {")
+    return sum(
+        float(line.rsplit(" ", 1)[1])
+        for line in said.splitlines()
+        if line.startswith(which) and line[len(which)] in " {"
+    )
 
 
 def cpu(pid: int) -> float:
@@ -44,14 +48,31 @@ def main() -> None:
     parser.add_argument("--interval", type=float, default=30)
     given = parser.parse_args()
     rows = block(np.random.default_rng(0), given.objects, 50)
-    lines = [f'{{"anchor": "{name(a)}", "near": "{name(b)}", "far": "{name(c)}"}}\n'.encode() for a, b, c in rows.tolist()]
+    lines = [
+        f'{{"anchor": "{name(a)}", "near": "{name(b)}", "far": "{name(c)}"}}\n'.encode() for a, b, c in rows.tolist()
+    ]
     (port,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         events = Path(folder, "events.jsonl")
         events.touch()
-        process = subprocess.Popen([sys.executable, "-m", "stream_engine", "run", str(events), "--follow", "--state", f"{folder}/s",
-                                    "--listen", f"127.0.0.1:{port}", "--no-refits", "--snapshot-interval", str(given.interval)],
-                                   preexec_fn=lambda: os.nice(5))
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "stream_engine",
+                "run",
+                str(events),
+                "--follow",
+                "--state",
+                f"{folder}/s",
+                "--listen",
+                f"127.0.0.1:{port}",
+                "--no-refits",
+                "--snapshot-interval",
+                str(given.interval),
+            ],
+            preexec_fn=lambda: os.nice(5),
+        )
 
         def ask() -> str:
             return urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
@@ -86,8 +107,10 @@ def main() -> None:
         finally:
             process.kill()
         lags = np.array(lags)
-        print(f"{written:,} events in {took:.0f} s: {written / took:,.0f} a second; {used / took:.3f} of a core; lag in the median "
-              f"{np.median(lags):.2f} s, at most {lags.max():.2f} s; anonymous {memory[0]:.2f} GB, resident {memory[1]:.2f} GB; {given.objects:,} objects")
+        print(
+            f"{written:,} events in {took:.0f} s: {written / took:,.0f} a second; {used / took:.3f} of a core; lag in the median "
+            f"{np.median(lags):.2f} s, at most {lags.max():.2f} s; anonymous {memory[0]:.2f} GB, resident {memory[1]:.2f} GB; {given.objects:,} objects"
+        )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from stream_engine.boosting import rounds as boosting, votes
+from stream_engine.boosting import rounds as boosting
+from stream_engine.boosting import votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.fit import Curve
 from stream_engine.boosting.labels import group, label_sets
@@ -44,8 +45,10 @@ METRICS = ("euclidean", "cosine", "cityblock")
 TASTES = ("salty", "savory", "sour", "bitter", "sweet", "spicy")
 SHARES, NOISES = (0.01, 0.05, 0.1), (0.0, 0.1, 0.2)
 KEY = ("data", "metric", "share", "noise", "repetitions", "rounds")
-CELL = ("{data:6} {metric:10} {share:4.0%} triplets, {noise:3.0%} wrong: {accuracy:.3f} +- {deviation:.3f}, "
-        "abstains {abstained:.3f}   1-NN {1-NN:.3f}  AdaBoost {AdaBoost:.3f}")
+CELL = (
+    "{data:6} {metric:10} {share:4.0%} triplets, {noise:3.0%} wrong: {accuracy:.3f} +- {deviation:.3f}, "
+    "abstains {abstained:.3f}   1-NN {1-NN:.3f}  AdaBoost {AdaBoost:.3f}"
+)
 
 
 class Parted(NamedTuple):
@@ -69,7 +72,10 @@ def boosted(data: Parted, metric: str, share: float, noise: float, rounds: int, 
     columns = sampled_columns(distances.astype(np.float32), share, noise, seed)
     known = np.where(np.arange(len(data.y)) < data.n, data.y, -1)
     predicted = predict(fit(columns, known, rounds, seed, checks=1), columns, np.arange(data.n, len(data.y)))
-    return {"accuracy": float(np.mean(predicted.label == data.y[data.n :])), "abstained": float(predicted.abstained.mean())}
+    return {
+        "accuracy": float(np.mean(predicted.label == data.y[data.n :])),
+        "abstained": float(predicted.abstained.mean()),
+    }
 
 
 def neighbour(data: Parted, metric: str) -> float:
@@ -96,10 +102,19 @@ def grid(name: str, worlds: list[Parted], rounds: int, kept: Path) -> list[dict]
         if cell is None:
             one = at_scale if name == "usps" else boosted
             seen = [one(data, metric, share, noise, rounds, seed) for seed, data in enumerate(worlds)]
-            cell = {"data": name, "metric": metric, "share": share, "noise": noise, "repetitions": repetitions,
-                    "rounds": rounds} | {figure: np.mean([made[figure] for made in seen]) for figure in seen[0]}
-            cell |= {"deviation": np.std([made["accuracy"] for made in seen]), "1-NN": baseline(metric),
-                     "AdaBoost": adaboost()}
+            cell = {
+                "data": name,
+                "metric": metric,
+                "share": share,
+                "noise": noise,
+                "repetitions": repetitions,
+                "rounds": rounds,
+            } | {figure: np.mean([made[figure] for made in seen]) for figure in seen[0]}
+            cell |= {
+                "deviation": np.std([made["accuracy"] for made in seen]),
+                "1-NN": baseline(metric),
+                "AdaBoost": adaboost(),
+            }
             with open(kept, "a") as file:
                 file.write(json.dumps(cell, default=float) + "\n")
         made.append(cell)
@@ -124,8 +139,10 @@ def at_scale(data: Parted, metric: str, share: float, noise: float, rounds: int,
     groups = group(label_sets(data.y[: data.n], data.n), np.arange(data.n))
     examples, asked = data.points[groups.example], data.points[data.n :]
     clock = [time.process_time()]
-    known, open_ = (sampled_codes(cdist(examples, anchors, metric).astype(np.float32), groups, share, noise, seed + own, own)
-                    for anchors, own in ((examples, True), (asked, False)))
+    known, open_ = (
+        sampled_codes(cdist(examples, anchors, metric).astype(np.float32), groups, share, noise, seed + own, own)
+        for anchors, own in ((examples, True), (asked, False))
+    )
     clock.append(time.process_time())
     state = boosting.start(groups, seed)
     held = boosting.advance(state, known, rounds)
@@ -133,9 +150,13 @@ def at_scale(data: Parted, metric: str, share: float, noise: float, rounds: int,
     heard = votes.add(votes.no_votes(len(asked), groups.truth.shape[1]), held, open_)
     label, _, _, abstained = votes.decide(heard, np.arange(data.n, len(data.y)), seed)
     clock.append(time.process_time())
-    return {"accuracy": float(np.mean(label == data.y[data.n :])), "abstained": float(abstained.mean()),
-            "train_error": boosting.errors(boosting.confidences(state), state.positive), "triplets": len(known.code) + len(open_.code),
-            **dict(zip(("draw_seconds", "boost_seconds", "ask_seconds"), np.diff(clock).round(1).tolist()))}
+    return {
+        "accuracy": float(np.mean(label == data.y[data.n :])),
+        "abstained": float(abstained.mean()),
+        "train_error": boosting.errors(boosting.confidences(state), state.positive),
+        "triplets": len(known.code) + len(open_.code),
+        **dict(zip(("draw_seconds", "boost_seconds", "ask_seconds"), np.diff(clock).round(1).tolist())),
+    }
 
 
 def tastes(folder: Path, rounds: int = 100_000, names=TASTES) -> list[dict]:
@@ -159,10 +180,20 @@ def tastes(folder: Path, rounds: int = 100_000, names=TASTES) -> list[dict]:
             label[asked] = predict(fit(columns, hidden, rounds, checks=1), columns, asked).label
             nearest[asked] = y[np.where(hidden >= 0, W, -np.inf)[asked].argmax(axis=1)]
         share = float(y[labelled].mean())
-        made.append({"taste": taste, "dishes": len(labelled), "larger class": max(share, 1 - share),
-                     "accuracy": float((label == y)[labelled].mean()), "nearest": float((nearest == y)[labelled].mean())})
-        print("food: {taste:7} {dishes} dishes, {accuracy:.3f} right; the larger class {larger class:.3f}, the nearest dish "
-              "{nearest:.3f}".format(**made[-1]), flush=True)
+        made.append(
+            {
+                "taste": taste,
+                "dishes": len(labelled),
+                "larger class": max(share, 1 - share),
+                "accuracy": float((label == y)[labelled].mean()),
+                "nearest": float((nearest == y)[labelled].mean()),
+            }
+        )
+        print(
+            "food: {taste:7} {dishes} dishes, {accuracy:.3f} right; the larger class {larger class:.3f}, the nearest dish "
+            "{nearest:.3f}".format(**made[-1]),
+            flush=True,
+        )
     return made
 
 
@@ -172,7 +203,11 @@ def bound(rounds: int = 1000) -> Curve:
     columns = sampled_columns(cdist(data.points, data.points[: data.n]).astype(np.float32), 0.1, 0.1)
     curve = fit(columns, data.y, rounds, watch=np.arange(data.n, len(data.y)), checks=40).curve
     for done, log_bound, *seen in list(zip(*curve))[::4]:
-        print("round {:5}: Theorem 2 {:9.3g}, training error {:.3f}, test error {:.3f}".format(done, np.exp(log_bound), *seen))
+        print(
+            "round {:5}: Theorem 2 {:9.3g}, training error {:.3f}, test error {:.3f}".format(
+                done, np.exp(log_bound), *seen
+            )
+        )
     return curve
 
 
@@ -211,8 +246,13 @@ def draw(path: str, cells: list[dict], curve: list[tuple], fall: Curve | None, d
     fig, axes = plt.subplots(height, 3, figsize=(13, 3.5 * height), squeeze=False)
     panels = [("share", "noise", 0.0), ("noise", "share", 0.1), ("metric", "share", 0.1)]
     for axis, (name, (x, fixed, value)) in zip(axes.flat, ((name, panel) for name in names for panel in panels)):
-        rows = [c for c in cells if c["data"] == name and c[fixed] == value
-                and (x == "metric" and c["noise"] == 0 or x != "metric" and c["metric"] == "euclidean")]
+        rows = [
+            c
+            for c in cells
+            if c["data"] == name
+            and c[fixed] == value
+            and ((x == "metric" and c["noise"] == 0) or (x != "metric" and c["metric"] == "euclidean"))
+        ]
         where, deviation = [str(row[x]) for row in rows], [row["deviation"] for row in rows]
         axis.errorbar(where, [row["accuracy"] for row in rows], deviation, marker="o", label="TripletBoost")
         for rival in ("1-NN", "AdaBoost"):
@@ -240,8 +280,12 @@ def draw(path: str, cells: list[dict], curve: list[tuple], fall: Curve | None, d
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiments", nargs="*", default=["moons", "iris", "bound", "abstention"],
-                        choices=["moons", "iris", "usps", "food", "bound", "abstention"])
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        default=["moons", "iris", "bound", "abstention"],
+        choices=["moons", "iris", "usps", "food", "bound", "abstention"],
+    )
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=1_000_000)
     folder = Path(os.environ.get("STREAM_ENGINE_DATA") or ROOT.parent / "shared" / "data")

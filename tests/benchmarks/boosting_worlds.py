@@ -50,8 +50,9 @@ def _sampled(distances, share, noise, seed, room):
     return lo, hi, start, anchor, near_lo, size
 
 
-def sampled_codes(distances: np.ndarray, groups: Groups, share: float, noise: float = 0.0, seed: int = 0,
-                  own: bool = False) -> Codes:
+def sampled_codes(
+    distances: np.ndarray, groups: Groups, share: float, noise: float = 0.0, seed: int = 0, own: bool = False
+) -> Codes:
     """The same, laid out for boosting at once: two bytes a triplet where counts would take ten.
 
     distances (n, m): from the examples, in the order of `groups`, to the anchors; `own`: the anchors are the examples.

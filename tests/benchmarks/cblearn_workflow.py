@@ -54,8 +54,11 @@ def main() -> None:
     for seed in range(given.seeds):
         with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
             path = Path(folder) / "data.npz"
-            subprocess.run([given.cblearn, "-c", THEIRS, str(path), *map(str, (seed, OBJECTS, TRIPLETS))], check=True,
-                           env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""})
+            subprocess.run(
+                [given.cblearn, "-c", THEIRS, str(path), *map(str, (seed, OBJECTS, TRIPLETS))],
+                check=True,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ""},
+            )
             z = dict(np.load(path))
             began = time.process_time()
             embedding = ComparisonEmbedding(2, random_state=seed).fit(z["ordered"])
@@ -65,9 +68,12 @@ def main() -> None:
             clustered = time.process_time() - began
             same = ComparisonClustering(3, random_state=seed).fit_predict(z["asked"], z["said"])
         hc, ours = (adjusted_rand_score(z["group"], found) for found in (z["labels"], labels))
-        print(f"seed {seed}: ComparisonEmbedding {score:.3f} {took:.2f} s, cblearn STE {float(z['score']):.3f} {float(z['ste']):.2f} s;  "
-              f"ComparisonClustering {ours:.3f} {clustered:.2f} s (list-boolean {adjusted_rand_score(z['group'], same):.3f}), "
-              f"cblearn ComparisonHC {hc:.3f} {float(z['hc']):.2f} s", flush=True)
+        print(
+            f"seed {seed}: ComparisonEmbedding {score:.3f} {took:.2f} s, cblearn STE {float(z['score']):.3f} {float(z['ste']):.2f} s;  "
+            f"ComparisonClustering {ours:.3f} {clustered:.2f} s (list-boolean {adjusted_rand_score(z['group'], same):.3f}), "
+            f"cblearn ComparisonHC {hc:.3f} {float(z['hc']):.2f} s",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

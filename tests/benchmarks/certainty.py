@@ -26,11 +26,11 @@ from scipy.stats import spearmanr
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, roc_auc_score
 
 from stream_engine import exports
-from stream_engine.statistics import confidence
 from stream_engine.data.comparisons import Decoded
+from stream_engine.refits import refit_module
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
-from stream_engine.refits import refit_module
+from stream_engine.statistics import confidence
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
 from tests.support.planted_similarities import planted
@@ -61,8 +61,17 @@ class Objects(NamedTuple):
 def published(triplets: np.ndarray, n: int, accumulators=("adds3", "triplet_counts")) -> Published:
     """What the engine publishes after these comparisons."""
     engine = Engine(accumulators, None)
-    engine.learn(Decoded([str(i) for i in range(n)], triplets.astype(np.int32), np.empty((0, 4), np.int32),
-                         np.empty(0, np.int64), [], {}, []))
+    engine.learn(
+        Decoded(
+            [str(i) for i in range(n)],
+            triplets.astype(np.int32),
+            np.empty((0, 4), np.int32),
+            np.empty(0, np.int64),
+            [],
+            {},
+            [],
+        )
+    )
     return Published(engine.snapshot(), {})
 
 
@@ -103,7 +112,9 @@ def questions(triplets: np.ndarray, screen: np.ndarray, seeds: int) -> dict[str,
         said["confidence"].append(rows["confidence"][place][decided])
         came["confidence"].append(((net > 0) == lo_said)[decided])
     edges = {"predicted": np.linspace(0.5, 1, 11), "confidence": np.array([0.5, 0.6, 0.72, 0.8, 0.9, 0.95, 0.98, 1.0])}
-    return {name: binned(np.concatenate(said[name]), np.concatenate(came[name]).astype(float), edges[name]) for name in said}
+    return {
+        name: binned(np.concatenate(said[name]), np.concatenate(came[name]).astype(float), edges[name]) for name in said
+    }
 
 
 def made_majorities() -> Bins:
@@ -157,15 +168,24 @@ def clusters(seeds: int) -> Clusters:
         for seed in range(seeds):
             triplets, truth = planted(OBJECTS, K, power, seed)
             held = published(triplets, OBJECTS)
-            made = module.refit(held.snapshot, module.Params(k=K, bootstrap=0, stability=10, max_iterations=300, tol=1e-2), seed)
+            made = module.refit(
+                held.snapshot, module.Params(k=K, bootstrap=0, stability=10, max_iterations=300, tol=1e-2), seed
+            )
             said = exports.contents("evidence", held._replace(artifacts={"sdp_clustering": made}))["evidence"].arrays
             labels = made.arrays["labels"]
             table = confusion_matrix(truth, labels, labels=range(K))
             of_truth, of_found = linear_sum_assignment(-table)
             name = np.empty(K, int)
             name[of_found] = of_truth
-            runs.append((power, adjusted_rand_score(truth, labels), float(np.mean(made.arrays["stability_ari"])),
-                         said["cluster_stability"], name[labels] == truth))
+            runs.append(
+                (
+                    power,
+                    adjusted_rand_score(truth, labels),
+                    float(np.mean(made.arrays["stability_ari"])),
+                    said["cluster_stability"],
+                    name[labels] == truth,
+                )
+            )
     return Clusters(*(np.array(column) for column in zip(*runs)))
 
 
@@ -174,33 +194,62 @@ def lines(asked: dict[str, Bins], made: Bins, of: Objects | None, found: Cluster
     out = []
     for name, bins in {**asked, "confidence, made answers": made}.items():
         what = "majority is that of all" if bins is made else "of held-out answers came so"
-        out += [f"## {name}", "", f"| said | {what} | answers |", "|---|---|---|",
-                *(f"| {s:.3f} | {c:.3f} | {m:,} |" for s, c, m in zip(*bins)), "",
-                "(what is said is of the majority of all people, what came are single answers: it need not be equal)"
-                if name == "confidence" else f"mean |said - came| {off(bins):.3f}", ""]
+        out += [
+            f"## {name}",
+            "",
+            f"| said | {what} | answers |",
+            "|---|---|---|",
+            *(f"| {s:.3f} | {c:.3f} | {m:,} |" for s, c, m in zip(*bins)),
+            "",
+            "(what is said is of the majority of all people, what came are single answers: it need not be equal)"
+            if name == "confidence"
+            else f"mean |said - came| {off(bins):.3f}",
+            "",
+        ]
     if of is not None:
-        out += ["## evidence: objects of food100", "", "| screens learned | answers an object | agreement | held-out accuracy "
-                "| Spearman of accuracy with answers | with agreement |", "|---|---|---|---|---|---|"]
+        out += [
+            "## evidence: objects of food100",
+            "",
+            "| screens learned | answers an object | agreement | held-out accuracy "
+            "| Spearman of accuracy with answers | with agreement |",
+            "|---|---|---|---|---|---|",
+        ]
         for share in SHARES:
             mine = of.share == share
-            with_answers, with_agreement = (spearmanr(x[mine], of.accuracy[mine]).statistic for x in (of.answers, of.agreement))
-            out.append(f"| {share:.0%} | {of.answers[mine].mean():,.0f} | {of.agreement[mine].mean():.3f} "
-                       f"| {of.accuracy[mine].mean():.3f} | {with_answers:+.2f} | {with_agreement:+.2f} |")
+            with_answers, with_agreement = (
+                spearmanr(x[mine], of.accuracy[mine]).statistic for x in (of.answers, of.agreement)
+            )
+            out.append(
+                f"| {share:.0%} | {of.answers[mine].mean():,.0f} | {of.agreement[mine].mean():.3f} "
+                f"| {of.accuracy[mine].mean():.3f} | {with_answers:+.2f} | {with_agreement:+.2f} |"
+            )
         whole = [spearmanr(x, of.accuracy).statistic for x in (of.answers, of.agreement)]
         out += [f"| all of these | | | | {whole[0]:+.2f} | {whole[1]:+.2f} |", ""]
-    out += [f"## cluster stability: {OBJECTS} objects, {K} made clusters", "",
-            "| n (ln n)^ | ARI | stability_ari | stability of objects in the right cluster | in a wrong one | objects wrong | AUC |",
-            "|---|---|---|---|---|---|---|"]
+    out += [
+        f"## cluster stability: {OBJECTS} objects, {K} made clusters",
+        "",
+        "| n (ln n)^ | ARI | stability_ari | stability of objects in the right cluster | in a wrong one | objects wrong | AUC |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for power in POWERS:
         mine = found.power == power
         stable, right = found.stability[mine].ravel(), found.right[mine].ravel()
         both = 0 < right.mean() < 1
-        out.append(f"| {power} | {found.ari[mine].mean():.3f} | {found.stability_ari[mine].mean():.3f} "
-                   f"| {stable[right].mean():.3f} | " + (f"{stable[~right].mean():.3f}" if both else "") + f" | {1 - right.mean():.1%} | "
-                   + (f"{roc_auc_score(~right, -stable):.2f}" if both else "") + " |")
+        out.append(
+            f"| {power} | {found.ari[mine].mean():.3f} | {found.stability_ari[mine].mean():.3f} "
+            f"| {stable[right].mean():.3f} | "
+            + (f"{stable[~right].mean():.3f}" if both else "")
+            + f" | {1 - right.mean():.1%} | "
+            + (f"{roc_auc_score(~right, -stable):.2f}" if both else "")
+            + " |"
+        )
     stable, right = found.stability.ravel(), found.right.ravel()
-    out += ["", f"All runs: AUC {roc_auc_score(~right, -stable):.2f} for objects in a wrong cluster; Spearman of ARI with "
-            f"stability_ari {spearmanr(found.ari, found.stability_ari).statistic:+.2f} over {len(found.ari)} runs", ""]
+    out += [
+        "",
+        f"All runs: AUC {roc_auc_score(~right, -stable):.2f} for objects in a wrong cluster; Spearman of ARI with "
+        f"stability_ari {spearmanr(found.ari, found.stability_ari).statistic:+.2f} over {len(found.ari)} runs",
+        "",
+    ]
     return out
 
 
@@ -214,8 +263,10 @@ def draw(asked: dict[str, Bins], made: Bins, of: Objects | None, found: Clusters
     figure, axes = plt.subplots(2, 2, figsize=(13, 10), layout="constrained")
     axis = axes[0, 0]
     axis.plot([0.5, 1], [0.5, 1], ":", color="grey")
-    for name, label in (("predicted", "predicted, from other answers: held-out answers, food100"),
-                        ("confidence", "confidence of the majority: held-out answers, food100")):
+    for name, label in (
+        ("predicted", "predicted, from other answers: held-out answers, food100"),
+        ("confidence", "confidence of the majority: held-out answers, food100"),
+    ):
         if name in asked:
             bins = asked[name]
             twice = 2 * np.sqrt(bins.came * (1 - bins.came) / bins.answers)
@@ -229,22 +280,36 @@ def draw(asked: dict[str, Bins], made: Bins, of: Objects | None, found: Clusters
     else:
         for share, colour in zip(SHARES, matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(SHARES)))):
             mine = of.share == share
-            axis.scatter(of.answers[mine], of.accuracy[mine], s=9, alpha=0.5, color=colour, label=f"{share:.0%} of the screens")
-        axis.set(xscale="log", xlabel="evidence: answers that name the object", ylabel="held-out accuracy about the object",
-                 title="food100, a dot an object")
+            axis.scatter(
+                of.answers[mine], of.accuracy[mine], s=9, alpha=0.5, color=colour, label=f"{share:.0%} of the screens"
+            )
+        axis.set(
+            xscale="log",
+            xlabel="evidence: answers that name the object",
+            ylabel="held-out accuracy about the object",
+            title="food100, a dot an object",
+        )
         axis.legend(fontsize=8)
     axis = axes[1, 0]
     bins = binned(found.stability.ravel(), found.right.ravel().astype(float), np.linspace(0, 1, 11))
     axis.plot(bins.said, bins.came, "o-")
     for x, y, m in zip(*bins):
         axis.annotate(f"{m:,}", (x, y), textcoords="offset points", xytext=(4, -11), fontsize=7)
-    axis.set(xlabel="cluster stability of the object", ylabel="share of objects in the right cluster", ylim=(0, 1.05),
-             title="made clusters: objects (how many)")
+    axis.set(
+        xlabel="cluster stability of the object",
+        ylabel="share of objects in the right cluster",
+        ylim=(0, 1.05),
+        title="made clusters: objects (how many)",
+    )
     axis = axes[1, 1]
     dots = axis.scatter(found.stability_ari, found.ari, c=found.power, s=25)
     axis.plot([0, 1], [0, 1], ":", color="grey")
     figure.colorbar(dots, ax=axis, label="n (ln n)^x comparisons")
-    axis.set(xlabel="stability_ari: ARI of replicates to the clustering", ylabel="ARI to the truth", title="made clusters: runs")
+    axis.set(
+        xlabel="stability_ari: ARI of replicates to the clustering",
+        ylabel="ARI to the truth",
+        title="made clusters: runs",
+    )
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -256,7 +321,10 @@ def main() -> None:
     given = parser.parse_args()
     data, asked, of = human_judgements(), {}, None
     if data is None:
-        print("no human judgements, made answers alone: set STREAM_ENGINE_DATA to the folder that holds them", file=sys.stderr)
+        print(
+            "no human judgements, made answers alone: set STREAM_ENGINE_DATA to the folder that holds them",
+            file=sys.stderr,
+        )
     else:
         triplets, screen = food(data)
         asked, of = questions(triplets, screen, given.seeds), objects(triplets, screen, given.seeds)

@@ -87,20 +87,23 @@ def renamed_food(triplets: np.ndarray, screen: np.ndarray, seed: int) -> Iterato
     for at in range(0, len(learn) // BLOCK * BLOCK, BLOCK):
         if at == FOOD_CHANGE:
             name[ten] = np.roll(ten, 1)
-        yield Step(name[learn[at:at + BLOCK]], name[test], moved)
+        yield Step(name[learn[at : at + BLOCK]], name[test], moved)
 
 
 def food_as_it_is(triplets: np.ndarray, seed: int) -> Iterator[Step]:
     """Each block is its own test before it is learned."""
     none = np.zeros(int(triplets.max()) + 1, bool)
     for at in range(0, len(triplets), BLOCK):
-        yield Step(triplets[at:at + BLOCK], triplets[at:at + BLOCK], none)
+        yield Step(triplets[at : at + BLOCK], triplets[at : at + BLOCK], none)
 
 
 def methods() -> list[tuple[str, str, int]]:
     """(name, export, memory)."""
-    return [("all", "adds3", 0), *((f"half-life {m:,}", "adds3_decayed", m) for m in MEMORIES),
-            *((f"window {m:,}", "adds3_window", m) for m in MEMORIES)]
+    return [
+        ("all", "adds3", 0),
+        *((f"half-life {m:,}", "adds3_decayed", m) for m in MEMORIES),
+        *((f"window {m:,}", "adds3_window", m) for m in MEMORIES),
+    ]
 
 
 def right(w: np.ndarray, test: np.ndarray, moved: np.ndarray) -> tuple[float, float]:
@@ -124,7 +127,9 @@ def curves(steps: Iterator[Step]) -> tuple[np.ndarray, np.ndarray]:
             w = [exports.contents(what, held[m])[what].arrays["W"] for _, what, m in methods()]
             at.append(seen)
             found.append([right(each, step.test, step.moved) for each in w])
-        decoded = Decoded([f"{i}" for i in range(n)], step.learn, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, [])
+        decoded = Decoded(
+            [f"{i}" for i in range(n)], step.learn, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
+        )
         for engine in engines.values():
             engine.learn(decoded)
         seen += len(step.learn)
@@ -135,11 +140,20 @@ def table(title: str, at: np.ndarray, mean: np.ndarray, change: int | None) -> l
     """Accuracies before the change and some time after it; or over the whole stream."""
     if change is None:
         lines = [f"## {title}", "", "| AddS-3 of | all but the first 50,000 |", "|---|---|"]
-        return [*lines, *(f"| {name} | {mean[i, at >= 50_000, 0].mean():.4f} |" for i, (name, _, _) in enumerate(methods())), ""]
+        return [
+            *lines,
+            *(f"| {name} | {mean[i, at >= 50_000, 0].mean():.4f} |" for i, (name, _, _) in enumerate(methods())),
+            "",
+        ]
     after = (20_000, 50_000, 100_000, int(at[-1]) - change)
-    lines = [f"## {title}", "", "| AddS-3 of | before | " + " | ".join(f"{x:,} after" for x in after)
-             + " | about the moved: before | 20,000 after | at the end | back within 0.01 of all before |",
-             "|---|" + "---|" * (len(after) + 5)]
+    lines = [
+        f"## {title}",
+        "",
+        "| AddS-3 of | before | "
+        + " | ".join(f"{x:,} after" for x in after)
+        + " | about the moved: before | 20,000 after | at the end | back within 0.01 of all before |",
+        "|---|" + "---|" * (len(after) + 5),
+    ]
     place = lambda x: int(np.flatnonzero(at == change + x)[0])
     goal = mean[0, place(-BLOCK), 0] - 0.01
     for i, (name, _, _) in enumerate(methods()):
@@ -164,20 +178,30 @@ def draw(found: dict[str, tuple[np.ndarray, np.ndarray]], streams: dict[str, Str
         change = streams[name].change
         for i, (method, what, memory) in enumerate(methods()):
             shades = plt.cm.Blues if what == "adds3_decayed" else plt.cm.Oranges
-            style = {"color": shades(shade[memory]) if memory else "black", "ls": "--" if what == "adds3_window" else "-",
-                     "lw": 1.5 if memory else 2, "label": method}
+            style = {
+                "color": shades(shade[memory]) if memory else "black",
+                "ls": "--" if what == "adds3_window" else "-",
+                "lw": 1.5 if memory else 2,
+                "label": method,
+            }
             if change is None:
                 five = np.convolve(mean[i, :, 0] - mean[0, :, 0], np.ones(5) / 5, "valid")
                 axis.plot(at[4:], five, **style)
             else:
                 axis.plot(at, mean[i, :, 0], **style)
         if change is None:
-            axis.set(title=f"{name}: the next answers, before they are learned", ylim=(-0.1, 0.03),
-                     ylabel="accuracy less that of all, last 25,000")
+            axis.set(
+                title=f"{name}: the next answers, before they are learned",
+                ylim=(-0.1, 0.03),
+                ylabel="accuracy less that of all, last 25,000",
+            )
         else:
             settled = mean[:, at > 50_000, 0]
-            axis.set(title=name, ylabel="held-out accuracy, the present world",
-                     ylim=(settled.min() - 0.02, settled.max() + 0.015))
+            axis.set(
+                title=name,
+                ylabel="held-out accuracy, the present world",
+                ylim=(settled.min() - 0.02, settled.max() + 0.015),
+            )
             axis.axvline(change, color="grey", lw=1, ls=":")
         axis.set_xlabel("comparisons learned")
         axis.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
@@ -191,14 +215,21 @@ def main() -> None:
     parser.add_argument("--out", default="forgetting")
     parser.add_argument("--seeds", type=int, default=2)
     given = parser.parse_args()
-    streams = {"a tenth moves": Stream(lambda seed: made(0.1, seed), SIZE // 2, given.seeds),
-               "a third moves": Stream(lambda seed: made(1 / 3, seed), SIZE // 2, given.seeds)}
+    streams = {
+        "a tenth moves": Stream(lambda seed: made(0.1, seed), SIZE // 2, given.seeds),
+        "a third moves": Stream(lambda seed: made(1 / 3, seed), SIZE // 2, given.seeds),
+    }
     data = human_judgements()
     if data is None:
-        print("no human judgements, made streams alone: set STREAM_ENGINE_DATA to the folder that holds them", file=sys.stderr)
+        print(
+            "no human judgements, made streams alone: set STREAM_ENGINE_DATA to the folder that holds them",
+            file=sys.stderr,
+        )
     else:
         triplets, screen = food(data)
-        streams["food100, names change"] = Stream(lambda seed: renamed_food(triplets, screen, seed), FOOD_CHANGE, given.seeds)
+        streams["food100, names change"] = Stream(
+            lambda seed: renamed_food(triplets, screen, seed), FOOD_CHANGE, given.seeds
+        )
         streams["food100, as it is"] = Stream(lambda seed: food_as_it_is(triplets, seed), None, 1)
     found, text = {}, []
     for name, stream in streams.items():

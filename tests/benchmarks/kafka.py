@@ -53,12 +53,13 @@ def values(kind: str, size: int):
                 writer.write_table(table.slice(at, BATCH).combine_chunks())
             yield sink.getvalue()
         return
-    lines = [f'{{"anchor":"{names[a]}","near":"{names[b]}","far":"{names[c]}"}}'.encode()
-             for a, b, c in triplets.tolist()]
+    lines = [
+        f'{{"anchor":"{names[a]}","near":"{names[b]}","far":"{names[c]}"}}'.encode() for a, b, c in triplets.tolist()
+    ]
     if kind == "single":
         yield from lines
     else:
-        yield from (b"\n".join(lines[at:at + BATCH]) for at in range(0, size, BATCH))
+        yield from (b"\n".join(lines[at : at + BATCH]) for at in range(0, size, BATCH))
 
 
 def fill(bootstrap: str, topic: str, kind: str, size: int) -> int:
@@ -92,8 +93,15 @@ def polled(bootstrap: str, topic: str, client: str, messages: int):
     if client == "confluent":
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "b", "isolation.level": "read_committed",
-                             "enable.auto.commit": False, "check.crcs": True})
+        consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "b",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "check.crcs": True,
+            }
+        )
         consumer.assign([TopicPartition(topic, p, 0) for p in (0, 1)])
         while messages > 0:
             found = [message.value() for message in consumer.consume(20_000, 0.1)]
@@ -102,8 +110,13 @@ def polled(bootstrap: str, topic: str, client: str, messages: int):
         return
     from kafka import KafkaConsumer, TopicPartition
 
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level="read_committed", enable_auto_commit=False,
-                             auto_offset_reset="none", max_poll_records=20_000)
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        max_poll_records=20_000,
+    )
     consumer.assign([TopicPartition(topic, p) for p in (0, 1)])
     for p in (0, 1):
         consumer.seek(TopicPartition(topic, p), 0)
@@ -127,8 +140,10 @@ def floor(kind: str):
     decoder = msgspec.json.Decoder(Event)
 
     def rows(found):
-        return [(ids.setdefault(e.anchor, len(ids)), ids.setdefault(e.near, len(ids)), ids.setdefault(e.far, len(ids)))
-                for e in found]
+        return [
+            (ids.setdefault(e.anchor, len(ids)), ids.setdefault(e.near, len(ids)), ids.setdefault(e.far, len(ids)))
+            for e in found
+        ]
 
     def decode(found: list[bytes]) -> None:
         if kind == "single":
@@ -142,14 +157,15 @@ def floor(kind: str):
                     coded = column.combine_chunks().dictionary_encode()
                     known = np.array([ids.setdefault(name, len(ids)) for name in coded.dictionary.to_pylist()])
                     known[coded.indices.to_numpy()]
+
     return decode
 
 
 def learned(source, messages: int):
     """Source, decoding, all accumulators and the guard: what a run does, without its clock, sinks and metrics."""
-    from stream_engine.state.engine import Engine
     from stream_engine.formats.options import EventOptions
     from stream_engine.service.ingest import Intake
+    from stream_engine.state.engine import Engine
 
     engine, intake = Engine(), Intake(EventOptions())
     while messages > 0:
@@ -209,11 +225,22 @@ def rows(bootstrap: str, client: str, full: bool) -> list[dict]:
         rates = {way: size / in_fresh_process(bootstrap, topic, kind, client, way, messages) for way in WAYS}
         for way in ("source", "engine"):
             rival = "bare" if way == "source" else "bare + decode"
-            made.append({"stage": "kafka", "case": f"{kind}, {size:,} events, {client}, {way}",
-                         "ours": rates[way] / 1e6, "rival": rates[rival] / 1e6, "unit": "M events/CPU-s",
-                         "ratio": rates[way] / rates[rival],
-                         "rival_name": rival, "target": ">= 0.8" if (kind, way) == ("single", "engine") else
-                         ">= 1 M/s" if (kind, way) == ("arrow", "engine") else ""})
+            made.append(
+                {
+                    "stage": "kafka",
+                    "case": f"{kind}, {size:,} events, {client}, {way}",
+                    "ours": rates[way] / 1e6,
+                    "rival": rates[rival] / 1e6,
+                    "unit": "M events/CPU-s",
+                    "ratio": rates[way] / rates[rival],
+                    "rival_name": rival,
+                    "target": ">= 0.8"
+                    if (kind, way) == ("single", "engine")
+                    else ">= 1 M/s"
+                    if (kind, way) == ("arrow", "engine")
+                    else "",
+                }
+            )
     return made
 
 

@@ -22,7 +22,11 @@ def phi(objects: int, keys: int, landmarks: int, seed: int = 0) -> sp.csc_array:
     share = keys / (objects * width)
     columns = [np.flatnonzero(rng.random(objects, np.float32) < share).astype(np.int32) for _ in range(width)]
     start = np.cumsum([0, *map(len, columns)])
-    value = np.where(np.concatenate([rng.random(len(c), np.float32) < 0.5 + 0.4 * np.sin(p) for p, c in enumerate(columns)]), 1.0, -1.0)
+    value = np.where(
+        np.concatenate([rng.random(len(c), np.float32) < 0.5 + 0.4 * np.sin(p) for p, c in enumerate(columns)]),
+        1.0,
+        -1.0,
+    )
     made = sp.csc_array((value, np.concatenate(columns), start), shape=(objects, width))
     length = np.sqrt(np.bincount(made.indices, minlength=objects))
     made.data /= length[made.indices]
@@ -54,8 +58,11 @@ def main() -> None:
         print(f"{what:44}{time.process_time() - begin:>8.1f} s, at most{peak:>6.2f} GB   {note}", flush=True)
 
     said("made", time.process_time(), f"{made.shape[0]:,} x {made.shape[1]:,}, {made.nnz:,} entries")
-    for name, run in (("Phi^T Phi", lambda: feature_space.column_gram(made)), ("factors", lambda: kernels.factors(made, given.k)),
-                      ("eigenpairs", lambda: kernels.eigenpairs(made, given.k))):
+    for name, run in (
+        ("Phi^T Phi", lambda: feature_space.column_gram(made)),
+        ("factors", lambda: kernels.factors(made, given.k)),
+        ("eigenpairs", lambda: kernels.eigenpairs(made, given.k)),
+    ):
         begin = time.process_time()
         run()
         said(f"{name}, all {given.objects:,}", begin)

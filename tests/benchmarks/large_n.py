@@ -19,16 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_engine.data import mapped_arrays
 from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import empty_batch
-from stream_engine.state.engine import empty_counters
 from stream_engine.exports import contents
-from stream_engine.state.published import Published
-from stream_engine.state.object_index import ObjectIndex
 from stream_engine.prediction import predictor
 from stream_engine.refits import refit_module
+from stream_engine.state.engine import empty_counters
+from stream_engine.state.object_index import ObjectIndex
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen
 from stream_engine.state.store import Store
 
@@ -63,8 +63,11 @@ class Said:
         took, self._at = now - self._at, now
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         self.look()
-        print(f"{what:54}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
-              f"{self._most:>6.2f}   {figure}", flush=True)
+        print(
+            f"{what:54}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
+            f"{self._most:>6.2f}   {figure}",
+            flush=True,
+        )
         return took
 
 
@@ -90,8 +93,11 @@ def counted(learn, make, wanted: int, said: Said) -> int:
         spent += time.process_time() - begin
         said.look()
         done += len(batch.triplets)
-    said(f"{done:,} comparisons", f"{done / spent:,.0f} per CPU second (made in the rest of the time), "
-         f"{done / (time.monotonic() - wall):,.0f} a second of the clock")
+    said(
+        f"{done:,} comparisons",
+        f"{done / spent:,.0f} per CPU second (made in the rest of the time), "
+        f"{done / (time.monotonic() - wall):,.0f} a second of the clock",
+    )
     return done
 
 
@@ -126,8 +132,10 @@ def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> Non
         else:
             margin = predictor(kind, Published(snapshot, {kind: made})).margins(fresh)
             known = ~np.isnan(margin)
-            figure = (f"{made.report['placed']:,} placed, {made.report['directions']} directions, gap at most "
-                      f"{made.report['placed_gap']:.1g}, {(margin[known] > 0).mean():.3f} of {known.sum():,} fresh right")
+            figure = (
+                f"{made.report['placed']:,} placed, {made.report['directions']} directions, gap at most "
+                f"{made.report['placed_gap']:.1g}, {(margin[known] > 0).mean():.3f} of {known.sum():,} fresh right"
+            )
         said(f"{kind}, objects = {chosen}", figure)
 
 
@@ -155,14 +163,18 @@ def main() -> None:
         said.look()
         similarity.update(batch)
 
-    done = counted(learn, lambda: empty_batch(n)._replace(triplets=block(rng, n, given.landmarks)), given.comparisons, said)
+    done = counted(
+        learn, lambda: empty_batch(n)._replace(triplets=block(rng, n, given.landmarks)), given.comparisons, said
+    )
     arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
     arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
     arrays = frozen(arrays)
     keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
     said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
     counters = empty_counters() | {"triplets": done, "comparisons": done}
-    snapshot = Snapshot(1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays)
+    snapshot = Snapshot(
+        1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays
+    )
     if given.counts:
         return _written(snapshot, given.on_disk, said)
     published = Published(snapshot, {})
@@ -174,14 +186,21 @@ def main() -> None:
         said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))
         del made
     spectral = refit_module("spectral")
-    for params in (spectral.Params(k=5, objects=5000), spectral.Params(k=5, objects=5000, rest="nearest"),
-                   spectral.Params(k=5, similarity="k1", objects=5000), spectral.Params(k=5, similarity="k1")):
+    for params in (
+        spectral.Params(k=5, objects=5000),
+        spectral.Params(k=5, objects=5000, rest="nearest"),
+        spectral.Params(k=5, similarity="k1", objects=5000),
+        spectral.Params(k=5, similarity="k1"),
+    ):
         made = spectral.refit(snapshot, params, 0)
-        labels = made.arrays["labels"][given.landmarks:]
+        labels = made.arrays["labels"][given.landmarks :]
         known = np.flatnonzero(labels >= 0)
         table = np.zeros((5, GROUPS), int)
         np.add.at(table, (labels[known], (known + given.landmarks) % GROUPS), 1)
-        said(f"spectral {params.similarity}, objects = {params.objects}, rest: {params.rest}", f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted")
+        said(
+            f"spectral {params.similarity}, objects = {params.objects}, rest: {params.rest}",
+            f"{len(known):,} clustered, {table.max(1).sum() / max(len(known), 1):.3f} as planted",
+        )
 
 
 if __name__ == "__main__":

@@ -38,14 +38,20 @@ def figure(point: int, out: Path, full: bool) -> bool:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         where = ["--figure", str(Path(folder, drawn))] if module == "asking" else ["--out", folder]
-        done = subprocess.run([sys.executable, "-m", f"tests.benchmarks.{module}", *always, *([] if full else modest), *where],
-                              stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", f"tests.benchmarks.{module}", *always, *([] if full else modest), *where],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         there = done.returncode == 0 and Path(folder, drawn).is_file()
         (out / f"{point}-{module}.txt").write_text(done.stdout)
         if there:
             shutil.copy(Path(folder, drawn), out / f"{point}-{module}.png")
-    print(f"{point} {out / f'{point}-{module}.png' if there else f'{module}: no figure, exit code {done.returncode}'} "
-          f"({time.monotonic() - began:.0f} s)", flush=True)
+    print(
+        f"{point} {out / f'{point}-{module}.png' if there else f'{module}: no figure, exit code {done.returncode}'} "
+        f"({time.monotonic() - began:.0f} s)",
+        flush=True,
+    )
     return there
 
 

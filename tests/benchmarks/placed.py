@@ -14,9 +14,9 @@ import time
 
 import numpy as np
 
-from stream_engine.state.published import Published
 from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning
+from stream_engine.state.published import Published
 from tests.benchmarks.certainty import held_out, published
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
@@ -59,19 +59,31 @@ def main() -> None:
                 inside = np.zeros(n, bool)
                 inside[np.random.default_rng(100 + seed).permutation(n)[: int(share * n)]] = True
                 about = inside[triplets[:, 1]] & inside[triplets[:, 2]]
-                test = {"chosen": triplets[out & about & inside[triplets[:, 0]]],
-                        "others": triplets[out & about & ~inside[triplets[:, 0]]], "all": triplets[out]}
+                test = {
+                    "chosen": triplets[out & about & inside[triplets[:, 0]]],
+                    "others": triplets[out & about & ~inside[triplets[:, 0]]],
+                    "all": triplets[out],
+                }
                 whole, some = (published(triplets[which], n).snapshot for which in (~out, ~out & about))
                 ids = tuple(str(i) for i in np.flatnonzero(inside))
-                runs = {"placed": (whole, {"objects": ids, "rest": "placed"}), "together": (whole, {}), "same answers": (some, {})}
+                runs = {
+                    "placed": (whole, {"objects": ids, "rest": "placed"}),
+                    "together": (whole, {}),
+                    "same answers": (some, {}),
+                }
                 for how, (snapshot, more) in runs.items():
                     begin = time.process_time()
-                    made = kernel_learning.refit(snapshot, kernel_learning.Params(form="t", tolerance=1e-3, **more), seed)
+                    made = kernel_learning.refit(
+                        snapshot, kernel_learning.Params(form="t", tolerance=1e-3, **more), seed
+                    )
                     took = time.process_time() - begin
                     rows.setdefault(how, []).append([*errors(snapshot, made, test), took])
             for how, found in rows.items():
                 mean = np.mean(found, axis=0)
-                print(f"{name:12}{int(share * n):>8}  {how:14}{mean[0]:>14.3f}{mean[1]:>16.3f}{mean[2]:>8.3f}{mean[3]:>8.1f}", flush=True)
+                print(
+                    f"{name:12}{int(share * n):>8}  {how:14}{mean[0]:>14.3f}{mean[1]:>16.3f}{mean[2]:>8.3f}{mean[3]:>8.1f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

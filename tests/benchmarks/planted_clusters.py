@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from stream_engine.statistics import kernels
+from stream_engine.clustering import partition
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.sdp_clustering import solve, spur
-from stream_engine.clustering import partition
+from stream_engine.statistics import kernels
 from tests.support.planted_similarities import adds3, adds4
 
 HERE = Path(__file__).with_suffix("")
@@ -128,8 +128,10 @@ def run(n: int, setting: tuple, seed: int) -> dict:
     w, truth = similarities(rng, n, delta, distribution)
     count, out, began = int(n * np.log(n) ** power), {}, time.process_time()
     triplets, quadruplets = triplets_of(rng, w, count, epsilon), quadruplets_of(rng, w, count, epsilon)
-    for name, W, kernel, other in (("AddS-3", adds3(triplets, n), "MulK-3", lambda: mulk3(triplets, n)),
-                                   ("AddS-4", adds4(quadruplets, n), "MulK-4", lambda: mulk4(quadruplets, n))):
+    for name, W, kernel, other in (
+        ("AddS-3", adds3(triplets, n), "MulK-3", lambda: mulk3(triplets, n)),
+        ("AddS-4", adds4(quadruplets, n), "MulK-4", lambda: mulk4(quadruplets, n)),
+    ):
         choice = spur(W, count, tol=TOL, max_iterations=ITERATIONS)
         out[name] = agreement(truth, labels_of(choice.solution, choice.k))
         out[f"k {name}"] = choice.k
@@ -162,8 +164,9 @@ def draw(results: list[dict], panels: list[str], path: str) -> None:
         x = range(len(places)) if panel == "distributions" else places
         for name in METHODS:
             values = [[run[name] for run in found[setting]] for setting in settings]
-            axis.errorbar(x, [np.mean(v) for v in values], [np.std(v) for v in values], label=name, capsize=2,
-                          marker="o", ms=3)
+            axis.errorbar(
+                x, [np.mean(v) for v in values], [np.std(v) for v in values], label=name, capsize=2, marker="o", ms=3
+            )
         if panel == "distributions":
             axis.set_xticks(x, places)
         label = {"comparisons": "n (ln n)^x comparisons", "noise": "epsilon", "separation": "delta"}
@@ -184,13 +187,19 @@ def by_setting(results: list[dict]) -> dict[tuple, list[dict]]:
 
 def table(results: list[dict]) -> str:
     """Mean ARI, the k of SPUR and CPU seconds of every setting."""
-    lines = ["(ln n)^   eps  delta  distributions    runs " + "".join(f"{name:>8}" for name in METHODS)
-             + "   k of AddS-3 / AddS-4"]
+    lines = [
+        "(ln n)^   eps  delta  distributions    runs "
+        + "".join(f"{name:>8}" for name in METHODS)
+        + "   k of AddS-3 / AddS-4"
+    ]
     for (power, epsilon, delta, distribution), runs in by_setting(results).items():
         chosen = [sorted(run[f"k {name}"] for run in runs) for name in METHODS[:2]]
-        lines.append(f"{power:7} {epsilon:5} {delta:6}  {distribution:15} {len(runs):5} "
-                     + "".join(f"{np.mean([run[name] for run in runs]):8.3f}" for name in METHODS)
-                     + "   " + " / ".join(f"{c[0]}-{c[-1]}" if c[0] < c[-1] else str(c[0]) for c in chosen))
+        lines.append(
+            f"{power:7} {epsilon:5} {delta:6}  {distribution:15} {len(runs):5} "
+            + "".join(f"{np.mean([run[name] for run in runs]):8.3f}" for name in METHODS)
+            + "   "
+            + " / ".join(f"{c[0]}-{c[-1]}" if c[0] < c[-1] else str(c[0]) for c in chosen)
+        )
     return "\n".join(lines)
 
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import Decoded
-from stream_engine.state.engine import Engine
 from stream_engine.prediction.drift import SIGNALS, Worsening
 from stream_engine.prediction.observer import Progressive, signals
+from stream_engine.state.engine import Engine
 from tests.support.generators import as_batch, planted_triplets
 
 OBJECTS, NOISE, BLOCK, EVERY, QUIET = 100, 0.15, 10_000, 250_000, 100_000
@@ -85,15 +85,21 @@ def detectors() -> dict[tuple[str, str], Callable]:
         made["ADWIN", f"delta {delta:g}"] = lambda d=delta: _River(drift.ADWIN(delta=d))
     for threshold in (10, 25, 50, 100):
         made["Page-Hinkley, up", f"threshold {threshold}"] = lambda t=threshold: _River(
-            drift.PageHinkley(mode="up", delta=0.02, threshold=t, alpha=1.0))
+            drift.PageHinkley(mode="up", delta=0.02, threshold=t, alpha=1.0)
+        )
     for sigmas in (3.0, 4.0, 5.0):
         made["DDM", f"{sigmas:g} sigma"] = lambda s=sigmas: _River(binary.DDM(drift_threshold=s, warm_start=300))
     for confidence in (1e-3, 1e-5, 1e-8):
-        made["HDDM-A, one-sided", f"confidence {confidence:g}"] = lambda c=confidence: _River(binary.HDDMA(drift_confidence=c))
+        made["HDDM-A, one-sided", f"confidence {confidence:g}"] = lambda c=confidence: _River(
+            binary.HDDMA(drift_confidence=c)
+        )
         made["HDDM-W, one-sided", f"confidence {confidence:g}"] = lambda c=confidence: _River(
-            binary.HDDMW(drift_confidence=c, lambda_val=0.01))
+            binary.HDDMW(drift_confidence=c, lambda_val=0.01)
+        )
     for alpha in (1e-4, 1e-6):
-        made["KSWIN", f"alpha {alpha:g}"] = lambda a=alpha: _River(drift.KSWIN(alpha=a, window_size=600, stat_size=200, seed=0))
+        made["KSWIN", f"alpha {alpha:g}"] = lambda a=alpha: _River(
+            drift.KSWIN(alpha=a, window_size=600, stat_size=200, seed=0)
+        )
     return made
 
 
@@ -137,10 +143,15 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=100)
     parser.add_argument("--kswin-seeds", type=int, default=1, help="a thousand times the cost of ADWIN: fewer streams")
     given = parser.parse_args()
-    streams = {kind: [stream(seed, kind, given.blocks) for seed in range(given.seeds)]
-               for kind in ("stationary", "growing", "moved", "moved little")}
-    lines = ["| signal | detector | setting | false alarms a million: stationary | growing | a tenth moves: delay (median, worst, missed) "
-             "| a twentieth moves |", "|---|---|---|---|---|---|---|"]
+    streams = {
+        kind: [stream(seed, kind, given.blocks) for seed in range(given.seeds)]
+        for kind in ("stationary", "growing", "moved", "moved little")
+    }
+    lines = [
+        "| signal | detector | setting | false alarms a million: stationary | growing | a tenth moves: delay (median, worst, missed) "
+        "| a twentieth moves |",
+        "|---|---|---|---|---|---|---|",
+    ]
     points = []
     for signal in SIGNALS:
         for (name, setting), make in detectors().items():
@@ -151,8 +162,11 @@ def main() -> None:
             points.append((signal, name, setting, found))
             cells = [f"{found[kind]:.1f}" for kind in ("stationary", "growing")]
             for kind in ("moved", "moved little"):
-                cells.append("never" if found[kind] is None else f"{found[kind]:,.0f}, {found[kind + ', worst']:,.0f}, "
-                             f"{found[kind + ', missed']:.0%}")
+                cells.append(
+                    "never"
+                    if found[kind] is None
+                    else f"{found[kind]:,.0f}, {found[kind + ', worst']:,.0f}, {found[kind + ', missed']:.0%}"
+                )
             lines.append(f"| {signal} | {name} | {setting} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     out = Path(given.out)
@@ -160,7 +174,8 @@ def main() -> None:
     (out / "planted_drift.md").write_text(
         f"{given.seeds} seeds, {given.blocks * BLOCK:,} comparisons a stream, {OBJECTS} objects, {NOISE:.0%} noise; KSWIN on "
         f"{given.kswin_seeds} seed(s). A delay counts comparisons of the stream, of which one in "
-        f"{BLOCK // 256} is sampled.\n\n" + "\n".join(lines) + "\n")
+        f"{BLOCK // 256} is sampled.\n\n" + "\n".join(lines) + "\n"
+    )
     draw(points, out / "planted_drift.png")
 
 

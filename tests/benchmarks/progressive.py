@@ -15,11 +15,12 @@ import numpy as np
 
 from stream_engine.commands import demo
 from stream_engine.data.comparisons import Decoded
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
-from stream_engine.prediction import PREDICTORS, observer as observing, predictor
+from stream_engine.prediction import PREDICTORS, predictor
+from stream_engine.prediction import observer as observing
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
 from stream_engine.service.settings import DriftSettings
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
 from tests.support.generators import as_batch
@@ -41,7 +42,7 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
     engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Progressive(quiet=DriftSettings().quiet)
     names, artifacts, found = [f"{i}" for i in range(n)], {}, {}
     for start in range(0, len(triplets), BLOCK):
-        block = triplets[start:start + BLOCK]
+        block = triplets[start : start + BLOCK]
         watch.observe(as_batch(block, n), {})
         for name, scores in watch.scores.items():
             rolling = scores.rolling.sum(axis=(0, 1))
@@ -52,7 +53,9 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
             for kind in refits:
                 module = refit_module(kind)
                 try:
-                    artifacts[kind] = module.refit(snapshot, module.Params(**QUICK.get(kind, {})), 0, artifacts.get(kind))
+                    artifacts[kind] = module.refit(
+                        snapshot, module.Params(**QUICK.get(kind, {})), 0, artifacts.get(kind)
+                    )
                 except (CannotRefit, SolverFailed) as error:
                     print(f"{kind} at {start + len(block):,}: {error}", flush=True)
             held = Published(snapshot, artifacts)
@@ -63,12 +66,18 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
 
 def lines(title: str, figures: dict) -> list[str]:
     """The figures at the end as a table."""
-    out = [f"## {title}", "", "| predictor | predicted | accuracy | recent 10,000 | log loss, recent | calibration error, recent |",
-           "|---|---|---|---|---|---|"]
+    out = [
+        f"## {title}",
+        "",
+        "| predictor | predicted | accuracy | recent 10,000 | log loss, recent | calibration error, recent |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, kinds in figures["predictors"].items():
         total, recent = kinds["all"]["total"], kinds["all"]["rolling"]
-        out.append(f"| {name} | {total['tested']:,} | {total['accuracy']:.3f} | {recent['accuracy']:.3f} | {recent['log_loss']:.3f} "
-                   f"| {recent['calibration_error']:.3f} |")
+        out.append(
+            f"| {name} | {total['tested']:,} | {total['accuracy']:.3f} | {recent['accuracy']:.3f} | {recent['log_loss']:.3f} "
+            f"| {recent['calibration_error']:.3f} |"
+        )
     return [*out, "", f"Alarms of change: {figures['drift']}", ""]
 
 
@@ -85,7 +94,9 @@ def main() -> None:
 
     out, text = Path(given.out), []
     out.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(len(given.streams), 2, figsize=(14, 5 * len(given.streams)), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        len(given.streams), 2, figsize=(14, 5 * len(given.streams)), layout="constrained", squeeze=False
+    )
     for row, name in zip(axes, given.streams):
         triplets = {"food": lambda: food(human_judgements())[0], "digits": digits}[name]()
         found, figures = curves(triplets, 20_000 if name == "food" else 100_000, given.refits)

@@ -29,14 +29,13 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.statistics import kernels
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.kernel_learning import mkpoe, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, rckl
 from stream_engine.kernel_learning.constraints import constraints
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.kernel_learning.distance_operator import excess, triplet_rows
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction.online_predictor import steps
+from stream_engine.statistics import kernels
 from tests.conftest import human_judgements
 from tests.support.kernel_reference import snapshot_of
 
@@ -147,14 +146,29 @@ def by_rckl(train, check, test, n, helpers, loss) -> dict[str, list]:
     together = sum(gram / np.trace(gram) for gram in grams)
     return {
         name: [accuracy(grams[0], test), searched + seconds, seconds],
-        f"{name}, mean of {TOGETHER}": [accuracy(together, test), time.process_time() - began, time.process_time() - last],
+        f"{name}, mean of {TOGETHER}": [
+            accuracy(together, test),
+            time.process_time() - began,
+            time.process_time() - last,
+        ],
     }
 
 
 def solved(triplets, n, helpers, form, loss, lambdas, tolerance, start) -> rckl.Learned:
     rows, times = unique(triplets)
-    return rckl.fit(rows, n, helpers, form=form, loss=loss, weight=times, lambda1=lambdas[0], lambda2=lambdas[1],
-                    start=start, tolerance=tolerance, max_iterations=1000)
+    return rckl.fit(
+        rows,
+        n,
+        helpers,
+        form=form,
+        loss=loss,
+        weight=times,
+        lambda1=lambdas[0],
+        lambda2=lambdas[1],
+        start=start,
+        tolerance=tolerance,
+        max_iterations=1000,
+    )
 
 
 def by_poe(train, check, test, n, kernel) -> list:
@@ -181,6 +195,7 @@ def ours(train, check, test, data: Data, losses: list[str]) -> dict[str, list]:
     w = np.zeros((n, n))
     for i, j, sign in ((0, 1, 1), (0, 2, -1)):
         np.add.at(w, (whole[:, i], whole[:, j]), sign)
+
     def online() -> float:
         fast = OnlineKernel(n, 20, [data.kernel])
         for at in range(0, len(whole), 500):
@@ -253,7 +268,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, help="screens to train on; default: all but the held-out fifth")
     parser.add_argument("--cblearn", metavar="FOLDER")
     parser.add_argument("--dimensions", type=int, nargs="+", default=[2, 5, 10], help="of cblearn's embeddings")
-    parser.add_argument("--rivals", nargs="+", default=["STE", "t-STE", "CKL", "GNMDS", "SOE"], help="of cblearn's methods")
+    parser.add_argument(
+        "--rivals", nargs="+", default=["STE", "t-STE", "CKL", "GNMDS", "SOE"], help="of cblearn's methods"
+    )
     parser.add_argument("--losses", nargs="+", default=["ste", "hinge"], help="of RCKL")
     parser.add_argument("--results", metavar="FILE", help="JSON lines, one a split")
     args = parser.parse_args()
@@ -271,8 +288,14 @@ def main() -> None:
             made = ours(train, check, test, data, args.losses)
             made |= theirs(rival, train, check, test, len(data.names), args.dimensions, args.rivals) if rival else {}
             done[seed] = made
-            line = {"dataset": args.dataset, "events": args.events, "split": seed, "train": len(train) + len(check),
-                    "test": len(test), "methods": made}
+            line = {
+                "dataset": args.dataset,
+                "events": args.events,
+                "split": seed,
+                "train": len(train) + len(check),
+                "test": len(test),
+                "methods": made,
+            }
             with open(args.results, "a") if args.results else contextlib.nullcontext(sys.stderr) as file:
                 print(json.dumps(line), file=file)
     results: dict[str, list] = {}
@@ -289,8 +312,10 @@ def main() -> None:
             continue
         error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else float("nan")
         seconds = np.mean([p[1:] for p in pairs], axis=0)
-        print(f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error, {len(scores)} splits) {seconds[0]:8.2f} s CPU, "
-              f"one fit {seconds[1]:.2f}")
+        print(
+            f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error, {len(scores)} splits) {seconds[0]:8.2f} s CPU, "
+            f"one fit {seconds[1]:.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -30,11 +30,14 @@ def pairs(x: dict) -> dict:
 
 def models() -> dict[str, Callable]:
     """name -> a fresh one."""
-    return {"adds3": lambda: ComparisonClassifier(refresh=100),
-            "k1": lambda: ComparisonClassifier("k1", refresh=1000),
-            "online": lambda: ComparisonClassifier("online", refresh=20, rank=10),
-            "river: logistic regression on pairs":
-                lambda: compose.FuncTransformer(pairs) | linear_model.LogisticRegression(intercept_lr=0.0)}
+    return {
+        "adds3": lambda: ComparisonClassifier(refresh=100),
+        "k1": lambda: ComparisonClassifier("k1", refresh=1000),
+        "online": lambda: ComparisonClassifier("online", refresh=20, rank=10),
+        "river: logistic regression on pairs": lambda: (
+            compose.FuncTransformer(pairs) | linear_model.LogisticRegression(intercept_lr=0.0)
+        ),
+    }
 
 
 def triplets_of(name: str, size: int) -> list[tuple[str, str, str]]:
@@ -84,16 +87,23 @@ def main() -> None:
     figure, axes = plt.subplots(1, len(names), figsize=(6.5 * len(names), 4.5), layout="constrained", squeeze=False)
     for axis, name in zip(axes[0], names):
         stream = triplets_of(name, given.size)
-        text += [f"## {name}: {len(stream):,} comparisons", "",
-                 "| model | accuracy in total | in the last thirtieth | us of CPU a comparison |", "|---|---|---|---|"]
+        text += [
+            f"## {name}: {len(stream):,} comparisons",
+            "",
+            "| model | accuracy in total | in the last thirtieth | us of CPU a comparison |",
+            "|---|---|---|---|",
+        ]
         for model, make in models().items():
             at, total, recent, seconds = curve(make(), stream, len(stream))
             axis.plot(at, recent, "--" if model.startswith("river") else "-", label=model)
             text.append(f"| {model} | {total[-1]:.3f} | {recent[-1]:.3f} | {1e6 * seconds / len(stream):.0f} |")
         text.append("")
-        print("\n".join(text[-len(models()) - 5:]), flush=True)
-        axis.set(title=f"{name}: river's progressive_val_score", xlabel="comparisons",
-                 ylabel="accuracy before learning, each thirtieth")
+        print("\n".join(text[-len(models()) - 5 :]), flush=True)
+        axis.set(
+            title=f"{name}: river's progressive_val_score",
+            xlabel="comparisons",
+            ylabel="accuracy before learning, each thirtieth",
+        )
         axis.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
         axis.legend(fontsize=8)
     out = Path(given.out)

@@ -21,11 +21,13 @@ import numpy as np
 
 from stream_engine.accumulators.sorted_counts import SortedCounts
 from tests.benchmarks.kafka import events
-from tests.support.process import ENVIRONMENT, process
 from tests.support import spark_cluster
+from tests.support.process import ENVIRONMENT, process
 
 FILES, PART = 8, 2
-CONF = [f"--conf={key}={value}" for key, value in spark_cluster.CONF.items() if not key.endswith("JavaOptions")]  # the JVM as it comes
+CONF = [
+    f"--conf={key}={value}" for key, value in spark_cluster.CONF.items() if not key.endswith("JavaOptions")
+]  # the JVM as it comes
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -39,8 +41,14 @@ def measured(command: list, log: Path) -> Cost:
     """Run a command in a session of its own and add up what its processes used, looking ten times a second."""
     begin, used, peak = time.monotonic(), {}, 0
     with log.open("ab") as said:
-        run = subprocess.Popen([str(part) for part in command], env=ENVIRONMENT | spark_cluster.ENVIRONMENT, stdout=said, stderr=said,
-                               stdin=subprocess.DEVNULL, start_new_session=True)
+        run = subprocess.Popen(
+            [str(part) for part in command],
+            env=ENVIRONMENT | spark_cluster.ENVIRONMENT,
+            stdout=said,
+            stderr=said,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     while run.poll() is None:
         memory = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -69,10 +77,16 @@ def ways(folder: Path, files: list[Path], tag: str):
     for shard, mine in zip(shards, (files[:half], files[half:])):
         shard.write_bytes(b"".join(file.read_bytes() for file in mine))
     yield "one process", [engine("run", *files, "--state", folder / f"{tag}-one", *few)]
-    yield "2 shards + merge", [engine("run", shard, "--state", folder / f"{tag}-{i}", *few) for i, shard in enumerate(shards)] + [
-        engine("merge", folder / f"{tag}-0", folder / f"{tag}-1", "--out", folder / f"{tag}-sum")]
+    yield (
+        "2 shards + merge",
+        [engine("run", shard, "--state", folder / f"{tag}-{i}", *few) for i, shard in enumerate(shards)]
+        + [engine("merge", folder / f"{tag}-0", folder / f"{tag}-1", "--out", folder / f"{tag}-sum")],
+    )
     yield "Spark: the job", [engine("spark-counts", *files, "--out", folder / f"{tag}-out", *CONF)]
-    yield "Spark: deltas taken in", [engine("run", f"deltas://{folder}/{tag}-out", "--state", folder / f"{tag}-d", *few)]
+    yield (
+        "Spark: deltas taken in",
+        [engine("run", f"deltas://{folder}/{tag}-out", "--state", folder / f"{tag}-d", *few)],
+    )
 
 
 def cost_of(commands: list, log: Path) -> Cost:
@@ -98,8 +112,12 @@ def main() -> None:
         triplets, names = events(size)
         files = [folder / f"e{number}.jsonl" for number in range(FILES)]
         for file, part in zip(files, np.array_split(triplets, FILES)):
-            file.write_text("".join(json.dumps({"anchor": names[a], "near": names[b], "far": names[c]}) + "\n"
-                                    for a, b, c in part.tolist()))
+            file.write_text(
+                "".join(
+                    json.dumps({"anchor": names[a], "near": names[b], "far": names[c]}) + "\n"
+                    for a, b, c in part.tolist()
+                )
+            )
         process("warm-up")
         small = {way: cost_of(commands, log) for way, commands in ways(folder, files[:PART], "part")}
         whole = {way: cost_of(commands, log) for way, commands in ways(folder, files, "all")}
@@ -108,8 +126,10 @@ def main() -> None:
         print(f"{'':24}{'per CPU-s':>12}{'CPU s':>8}{'start':>8}{'wall s':>8}{'GB':>6}   of one process")
         for way, cost in whole.items():
             start = max(cost.cpu - size / rate[way], 0)
-            print(f"{way:24}{rate[way]:>12,.0f}{cost.cpu:>8.1f}{start:>8.1f}{cost.wall:>8.1f}{cost.memory:>6.2f}"
-                  f"{rate[way] / rate['one process']:>10.2f}")
+            print(
+                f"{way:24}{rate[way]:>12,.0f}{cost.cpu:>8.1f}{start:>8.1f}{cost.wall:>8.1f}{cost.memory:>6.2f}"
+                f"{rate[way] / rate['one process']:>10.2f}"
+            )
         batch = latency(folder, log)
         print(f"a delta on Spark costs at least {batch:.1f} s; one process learns a poll within {0.2:.1f} s")
         project(rate, batch)
@@ -118,15 +138,19 @@ def main() -> None:
 def project(rate: dict[str, float], batch: float) -> None:
     """10⁹ events a day, one comparison each, and what of 10⁷ objects stays on the one engine."""
     a_second = 1e9 / 86_400
-    print(f"10^9 events a day are {a_second:,.0f} a second: {a_second / rate['one process']:.3f} cores of one process, "
-          f"{a_second / rate['Spark: the job']:.3f} of Spark; one core of one process is full at "
-          f"{rate['one process'] * 86_400:,.0f} a day")
+    print(
+        f"10^9 events a day are {a_second:,.0f} a second: {a_second / rate['one process']:.3f} cores of one process, "
+        f"{a_second / rate['Spark: the job']:.3f} of Spark; one core of one process is full at "
+        f"{rate['one process'] * 86_400:,.0f} a day"
+    )
     counts = SortedCounts(3)
     counts.fit(10**7)
     wide = 24 if counts.wide else 16
     for keys in (1e8, 1e9):
-        print(f"10^7 objects, {keys:.0e} distinct questions: {keys * wide / 1e9:.0f} GB of triplet counts at rest (wide keys: "
-              f"{wide} bytes), {keys * 2 * 16 / 1e9:.0f} GB of AddS at most, names about {1e7 * 120 / 1e9:.1f} GB; all on the engine")
+        print(
+            f"10^7 objects, {keys:.0e} distinct questions: {keys * wide / 1e9:.0f} GB of triplet counts at rest (wide keys: "
+            f"{wide} bytes), {keys * 2 * 16 / 1e9:.0f} GB of AddS at most, names about {1e7 * 120 / 1e9:.1f} GB; all on the engine"
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import time
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from stream_engine.boosting import rounds as boosting, votes
+from stream_engine.boosting import rounds as boosting
+from stream_engine.boosting import votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from tests.benchmarks.boosting_worlds import sampled_columns
@@ -68,14 +69,31 @@ def raced(n: int, n_labels: int, share: float, rounds: int) -> list[dict]:
     gap = np.abs(alpha - held.alpha[: len(pairs)]).max()
     assert (said == sets).all() and gap < 1e-12, (int((said != sets).sum()), gap)
     case = f"n={n}, {n_labels} classes, {share:.0%}, {triplets / 1e6:.1f} M triplets"
-    notes = f"{rounds:,} rounds in {ours * rounds:.2f} s; handed our pairs the rival takes {handed * 1e6:.0f} us " \
-            f"({handed / ours:.0f}x), all label sets equal, alpha within {gap:.0e}; log bound " \
-            f"{boosting.log_bound(state):.0f}"
+    notes = (
+        f"{rounds:,} rounds in {ours * rounds:.2f} s; handed our pairs the rival takes {handed * 1e6:.0f} us "
+        f"({handed / ours:.0f}x), all label sets equal, alpha within {gap:.0e}; log bound "
+        f"{boosting.log_bound(state):.0f}"
+    )
     return [
-        {"stage": "boost round", "case": case, "ours": ours * 1e6, "rival": rival * 1e6, "rival_name": "NumPy loop",
-         "ratio": rival / ours, "unit": "us/round", "target": "<= 2 us, >= 75x", "notes": notes},
-        {"stage": "boost memory", "case": case, "ours": codes.nbytes / len(codes.code), "unit": "bytes/triplet",
-         "target": "about 2", "notes": f"{codes.nbytes / 2**20:.0f} MB; laid out in {laying_out:.2f} s"},
+        {
+            "stage": "boost round",
+            "case": case,
+            "ours": ours * 1e6,
+            "rival": rival * 1e6,
+            "rival_name": "NumPy loop",
+            "ratio": rival / ours,
+            "unit": "us/round",
+            "target": "<= 2 us, >= 75x",
+            "notes": notes,
+        },
+        {
+            "stage": "boost memory",
+            "case": case,
+            "ours": codes.nbytes / len(codes.code),
+            "unit": "bytes/triplet",
+            "target": "about 2",
+            "notes": f"{codes.nbytes / 2**20:.0f} MB; laid out in {laying_out:.2f} s",
+        },
         asked(case, groups, codes, held, n_labels),
     ]
 
@@ -96,9 +114,17 @@ def asked(case: str, groups, codes, held, n_labels: int) -> dict:
         weight[anchors] += alpha * np.where(near_j[:, None], sets[0][c], sets[1][c])
     rival = (time.process_time() - began) / len(few.alpha)
     assert np.allclose(votes.add(votes.no_votes(n, n_labels), few, codes).for_label, weight)
-    return {"stage": "boost predict", "case": case, "ours": ours * 1e6, "rival": rival * 1e6,
-            "rival_name": "NumPy loop", "ratio": rival / ours, "unit": "us/classifier", "target": "",
-            "notes": f"{n} objects, {len(held.alpha):,} classifiers"}
+    return {
+        "stage": "boost predict",
+        "case": case,
+        "ours": ours * 1e6,
+        "rival": rival * 1e6,
+        "rival_name": "NumPy loop",
+        "ratio": rival / ours,
+        "unit": "us/classifier",
+        "target": "",
+        "notes": f"{n} objects, {len(held.alpha):,} classifiers",
+    }
 
 
 def rows(quick: bool) -> list[dict]:

@@ -23,8 +23,17 @@ LARGE = 100_000  # keys held, from which pauses are looked at
 
 
 def row(stage, case, ours, rival, rival_name, ratio, unit, target, notes="") -> dict:
-    return dict(stage=stage, case=case, ours=ours, rival=rival, rival_name=rival_name, ratio=ratio, unit=unit,
-                target=target, notes=notes)
+    return dict(
+        stage=stage,
+        case=case,
+        ours=ours,
+        rival=rival,
+        rival_name=rival_name,
+        ratio=ratio,
+        unit=unit,
+        target=target,
+        notes=notes,
+    )
 
 
 def touch(size: int) -> None:
@@ -89,8 +98,6 @@ def in_a_dict(triplets: np.ndarray) -> dict:
     return counts
 
 
-
-
 def sort_keys(key: np.ndarray, bits: int) -> None:
     keys, spare = key.copy(), np.empty_like(key)
     radix.sort((keys, keys), (spare, spare), len(keys), (0, 0), (0, bits))
@@ -117,8 +124,16 @@ def adds(quick: bool):
 
         ours()
         mine, theirs = best(ours, rival)
-        yield row("AddS-3", f"n = {n}, batches of 10,000", size / mine / 1e6, size / theirs / 1e6,
-                  "np.add.at on the same indices", theirs / mine, "M comparisons/s", ">= 0.8")
+        yield row(
+            "AddS-3",
+            f"n = {n}, batches of 10,000",
+            size / mine / 1e6,
+            size / theirs / 1e6,
+            "np.add.at on the same indices",
+            theirs / mine,
+            "M comparisons/s",
+            ">= 0.8",
+        )
 
 
 WORKLOADS = {
@@ -148,8 +163,17 @@ def counts(quick: bool):
         yield row("triplet counts", case, rate, sort, "one radix sort of all keys", rate / sort, "M events/s", ">= 0.3")
         yield from memory(case, triplets, n)
         pause = 1e9 * min(max(took / keys for took, keys in log if keys >= LARGE) for log in logs)
-        yield row("triplet counts", f"{case}: worst pause", pause, 25.0, "the promise", 25.0 / pause, "ns a key held",
-                  "<= 25", f"updates of {BATCH:,} events, from {LARGE:,} keys on")
+        yield row(
+            "triplet counts",
+            f"{case}: worst pause",
+            pause,
+            25.0,
+            "the promise",
+            25.0 / pause,
+            "ns a key held",
+            "<= 25",
+            f"updates of {BATCH:,} events, from {LARGE:,} keys on",
+        )
         half = len(triplets) // 2
         yield shards(case, triplets[:half], triplets[half:], n)
 
@@ -162,10 +186,20 @@ def memory(case: str, triplets: np.ndarray, n: int):
     rest, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     keys = len(kept._counts)
-    yield row("triplet counts", f"{case}: at rest", rest / keys, 16.0, "the promise", 16.0 * keys / rest, "bytes a key",
-              "<= 16", f"{keys:,} keys")
-    yield row("triplet counts", f"{case}: peak", peak / keys, 40.0, "the promise", 40.0 * keys / peak, "bytes a key",
-              "<= 40")
+    yield row(
+        "triplet counts",
+        f"{case}: at rest",
+        rest / keys,
+        16.0,
+        "the promise",
+        16.0 * keys / rest,
+        "bytes a key",
+        "<= 16",
+        f"{keys:,} keys",
+    )
+    yield row(
+        "triplet counts", f"{case}: peak", peak / keys, 40.0, "the promise", 40.0 * keys / peak, "bytes a key", "<= 40"
+    )
 
 
 def shards(case: str, first: np.ndarray, second: np.ndarray, n: int) -> dict:
@@ -179,8 +213,15 @@ def shards(case: str, first: np.ndarray, second: np.ndarray, n: int) -> dict:
     again = min(seconds(lambda: counted(second, n).state()) for _ in range(REPEATS))
     merged = min(merges)
     rates = len(mine._counts) / merged / 1e6, len(second) / again / 1e6
-    return row("triplet counts", f"{case}: two half shards", *rates, "reading the second half again (M events/s)",
-               again / merged, "M keys/s merged", "linear")
+    return row(
+        "triplet counts",
+        f"{case}: two half shards",
+        *rates,
+        "reading the second half again (M events/s)",
+        again / merged,
+        "M keys/s merged",
+        "linear",
+    )
 
 
 def single(quick: bool):
@@ -196,8 +237,16 @@ def single(quick: bool):
                 kept.update(batch)  # noqa: B023
 
         mine, theirs = best(ours, lambda: in_a_dict(triplets))
-        yield row(name, "one comparison at a time", mine / size * 1e6, theirs / size * 1e6, "dict", theirs / mine,
-                  "us a comparison", "-")
+        yield row(
+            name,
+            "one comparison at a time",
+            mine / size * 1e6,
+            theirs / size * 1e6,
+            "dict",
+            theirs / mine,
+            "us a comparison",
+            "-",
+        )
 
 
 def rows(quick: bool) -> list[dict]:

@@ -11,9 +11,9 @@ import time
 import numpy as np
 
 from connectors import Record
+from stream_engine.formats.options import EventOptions
 from stream_engine.service import ingest
 from stream_engine.state.engine import Engine
-from stream_engine.formats.options import EventOptions
 from tests.support.generators import planted_triplets
 
 OBJECTS, NOISE = 100, 0.15
@@ -27,12 +27,12 @@ def stream(size: int) -> tuple[np.ndarray, list[str]]:
 
 def as_jsonl(triplets, names) -> list[bytes]:
     lines = [f'{{"anchor":"{names[a]}","near":"{names[b]}","far":"{names[c]}"}}\n' for a, b, c in triplets.tolist()]
-    return ["".join(lines[i:i + 100_000]).encode() for i in range(0, len(lines), 100_000)]
+    return ["".join(lines[i : i + 100_000]).encode() for i in range(0, len(lines), 100_000)]
 
 
 def as_csv(triplets, names) -> list[bytes]:
     lines = [f"{names[a]},{names[b]},{names[c]}\n" for a, b, c in triplets.tolist()]
-    return ["".join(lines[i:i + 250_000]).encode() for i in range(0, len(lines), 250_000)]
+    return ["".join(lines[i : i + 250_000]).encode() for i in range(0, len(lines), 250_000)]
 
 
 def as_arrow(triplets, names):
@@ -76,17 +76,24 @@ def msgspec_floor(blocks) -> float:
     began = time.process_time()
     for block in blocks:
         events = decoder.decode_lines(block)
-        np.array([(ids.setdefault(e.anchor, len(ids)), ids.setdefault(e.near, len(ids)), ids.setdefault(e.far, len(ids)))
-                  for e in events], np.int32)
+        np.array(
+            [
+                (ids.setdefault(e.anchor, len(ids)), ids.setdefault(e.near, len(ids)), ids.setdefault(e.far, len(ids)))
+                for e in events
+            ],
+            np.int32,
+        )
     return time.process_time() - began
 
 
 def csv_floor(blocks, header: bytes) -> float:
     """CPU seconds of bare pyarrow reading into dictionary-encoded columns."""
-    from pyarrow import csv
     import pyarrow as pa
+    from pyarrow import csv
 
-    options = csv.ConvertOptions(column_types={name: pa.dictionary(pa.int32(), pa.string()) for name in ("anchor", "near", "far")})
+    options = csv.ConvertOptions(
+        column_types={name: pa.dictionary(pa.int32(), pa.string()) for name in ("anchor", "near", "far")}
+    )
     began = time.process_time()
     for block in blocks:
         csv.read_csv(io.BytesIO(header + block), csv.ReadOptions(use_threads=False), convert_options=options)
@@ -107,17 +114,36 @@ def rows(quick: bool) -> list[dict]:
         ("CSV", csv, size // 2, ("pyarrow read", csv_floor(csv, header))),
         ("JSONL", jsonl, size // 4, ("msgspec + dict ids", msgspec_floor(jsonl))),
     ):
-        spent, engine = measured(blocks, {"Arrow": "arrow", "CSV": "csv", "JSONL": "json"}[name], header if name == "CSV" else b"")
+        spent, engine = measured(
+            blocks, {"Arrow": "arrow", "CSV": "csv", "JSONL": "json"}[name], header if name == "CSV" else b""
+        )
         assert engine.counters["rejected"] == {}
         total = sum(spent.values())
         shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in spent.items())
-        made.append({"stage": "end to end", "case": f"{name}, {events:,}", "ours": events / total / 1e6, "unit": "M comparisons/s",
-                     "target": ">= 1.5" if name == "Arrow" else "", "notes": shares})
+        made.append(
+            {
+                "stage": "end to end",
+                "case": f"{name}, {events:,}",
+                "ours": events / total / 1e6,
+                "unit": "M comparisons/s",
+                "target": ">= 1.5" if name == "Arrow" else "",
+                "notes": shares,
+            }
+        )
         if floor:
             reading = spent["decode"] + spent["ids"]
-            made.append({"stage": "decode", "case": f"{name}, {events:,}", "ours": events / reading / 1e6,
-                         "rival": events / floor[1] / 1e6, "rival_name": floor[0], "unit": "M events/s", "ratio": floor[1] / reading,
-                         "target": ">= 0.7" if name == "JSONL" else ""})
+            made.append(
+                {
+                    "stage": "decode",
+                    "case": f"{name}, {events:,}",
+                    "ours": events / reading / 1e6,
+                    "rival": events / floor[1] / 1e6,
+                    "rival_name": floor[0],
+                    "unit": "M events/s",
+                    "ratio": floor[1] / reading,
+                    "target": ">= 0.7" if name == "JSONL" else "",
+                }
+            )
     made.append(_whole_jsonl(jsonl, size // 4))
     return made
 
@@ -126,9 +152,16 @@ def _whole_jsonl(blocks, events: int) -> dict:
     """The shortest of three turns each: both are memory-bound, and neighbours on the machine take turns too."""
     turns = [(sum(measured(blocks, "json")[0].values()), msgspec_floor(blocks)) for _ in range(3)]
     ours, floor = (min(column) for column in zip(*turns))
-    return {"stage": "end to end", "case": f"JSONL, {events:,}, against bare decoding", "ours": events / ours / 1e6,
-            "rival": events / floor / 1e6, "rival_name": "msgspec + dict ids", "unit": "M events/s", "ratio": floor / ours,
-            "target": ">= 0.7"}
+    return {
+        "stage": "end to end",
+        "case": f"JSONL, {events:,}, against bare decoding",
+        "ours": events / ours / 1e6,
+        "rival": events / floor / 1e6,
+        "rival_name": "msgspec + dict ids",
+        "unit": "M events/s",
+        "ratio": floor / ours,
+        "target": ">= 0.7",
+    }
 
 
 if __name__ == "__main__":

@@ -13,8 +13,15 @@ from tests.benchmarks.stage_counts import best, row, uniform
 from tests.support.generators import as_batch
 
 BATCH = 10_000
-PLAIN = {"adds3_weighted": "adds3", "adds3_decayed": "adds3", "window": "adds3", "triplet_counts_weighted": "triplet_counts",
-         "triplet_counts_decayed": "triplet_counts", "worker_votes": "triplet_counts", "worker_reliability": "triplet_counts"}
+PLAIN = {
+    "adds3_weighted": "adds3",
+    "adds3_decayed": "adds3",
+    "window": "adds3",
+    "triplet_counts_weighted": "triplet_counts",
+    "triplet_counts_decayed": "triplet_counts",
+    "worker_votes": "triplet_counts",
+    "worker_reliability": "triplet_counts",
+}
 
 
 def stream(n: int, size: int) -> list:
@@ -22,11 +29,17 @@ def stream(n: int, size: int) -> list:
     rng, triplets, found = np.random.default_rng(1), uniform(n, size), []
     names = [f"w{i}" for i in range(200)]
     for begin in range(0, size, BATCH):
-        rows = triplets[begin:begin + BATCH]
+        rows = triplets[begin : begin + BATCH]
         m = len(rows)
-        judges = Judges(np.arange(m, dtype=np.int32), np.empty(0, np.int32), np.zeros(m, np.int8),
-                        rng.integers(200, size=m).astype(np.int32), names, rng.uniform(0.5, 1.5, m),
-                        begin + np.arange(m) + rng.normal(0, 50, m))
+        judges = Judges(
+            np.arange(m, dtype=np.int32),
+            np.empty(0, np.int32),
+            np.zeros(m, np.int8),
+            rng.integers(200, size=m).astype(np.int32),
+            names,
+            rng.uniform(0.5, 1.5, m),
+            begin + np.arange(m) + rng.normal(0, 50, m),
+        )
         found.append(as_batch(rows, n)._replace(judges=judges))
     return found
 
@@ -51,7 +64,17 @@ def rows(quick: bool) -> list[dict]:
                 learn(name)
                 learn(plain)
                 ours, theirs = best(lambda: learn(name), lambda: learn(plain))  # noqa: B023
-                found.append(row(name, f"n = {n}" + (f", by {by}" if by else ""), 1e9 * ours / size, 1e9 * theirs / size, plain,
-                                 theirs / ours, "ns a comparison", "-", f"{held[name] / 1e6:.1f} MB, {plain} "
-                                 f"{held[plain] / 1e6:.1f} MB"))
+                found.append(
+                    row(
+                        name,
+                        f"n = {n}" + (f", by {by}" if by else ""),
+                        1e9 * ours / size,
+                        1e9 * theirs / size,
+                        plain,
+                        theirs / ours,
+                        "ns a comparison",
+                        "-",
+                        f"{held[name] / 1e6:.1f} MB, {plain} {held[plain] / 1e6:.1f} MB",
+                    )
+                )
     return found

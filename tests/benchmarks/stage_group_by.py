@@ -45,8 +45,11 @@ def rows(quick: bool) -> list[dict]:
     """One row a workload and rival."""
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported, which happens below
     size = 500_000 if quick else 10_000_000
-    cases = {"n = 100": (uniform(100, size), 100), "n = 1,000": (uniform(1_000, size), 1_000),
-             "landmark 10,000 x 30": (landmark(10_000, 30, size), 10_000)}
+    cases = {
+        "n = 100": (uniform(100, size), 100),
+        "n = 1,000": (uniform(1_000, size), 1_000),
+        "landmark 10,000 x 30": (landmark(10_000, 30, size), 10_000),
+    }
     made = []
     counted(uniform(100, 1_000), 100).state()  # compile
     for case, (triplets, n) in cases.items():
@@ -60,6 +63,16 @@ def rows(quick: bool) -> list[dict]:
             keys, nearer = rival(key, direction)
             taken = process_time() - began
             assert (keys, nearer) == (len(state["anchor"]), int(state["n_lo"].sum()))
-            made.append(row("counts", f"{case}, {size:,}, against the whole at once", size / ours / 1e6, size / taken / 1e6, name,
-                            taken / ours, "M events/s", "-"))
+            made.append(
+                row(
+                    "counts",
+                    f"{case}, {size:,}, against the whole at once",
+                    size / ours / 1e6,
+                    size / taken / 1e6,
+                    name,
+                    taken / ours,
+                    "M events/s",
+                    "-",
+                )
+            )
     return made

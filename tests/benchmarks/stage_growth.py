@@ -35,10 +35,19 @@ def rows(quick: bool) -> list[dict]:
     sizes = (100, 300, 1_000, 3_000) if quick else (100, 300, 1_000, 3_000, 10_000)
     length = 1_000_000 if quick else 5_000_000
     by_n = {n: cost(n, length) for n in sizes}
-    made = [{"stage": "growth", "case": f"{room}, n = {n:,}, m = {length:,}: last tenth beside first", "ours": float(np.mean(c[-max(1, len(c) // 10):])),
-             "rival": float(np.mean(c[: max(1, len(c) // 10)])), "rival_name": "first tenth", "unit": "us/comparison",
-             "ratio": float(np.mean(c[-max(1, len(c) // 10):]) / np.mean(c[: max(1, len(c) // 10)]))}
-            for n, rooms in by_n.items() for room, c in rooms.items()]
+    made = [
+        {
+            "stage": "growth",
+            "case": f"{room}, n = {n:,}, m = {length:,}: last tenth beside first",
+            "ours": float(np.mean(c[-max(1, len(c) // 10) :])),
+            "rival": float(np.mean(c[: max(1, len(c) // 10)])),
+            "rival_name": "first tenth",
+            "unit": "us/comparison",
+            "ratio": float(np.mean(c[-max(1, len(c) // 10) :]) / np.mean(c[: max(1, len(c) // 10)])),
+        }
+        for n, rooms in by_n.items()
+        for room, c in rooms.items()
+    ]
     draw(by_n)
     return made
 

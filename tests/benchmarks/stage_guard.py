@@ -8,8 +8,16 @@ import tracemalloc
 from time import process_time
 
 import numpy as np
+
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.guard.partial_order import (PartialOrder, Verdicts, canonical_order, topological_order, transitive_reduction, weight_kept)
+from stream_engine.guard.partial_order import (
+    PartialOrder,
+    Verdicts,
+    canonical_order,
+    topological_order,
+    transitive_reduction,
+    weight_kept,
+)
 
 ONE_EACH = np.empty(0, np.int64)
 
@@ -32,6 +40,7 @@ def food_like(n: int, edges: int, flip: float, seed: int = 0, repeats: bool = Fa
 
 def against_truth(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
     """(m,) bool: the near pair of the row is in truth the farther one."""
+
     def length(i, j):
         return ((points[rows[:, i]] - points[rows[:, j]]) ** 2).sum(axis=1)
 
@@ -65,8 +74,10 @@ def timed(policy: str, rows: np.ndarray, parts: int) -> tuple[PartialOrder, np.n
 def numbered_slowly(rows: np.ndarray) -> list[tuple[int, int]]:
     """Edges between pairs numbered by first appearance, as a user of a graph library would make them."""
     ids: dict = {}
-    return [(ids.setdefault((min(i, j), max(i, j)), len(ids)), ids.setdefault((min(k, l), max(k, l)), len(ids)))
-            for i, j, k, l in rows.tolist()]
+    return [
+        (ids.setdefault((min(i, j), max(i, j)), len(ids)), ids.setdefault((min(k, l), max(k, l)), len(ids)))
+        for i, j, k, l in rows.tolist()
+    ]
 
 
 def rustworkx_guard(rows: np.ndarray) -> tuple[int, float]:
@@ -89,8 +100,17 @@ def rustworkx_guard(rows: np.ndarray) -> tuple[int, float]:
 def row(case, ours, unit, target="", rival=None, rival_name="", notes="", stage="guard", ratio=None):
     if ratio is None and rival:
         ratio = ours / rival
-    return {"stage": stage, "case": case, "ours": ours, "rival": rival, "rival_name": rival_name, "ratio": ratio,
-            "unit": unit, "target": target, "notes": notes}
+    return {
+        "stage": stage,
+        "case": case,
+        "ours": ours,
+        "rival": rival,
+        "rival_name": rival_name,
+        "ratio": ratio,
+        "unit": unit,
+        "target": target,
+        "notes": notes,
+    }
 
 
 def against_rustworkx(quick: bool) -> list[dict]:
@@ -103,14 +123,33 @@ def against_rustworkx(quick: bool) -> list[dict]:
         ours = timed("first", rows[:prefix], 1)[2][0]
         accepted, spent = rustworkx_guard(rows[:prefix])
         assert accepted == (codes[:prefix] == 0).sum(), "rustworkx keeps another set"
-        notes = f"same {accepted:,} kept; whole stream {1e6 / cost.mean():,.0f} edges/s, " \
-                f"{Verdicts(*np.bincount(codes, minlength=4).tolist())}"
+        notes = (
+            f"same {accepted:,} kept; whole stream {1e6 / cost.mean():,.0f} edges/s, "
+            f"{Verdicts(*np.bincount(codes, minlength=4).tolist())}"
+        )
         if prefix < len(rows):
             notes = f"first {prefix:,} for both, which flatters the rival: its cost grows with the graph; {notes}"
-        out.append(row(f"food-like, {prefix:,} of 190,376 edges, {flip:.0%} flips", 1e6 / ours, "edges/s", ">= 500 x",
-                       prefix / spent, "rustworkx PyDAG(check_cycle=True)", notes))
-        out.append(row(f"food-like, {flip:.0%} flips, last tenth", cost[-1], "us/edge", "<= 1.5 x first tenth", cost[0],
-                       "first tenth"))
+        out.append(
+            row(
+                f"food-like, {prefix:,} of 190,376 edges, {flip:.0%} flips",
+                1e6 / ours,
+                "edges/s",
+                ">= 500 x",
+                prefix / spent,
+                "rustworkx PyDAG(check_cycle=True)",
+                notes,
+            )
+        )
+        out.append(
+            row(
+                f"food-like, {flip:.0%} flips, last tenth",
+                cost[-1],
+                "us/edge",
+                "<= 1.5 x first tenth",
+                cost[0],
+                "first tenth",
+            )
+        )
     return out
 
 
@@ -121,8 +160,15 @@ def large_and_hostile(quick: bool) -> list[dict]:
     guard, codes, cost = timed("first", rows, 20)
     worst = f"by twentieth: {' '.join(f'{c:.1f}' for c in cost)}; kept {np.mean(codes == 0):.4f}"
     size = sum(a.nbytes for a in guard._guard.graph) / 1e6
-    out = [row(f"{m:,} edges over {n:,} objects, 5% flips, last twentieth", cost[-1], "us/edge", "<= 12",
-               notes=f"{worst}; {size:.0f} MB" + ("; smaller than the target's 5 M over 2,000" if quick else ""))]
+    out = [
+        row(
+            f"{m:,} edges over {n:,} objects, 5% flips, last twentieth",
+            cost[-1],
+            "us/edge",
+            "<= 12",
+            notes=f"{worst}; {size:.0f} MB" + ("; smaller than the target's 5 M over 2,000" if quick else ""),
+        )
+    ]
     state, spent = seconds(guard.state)
     _, again = seconds(PartialOrder.from_state, state)
     out.append(row(f"{len(state['kept']):,} kept: state()", spent, "s", notes=f"from_state() {again:.2f} s"))
@@ -148,11 +194,31 @@ def weighted(quick: bool) -> list[dict]:
         online = weight_kept(guard.kept(), columns)
         first = weight_kept(timed("first", rows, 1)[0].kept(), columns)
         fractions = f"sift {online.fraction:.4f}, truth {truth / online.total:.4f}, arrival guard {first.fraction:.4f}"
-        out.append(row(f"{case}: weight kept by sift", online.kept, "votes", ">= 0.99 x", truth, "the true order",
-                       fractions, "order"))
+        out.append(
+            row(
+                f"{case}: weight kept by sift",
+                online.kept,
+                "votes",
+                ">= 0.99 x",
+                truth,
+                "the true order",
+                fractions,
+                "order",
+            )
+        )
         found, spent = seconds(canonical_order, columns)
-        out.append(row(f"{case}: weight kept by the canonical order", found.weight.kept, "votes", ">= 1.0 x", truth,
-                       "the true order", f"fraction {found.weight.fraction:.4f}, {spent:.2f} s", "order"))
+        out.append(
+            row(
+                f"{case}: weight kept by the canonical order",
+                found.weight.kept,
+                "votes",
+                ">= 1.0 x",
+                truth,
+                "the true order",
+                f"fraction {found.weight.fraction:.4f}, {spent:.2f} s",
+                "order",
+            )
+        )
     return out
 
 
@@ -172,9 +238,18 @@ def reductions(quick: bool) -> list[dict]:
         graph.add_edges_from_no_data(numbers)
         (rival, _), took = seconds(rustworkx.transitive_reduction, graph)
         assert rival.num_edges() == len(reduced), "rustworkx leaves another number of edges"
-        out.append(row(f"food-like, {len(kept):,} edges, rival's graph built {name}", 1 / spent, "1/s", ">= 1,000 x",
-                       1 / took, "rustworkx.transitive_reduction",
-                       f"{len(reduced):,} left; {1e3 * spent:.1f} ms against {took:.2f} s", "reduction"))
+        out.append(
+            row(
+                f"food-like, {len(kept):,} edges, rival's graph built {name}",
+                1 / spent,
+                "1/s",
+                ">= 1,000 x",
+                1 / took,
+                "rustworkx.transitive_reduction",
+                f"{len(reduced):,} left; {1e3 * spent:.1f} ms against {took:.2f} s",
+                "reduction",
+            )
+        )
     n, m = (500, 250_000) if quick else (1000, 1_010_000)
     kept = timed("first", food_like(n, m, 0.02, repeats=True)[0], 1)[0].kept()
     reduced, spent = seconds(transitive_reduction, kept)
@@ -182,8 +257,16 @@ def reductions(quick: bool) -> list[dict]:
     transitive_reduction(kept)
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    out.append(row(f"{len(kept):,} edges over {n:,} objects", spent, "s", "<= 3 s and <= 500 MB", stage="reduction",
-                   notes=f"{len(topological_order(kept)):,} pairs, {len(reduced):,} left, {peak:.0f} MB of arrays at most"))
+    out.append(
+        row(
+            f"{len(kept):,} edges over {n:,} objects",
+            spent,
+            "s",
+            "<= 3 s and <= 500 MB",
+            stage="reduction",
+            notes=f"{len(topological_order(kept)):,} pairs, {len(reduced):,} left, {peak:.0f} MB of arrays at most",
+        )
+    )
     return out
 
 

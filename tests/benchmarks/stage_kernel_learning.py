@@ -12,8 +12,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.kernel_learning import linear, mkpoe, rckl
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.kernel_learning.distance_operator import satisfied
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction.online_predictor import steps
 from tests.support import kernel_reference as reference
 from tests.support.generators import planted_triplets

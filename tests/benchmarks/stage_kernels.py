@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data import available_memory
-from stream_engine.statistics import kernels
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.statistics import kernels
 from tests.benchmarks.stage_counts import best, counted, landmark, row, seconds, uniform
 
 
@@ -52,8 +52,17 @@ def general(quick: bool):
             apart = np.abs(ours(columns) - scipys(columns)).max()
             assert apart < 1e-10, f"{name} and scipy's product differ by {apart}"
             mine, theirs = best(lambda: ours(columns), lambda: scipys(columns), runs=1 if size > 1e6 else 5)  # noqa: B023
-            yield row("kernels", f"{name}, n = 1,000, {size:,} triplets", mine * 1e3, theirs * 1e3,
-                      "scipy sparse product", theirs / mine, "ms", ">= 10", f"largest difference {apart:.0e}")
+            yield row(
+                "kernels",
+                f"{name}, n = 1,000, {size:,} triplets",
+                mine * 1e3,
+                theirs * 1e3,
+                "scipy sparse product",
+                theirs / mine,
+                "ms",
+                ">= 10",
+                f"largest difference {apart:.0e}",
+            )
 
 
 def landmarks(quick: bool):
@@ -65,13 +74,23 @@ def landmarks(quick: bool):
         dense = np.random.default_rng(0).standard_normal((n, width))
         mine, blas = best(lambda: ours(columns), lambda: dense @ dense.T, memory=16 * n * n)  # noqa: B023
         notes = "" if quick else f"the paper: {paper[name]} s"
-        yield row("kernels", f"{name}, landmark {n:,} x {of}, {size:,} triplets", mine, blas,
-                  f"bare BLAS, {n:,} x {width}", blas / mine, "s", f">= {1 / 1.4:.2f} (at most 1.4 times BLAS)", notes)
+        yield row(
+            "kernels",
+            f"{name}, landmark {n:,} x {of}, {size:,} triplets",
+            mine,
+            blas,
+            f"bare BLAS, {n:,} x {width}",
+            blas / mine,
+            "s",
+            f">= {1 / 1.4:.2f} (at most 1.4 times BLAS)",
+            notes,
+        )
     yield factor(columns_of(landmark(n, of, size), n))
 
 
 def factor(columns: Columns) -> dict:
     """Ten leading eigenvectors without the matrix, and with it."""
+
     def with_matrix():
         kernel = kernels.k1(columns)
         return sp.linalg.eigsh(kernel, 10, v0=np.ones(len(kernel)))
@@ -81,8 +100,16 @@ def factor(columns: Columns) -> dict:
 
     assert np.allclose(without()[0], with_matrix()[0][::-1]), "the factor's eigenvalues are not the matrix's"
     mine, theirs = min(seconds(without) for _ in range(3)), seconds(with_matrix)
-    return row("kernels", f"10 eigenvectors of k1, landmark {columns.n_objects:,}", mine * 1e3, theirs * 1e3,
-               "k1, then Lanczos on the matrix", theirs / mine, "ms", "-")
+    return row(
+        "kernels",
+        f"10 eigenvectors of k1, landmark {columns.n_objects:,}",
+        mine * 1e3,
+        theirs * 1e3,
+        "k1, then Lanczos on the matrix",
+        theirs / mine,
+        "ms",
+        "-",
+    )
 
 
 def largest(quick: bool):
@@ -90,18 +117,43 @@ def largest(quick: bool):
     n = 3_000 if quick else 20_000
     needed = int(1.6 * 8 * n * n)
     if available_memory.available() < needed:
-        yield row("kernels", f"k1, landmark {n:,} x 30", None, None, "memory", None, "s", "<= 1.5 times the result",
-                  f"not run: needs {needed / 1e9:.1f} GB")
+        yield row(
+            "kernels",
+            f"k1, landmark {n:,} x 30",
+            None,
+            None,
+            "memory",
+            None,
+            "s",
+            "<= 1.5 times the result",
+            f"not run: needs {needed / 1e9:.1f} GB",
+        )
         return
     columns = columns_of(landmark(n, 30, 150 * n), n)
     tracemalloc.start()
     took = seconds(lambda: kernels.k1(columns))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    yield row("kernels", f"k1, landmark {n:,} x 30, {150 * n:,} triplets", took, 900.0 if not quick else None,
-              "the paper's time", None if quick else 900.0 / took, "s", "does not crash")
-    yield row("kernels", f"k1, landmark {n:,} x 30: peak memory", peak / 1e6, 8e-6 * n * n, "the result",
-              8 * n * n / peak, "MB", ">= 0.67 (at most 1.5 times the result)")
+    yield row(
+        "kernels",
+        f"k1, landmark {n:,} x 30, {150 * n:,} triplets",
+        took,
+        900.0 if not quick else None,
+        "the paper's time",
+        None if quick else 900.0 / took,
+        "s",
+        "does not crash",
+    )
+    yield row(
+        "kernels",
+        f"k1, landmark {n:,} x 30: peak memory",
+        peak / 1e6,
+        8e-6 * n * n,
+        "the result",
+        8 * n * n / peak,
+        "MB",
+        ">= 0.67 (at most 1.5 times the result)",
+    )
 
 
 def small_change(quick: bool):
@@ -113,8 +165,16 @@ def small_change(quick: bool):
     apart = np.abs(kernels.renewed(kernels.k1, columns, before, touched) - kernels.k1(columns)).max()
     assert apart < 1e-10
     mine, whole = best(lambda: kernels.renewed(kernels.k1, columns, before, touched), lambda: kernels.k1(columns))
-    yield row("kernels", f"k1, {len(touched)} of {n:,} rows touched", mine * 1e3, whole * 1e3, "the whole again",
-              whole / mine, "ms", ">= 1")
+    yield row(
+        "kernels",
+        f"k1, {len(touched)} of {n:,} rows touched",
+        mine * 1e3,
+        whole * 1e3,
+        "the whole again",
+        whole / mine,
+        "ms",
+        ">= 1",
+    )
 
 
 def rows(quick: bool) -> list[dict]:

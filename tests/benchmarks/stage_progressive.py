@@ -12,16 +12,16 @@ import numpy as np
 import structlog
 
 from connectors import Record
-from stream_engine.service import ingest
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.comparisons import Decoded
+from stream_engine.formats.options import EventOptions
+from stream_engine.prediction import PREDICTORS, predictor
+from stream_engine.service import ingest
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.prediction_monitor import Watch
+from stream_engine.service.settings import DriftSettings
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
-from stream_engine.formats.options import EventOptions
-from stream_engine.service.metrics import Metrics
-from stream_engine.prediction import PREDICTORS, predictor
-from stream_engine.service.settings import DriftSettings
-from stream_engine.service.prediction_monitor import Watch
 from tests.benchmarks.stage_end_to_end import OBJECTS, as_arrow, as_csv, as_jsonl, stream
 
 
@@ -29,8 +29,11 @@ def artifacts(sequence: int) -> dict[str, Artifact]:
     """Artifacts of every kind that predicts, so that every predictor runs."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(OBJECTS, 5))
-    kinds = {"sdp_clustering": {"labels": np.arange(OBJECTS, dtype=np.int32) % 5}, "kernel_learning": {"K": x @ x.T},
-             "partial_order_embedding": {"K": x @ x.T}}
+    kinds = {
+        "sdp_clustering": {"labels": np.arange(OBJECTS, dtype=np.int32) % 5},
+        "kernel_learning": {"K": x @ x.T},
+        "partial_order_embedding": {"K": x @ x.T},
+    }
     return {kind: Artifact(kind, "", sequence, {}, 0, arrays, {}) for kind, arrays in kinds.items()}
 
 
@@ -62,9 +65,11 @@ def rows(quick: bool) -> list[dict]:
     every = size // 4
     made = []
     ingested(as_arrow(triplets[:200_000], names), "arrow", b"", True, 50_000)  # compile, warm up
-    for label, blocks, format, events in (("Arrow", as_arrow(triplets, names), "arrow", size),
-                                          ("CSV", as_csv(triplets[: size // 2], names), "csv", size // 2),
-                                          ("JSONL", as_jsonl(triplets[: size // 4], names), "json", size // 4)):
+    for label, blocks, format, events in (
+        ("Arrow", as_arrow(triplets, names), "arrow", size),
+        ("CSV", as_csv(triplets[: size // 2], names), "csv", size // 2),
+        ("JSONL", as_jsonl(triplets[: size // 4], names), "json", size // 4),
+    ):
         header = b"anchor,near,far\n" if format == "csv" else b""
         spent: dict[bool, list[float]] = {False: [], True: []}
         for _ in range(3):
@@ -74,18 +79,33 @@ def rows(quick: bool) -> list[dict]:
         bare, full = (min(spent[watched]) for watched in (False, True))
         found = watch.tell()
         tested = {name: each["all"]["total"]["tested"] for name, each in found["predictors"].items()}
-        made.append({"stage": "progressive", "case": f"{label}, {events:,}, a snapshot every {every * events // size:,}",
-                     "ours": events / full / 1e6, "rival": events / bare / 1e6, "rival_name": "without predictions",
-                     "unit": "M comparisons/s", "ratio": bare / full, "target": ">= 0.90",
-                     "notes": f"sampled 1 in {found['seen'] / max(found['sampled'], 1):.0f}, {len(tested)} predictors"})
+        made.append(
+            {
+                "stage": "progressive",
+                "case": f"{label}, {events:,}, a snapshot every {every * events // size:,}",
+                "ours": events / full / 1e6,
+                "rival": events / bare / 1e6,
+                "rival_name": "without predictions",
+                "unit": "M comparisons/s",
+                "ratio": bare / full,
+                "target": ">= 0.90",
+                "notes": f"sampled 1 in {found['seen'] / max(found['sampled'], 1):.0f}, {len(tested)} predictors",
+            }
+        )
     return made + _parts(triplets[:500_000])
 
 
 def _parts(triplets: np.ndarray) -> list[dict]:
     engine = Engine(guard=None)
-    engine.learn(Decoded([str(i) for i in range(OBJECTS)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []))
+    engine.learn(
+        Decoded(
+            [str(i) for i in range(OBJECTS)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
+        )
+    )
     published = Published(engine.snapshot(), artifacts(1))
-    rows_of = np.random.default_rng(0).permuted(np.tile(np.arange(OBJECTS, dtype=np.int32), (2048, 1)), axis=1)[:, [0, 1, 0, 2]]
+    rows_of = np.random.default_rng(0).permuted(np.tile(np.arange(OBJECTS, dtype=np.int32), (2048, 1)), axis=1)[
+        :, [0, 1, 0, 2]
+    ]
     made = []
     for name in PREDICTORS:
         began = time.process_time()
@@ -97,8 +117,15 @@ def _parts(triplets: np.ndarray) -> list[dict]:
         began = time.process_time()
         for _ in range(20):
             one.margins(rows_of)
-        made.append({"stage": "progressive", "case": f"{name}: making it", "ours": making * 1e3, "unit": "ms",
-                     "notes": f"margins of 2,048 comparisons {(time.process_time() - began) / 20 * 1e6:.0f} us"})
+        made.append(
+            {
+                "stage": "progressive",
+                "case": f"{name}: making it",
+                "ours": making * 1e3,
+                "unit": "ms",
+                "notes": f"margins of 2,048 comparisons {(time.process_time() - began) / 20 * 1e6:.0f} us",
+            }
+        )
     return made
 
 

@@ -44,9 +44,11 @@ def held(arrays) -> int:
 def rows(quick: bool) -> list[dict]:
     """Counts alone, and the whole state, where it is dense and where every comparison is new."""
     size = 500_000 if quick else 10_000_000
-    cases = {"triplet counts, n = 1,000": (1_000, size, ["triplet_counts"], None),
-             "all, n = 1,000": (1_000, size, ("adds3", "adds4", "triplet_counts"), "first"),
-             "all, n = 1,000,000": (1_000_000, size // 4, ("adds3", "adds4", "triplet_counts"), "first")}
+    cases = {
+        "triplet counts, n = 1,000": (1_000, size, ["triplet_counts"], None),
+        "all, n = 1,000": (1_000, size, ("adds3", "adds4", "triplet_counts"), "first"),
+        "all, n = 1,000,000": (1_000_000, size // 4, ("adds3", "adds4", "triplet_counts"), "first"),
+    }
     made = []
     engine_of(uniform(50, 1_000), 50, ("adds3", "adds4", "triplet_counts"), "first").snapshot()  # compiled
     for case, (n, m, accumulators, guard) in cases.items():
@@ -67,7 +69,18 @@ def rows(quick: bool) -> list[dict]:
             _, written = Store(folder).publish(snapshot)
             publish = time.perf_counter() - began
         pause = 1e9 * max(pauses) / keys
-        made.append(row("snapshot", f"{case}: the pause", pause, PROMISE, "the promise", PROMISE / pause, "ns a key held", "<= 25",
-                        f"{keys:,} keys; pauses {', '.join(f'{1e3 * p:.0f}' for p in pauses)} ms; beside ingestion: sorting "
-                        f"the order {1e3 * beside:.0f} ms, publishing {written / 1e6:.0f} MB {1e3 * publish:.0f} ms (wall)"))
+        made.append(
+            row(
+                "snapshot",
+                f"{case}: the pause",
+                pause,
+                PROMISE,
+                "the promise",
+                PROMISE / pause,
+                "ns a key held",
+                "<= 25",
+                f"{keys:,} keys; pauses {', '.join(f'{1e3 * p:.0f}' for p in pauses)} ms; beside ingestion: sorting "
+                f"the order {1e3 * beside:.0f} ms, publishing {written / 1e6:.0f} MB {1e3 * publish:.0f} ms (wall)",
+            )
+        )
     return [{**one, "target": "-" if quick else one["target"]} for one in made]

@@ -25,9 +25,9 @@ import numpy as np
 
 from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import Decoded, empty_batch
+from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
-from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.store import Store
 from tests.benchmarks.large_n import BLOCK, GROUPS, Said, anonymous, block, counted, resident
 
@@ -36,8 +36,15 @@ def decoded(rows: np.ndarray) -> Decoded:
     """Comparisons of objects by number as a decoder gives a block: distinct names, and places among them."""
     numbers, places = np.unique(rows, return_inverse=True)
     none = empty_batch(0)
-    return Decoded([name(i) for i in numbers.tolist()], places.reshape(rows.shape).astype(np.int32), none.quadruplets,
-                   none.quadruplet_at, [], {"triplet": len(rows)}, [])
+    return Decoded(
+        [name(i) for i in numbers.tolist()],
+        places.reshape(rows.shape).astype(np.int32),
+        none.quadruplets,
+        none.quadruplet_at,
+        [],
+        {"triplet": len(rows)},
+        [],
+    )
 
 
 def name(i: int) -> str:
@@ -69,8 +76,10 @@ def guarded(index: ObjectIndex, rng, wanted: int, landmarks: int, said: Said) ->
         spent += time.process_time() - begin
         offered += len(batch.triplets)
     held = anonymous() - before
-    said(f"guard: {offered:,} comparisons", f"{held:.2f} GB, {1e9 * held / offered:.0f} bytes a comparison, {offered / spent:,.0f} "
-         "per CPU second")
+    said(
+        f"guard: {offered:,} comparisons",
+        f"{held:.2f} GB, {1e9 * held / offered:.0f} bytes a comparison, {offered / spent:,.0f} per CPU second",
+    )
 
 
 def main() -> None:
@@ -99,8 +108,11 @@ def main() -> None:
         held = each.nbytes
         state = each.state()  # settles
         keys = len(state.get("anchor", state.get("w")))
-        said(f"{room}, settled", f"{keys:,} keys, {each.nbytes / 1e9:.2f} GB at rest ({each.nbytes / keys:.0f} bytes a key), "
-             f"{held / 1e9:.2f} GB with its log")
+        said(
+            f"{room}, settled",
+            f"{keys:,} keys, {each.nbytes / 1e9:.2f} GB at rest ({each.nbytes / keys:.0f} bytes a key), "
+            f"{held / 1e9:.2f} GB with its log",
+        )
         del state
     with tempfile.TemporaryDirectory(dir=given.on_disk) as state:
         store, begin = Store(state), time.monotonic()
@@ -113,24 +125,33 @@ def main() -> None:
         said("engine thrown away")
         begin = time.monotonic()
         engine = Engine.restore(store.latest().snapshot)
-        said("restarted from the snapshot", f"{time.monotonic() - begin:.1f} s of the clock, {engine.counters['comparisons']:,} comparisons")
+        said(
+            "restarted from the snapshot",
+            f"{time.monotonic() - begin:.1f} s of the clock, {engine.counters['comparisons']:,} comparisons",
+        )
         counted(engine.learn, lambda: decoded(block(rng, n, given.landmarks)), BLOCK, said)
         del engine
         gc.collect()
         mapped_arrays.keep_in_memory()
         if given.counts:
             return
-        print(f"export adds3: {verb('export', '--state', state, '--out', f'{state}/out', 'adds3')}, "
-              f"{os.path.getsize(f'{state}/out/adds3.npz') / 1e9:.2f} GB", flush=True)
+        print(
+            f"export adds3: {verb('export', '--state', state, '--out', f'{state}/out', 'adds3')}, "
+            f"{os.path.getsize(f'{state}/out/adds3.npz') / 1e9:.2f} GB",
+            flush=True,
+        )
         print(f"inspect: {verb('inspect', '--state', state)}", flush=True)
         for rest in ("none", "nearest"):
             chosen = ["--set", "k=5", "--set", f"objects={given.choose}", "--set", f"rest={rest}"]
             took = verb("refit", "--state", state, "spectral", *chosen)
-            labels = Store(state).latest_artifact("spectral").arrays["labels"][given.landmarks:]
+            labels = Store(state).latest_artifact("spectral").arrays["labels"][given.landmarks :]
             known, table = np.flatnonzero(labels >= 0), np.zeros((5, GROUPS), int)
             np.add.at(table, (labels[known], (known + given.landmarks) % GROUPS), 1)
-            print(f"refit spectral objects={given.choose} rest={rest}: {took}; {len(known):,} clustered, "
-                  f"{table.max(1).sum() / max(len(known), 1):.3f} as planted", flush=True)
+            print(
+                f"refit spectral objects={given.choose} rest={rest}: {took}; {len(known):,} clustered, "
+                f"{table.max(1).sum() / max(len(known), 1):.3f} as planted",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.statistics import worker_reliability
 from stream_engine.accumulators import made
 from stream_engine.refits import reliability, spectral
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import worker_reliability
 from tests.conftest import human_judgements
 from tests.support.generators import as_batch, planted_triplets
 
@@ -48,8 +48,12 @@ def judged(source: Path, folder: Path, *options) -> dict[str, list]:
     engine("refit", "--state", state, "reliability")
     engine("export", "--state", state, "--out", folder / "out", "workers", "workers_online")
     rows = list(csv.DictReader(open(folder / "out" / "workers.csv")))
-    online = {row["worker"]: float(row["accuracy"]) for row in csv.DictReader(open(folder / "out" / "workers_online.csv"))}
-    table: dict[str, list] = {name: [float(row[name]) if name != "worker" else row[name] for row in rows] for name in rows[0]}
+    online = {
+        row["worker"]: float(row["accuracy"]) for row in csv.DictReader(open(folder / "out" / "workers_online.csv"))
+    }
+    table: dict[str, list] = {
+        name: [float(row[name]) if name != "worker" else row[name] for row in rows] for name in rows[0]
+    }
     return table | {"online": [online.get(name, np.nan) for name in table["worker"]]}
 
 
@@ -95,22 +99,44 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
     rows = []
     for least in (1, 4, 8):
         some = tried >= least
-        rows.append({"data": "food100", "against": f"catch trials passed, workers with {least} or more",
-                     **correlation(accuracy[some], passed[some])})
-        rows.append({"data": "food100", "against": f"the same, screen format taken out, {least} or more",
-                     **correlation(adjusted[some], (beyond / tried)[some])})
-        rows.append({"data": "food100", "against": f"the same, running estimate, {least} or more",
-                     **correlation(online[some], (beyond / tried)[some])})
+        rows.append(
+            {
+                "data": "food100",
+                "against": f"catch trials passed, workers with {least} or more",
+                **correlation(accuracy[some], passed[some]),
+            }
+        )
+        rows.append(
+            {
+                "data": "food100",
+                "against": f"the same, screen format taken out, {least} or more",
+                **correlation(adjusted[some], (beyond / tried)[some]),
+            }
+        )
+        rows.append(
+            {
+                "data": "food100",
+                "against": f"the same, running estimate, {least} or more",
+                **correlation(online[some], (beyond / tried)[some]),
+            }
+        )
     agree = np.array(table["agreed"]) / np.maximum(np.array(table["agreed"]) + np.array(table["disagreed"]), 1)
     some = np.array(table["agreed"]) + np.array(table["disagreed"]) >= 20
-    rows.append({"data": "food100", "against": "leave-one-out agreement (20 or more decided)",
-                 **correlation(accuracy[some], agree[some])})
+    rows.append(
+        {
+            "data": "food100",
+            "against": "leave-one-out agreement (20 or more decided)",
+            **correlation(accuracy[some], agree[some]),
+        }
+    )
     return rows, {"x": adjusted, "y": beyond / tried, "size": tried}
 
 
 def eggs(data: Path, folder: Path) -> tuple[list[dict], dict]:
     table = judged(data / "alien_eggs300" / "triplets.csv.gz", folder)
-    value = {row["object"]: float(row["true_value"]) for row in csv.DictReader(open(data / "alien_eggs300" / "labels.csv"))}
+    value = {
+        row["object"]: float(row["true_value"]) for row in csv.DictReader(open(data / "alien_eggs300" / "labels.csv"))
+    }
     right: dict[str, list[bool]] = {}
     for row in csv.DictReader(gzip.open(data / "alien_eggs300" / "triplets.csv.gz", "rt")):
         a, b, c = (value[row[key]] for key in ("anchor", "near", "far"))
@@ -118,9 +144,14 @@ def eggs(data: Path, folder: Path) -> tuple[list[dict], dict]:
     truth = np.array([np.mean(right[name]) for name in table["worker"]])
     accuracy = np.array(table["accuracy"])
     asked = np.array([len(right[name]) for name in table["worker"]])
-    rows = [{"data": "alien_eggs300", "against": "answers that agree with the known scale", **correlation(accuracy, truth)},
-            {"data": "alien_eggs300", "against": "the same, workers with 40 answers or more",
-             **correlation(accuracy[asked >= 40], truth[asked >= 40])}]
+    rows = [
+        {"data": "alien_eggs300", "against": "answers that agree with the known scale", **correlation(accuracy, truth)},
+        {
+            "data": "alien_eggs300",
+            "against": "the same, workers with 40 answers or more",
+            **correlation(accuracy[asked >= 40], truth[asked >= 40]),
+        },
+    ]
     return rows, {"x": accuracy, "y": truth, "size": asked}
 
 
@@ -133,8 +164,15 @@ def snapshot_of(triplets, workers, names, n: int) -> Snapshot:
 
     votes = made("worker_votes")
     m = len(triplets)
-    judges = Judges(np.arange(m, dtype=np.int32), np.empty(0, np.int32), np.zeros(m, np.int8), workers.astype(np.int32),
-                    list(names), np.ones(m), np.full(m, np.nan))
+    judges = Judges(
+        np.arange(m, dtype=np.int32),
+        np.empty(0, np.int32),
+        np.zeros(m, np.int8),
+        workers.astype(np.int32),
+        list(names),
+        np.ones(m),
+        np.full(m, np.nan),
+    )
     votes.update(as_batch(triplets, n)._replace(judges=judges))
     arrays = {f"worker_votes/{key}": array for key, array in votes.state().items()}
     return Snapshot(1, {}, tuple(map(str, range(n))), {}, {"triplets": m}, {}, arrays, "0" * 64)
@@ -145,7 +183,9 @@ def accuracies(snapshot: Snapshot, tests: dict[str, np.ndarray]) -> dict[str, fl
     from stream_engine.statistics.spectral import top_eigenpairs
 
     votes = worker_reliability.votes_of(snapshot)
-    fitted = worker_reliability.trust(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[votes.worker]
+    fitted = worker_reliability.trust(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[
+        votes.worker
+    ]
     found = {}
     for how, weight in (("plain", np.ones(len(votes.key))), ("weighted", fitted)):
         w = worker_reliability.adds_matrix(votes, weight)
@@ -181,8 +221,16 @@ def weighting(name: str, triplets, workers, names, unit, n: int, truth=None) -> 
             scores.append(accuracies(snapshot_of(said[~out], workers[~out], names, n), tests))
         for case in [key.removesuffix(", plain") for key in scores[0] if key.endswith("plain")]:
             plain, ours = (np.array([s[f"{case}, {how}"] for s in scores]) for how in ("plain", "weighted"))
-            rows.append({"data": name, "case": case + (", 30 % of workers guess" if spam else ""), "plain": plain.mean(),
-                         "weighted": ours.mean(), "gain": (ours - plain).mean(), "worst_split": (ours - plain).min()})
+            rows.append(
+                {
+                    "data": name,
+                    "case": case + (", 30 % of workers guess" if spam else ""),
+                    "plain": plain.mean(),
+                    "weighted": ours.mean(),
+                    "gain": (ours - plain).mean(),
+                    "worst_split": (ours - plain).min(),
+                }
+            )
     return rows
 
 
@@ -204,11 +252,23 @@ def clustering() -> list[dict]:
             plain = made("adds3")
             plain.update(as_batch(said, n))
             both = votes._replace(arrays={**votes.arrays, **{f"adds3/{key}": a for key, a in plain.state().items()}})
-            scores.append([adjusted_rand_score(labels, spectral.refit(both, spectral.Params(source, k=k), 0).arrays["labels"])
-                           for source in ("adds3", "adds3_trusted")])
+            scores.append(
+                [
+                    adjusted_rand_score(labels, spectral.refit(both, spectral.Params(source, k=k), 0).arrays["labels"])
+                    for source in ("adds3", "adds3_trusted")
+                ]
+            )
         plain, ours = np.array(scores).T
-        rows.append({"data": "made clusters", "case": f"ARI, {spam:.0%} of workers guess", "plain": plain.mean(),
-                     "weighted": ours.mean(), "gain": (ours - plain).mean(), "worst_split": (ours - plain).min()})
+        rows.append(
+            {
+                "data": "made clusters",
+                "case": f"ARI, {spam:.0%} of workers guess",
+                "plain": plain.mean(),
+                "weighted": ours.mean(),
+                "gain": (ours - plain).mean(),
+                "worst_split": (ours - plain).min(),
+            }
+        )
     return rows
 
 
@@ -240,8 +300,13 @@ def figure(path: Path, clouds: dict[str, dict], gains: list[dict]) -> None:
     from matplotlib import pyplot as plt
 
     fig, axes = plt.subplots(1, 3, figsize=(15, 4.2), constrained_layout=True)
-    titles = {"alien_eggs300": ("estimated reliability", "fraction of answers right (known scale)"),
-              "food100": ("estimated reliability, beyond its screen format's mean (rank)", "catch trials passed, beyond the mean (rank)")}
+    titles = {
+        "alien_eggs300": ("estimated reliability", "fraction of answers right (known scale)"),
+        "food100": (
+            "estimated reliability, beyond its screen format's mean (rank)",
+            "catch trials passed, beyond the mean (rank)",
+        ),
+    }
     for ax, (name, cloud) in zip(axes, clouds.items()):
         x, y = (cloud["x"], cloud["y"]) if name == "alien_eggs300" else (rankdata(cloud["x"]), rankdata(cloud["y"]))
         ax.scatter(x, y, s=8 + 2 * np.sqrt(cloud["size"]), alpha=0.5)
@@ -271,12 +336,16 @@ def main() -> int:
             more, clouds[name] = make(data, Path(folder))
         rows += more
     for row in rows:
-        print(f"{row['data']:14} {row['against']:66} n = {row['workers']:3}  Spearman {row['spearman']:+.3f}  p = {row['p']:.2g}",
-              flush=True)
+        print(
+            f"{row['data']:14} {row['against']:66} n = {row['workers']:3}  Spearman {row['spearman']:+.3f}  p = {row['p']:.2g}",
+            flush=True,
+        )
     gains = [*real_weighting(data), *clustering()]
     for row in gains:
-        print(f"{row['data']:14} {row['case']:66} plain {row['plain']:.4f}  weighted {row['weighted']:.4f}  "
-              f"gain {row['gain']:+.4f} (worst split {row['worst_split']:+.4f})")
+        print(
+            f"{row['data']:14} {row['case']:66} plain {row['plain']:.4f}  weighted {row['weighted']:.4f}  "
+            f"gain {row['gain']:+.4f} (worst split {row['worst_split']:+.4f})"
+        )
     (out / "trust.json").write_text(json.dumps({"correlations": rows, "weighting": gains}, indent=1, default=float))
     figure(out / "trust.png", clouds, gains)
     print(out / "trust.png")

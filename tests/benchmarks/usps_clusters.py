@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.clustering import partition
+from stream_engine.refits.sdp_clustering import solve, spur
 from tests.benchmarks.planted_clusters import ITERATIONS, TOL, agreement, labels_of, mulk3, triplets_of
 from tests.conftest import ROOT
 from tests.support.planted_similarities import adds3
@@ -58,9 +58,13 @@ def digits(folder: Path, which: str, power: float, objects: int, seed: int) -> d
     choice = spur(W, count, tol=TOL, max_iterations=ITERATIONS)
     known = choice.solution if choice.k == k else solve(W, k=k, tol=TOL, max_iterations=ITERATIONS)
     kernel = solve(mulk3(triplets, n), k=k, tol=TOL, max_iterations=ITERATIONS // 3)
-    labels = {"AddS-3 SPUR": labels_of(choice.solution, choice.k), "AddS-3": labels_of(known, k),
-              "MulK-3": labels_of(kernel, k), "t-STE": partition.k_means(t_ste(triplets, n, seed), k, seed),
-              "k-means": partition.k_means(points, k, seed)}
+    labels = {
+        "AddS-3 SPUR": labels_of(choice.solution, choice.k),
+        "AddS-3": labels_of(known, k),
+        "MulK-3": labels_of(kernel, k),
+        "t-STE": partition.k_means(t_ste(triplets, n, seed), k, seed),
+        "k-means": partition.k_means(points, k, seed),
+    }
     criterion = {str(tried): round(float(value), 4) for tried, value in zip(choice.tried, choice.criterion)}
     found = {"n": n, "triplets": count, "k": choice.k, "criterion": criterion}
     found |= {m: round(agreement(truth, labels[m]), 4) for m in METHODS}
@@ -107,13 +111,21 @@ def cars(folder: Path) -> dict:
     triplets, n = np.array([[names[x] for x in row] for row in rows]), len(names)
     W, K = adds3(triplets, n), mulk3(triplets, n)
     choice = spur(W, len(triplets), tol=1e-3)
-    found = {f"{name}, k={k}": labels_of(solve(M, k=k, tol=1e-3), k)
-             for name, M in (("AddS-3", W), ("MulK-3", K)) for k in (2, 3)}
+    found = {
+        f"{name}, k={k}": labels_of(solve(M, k=k, tol=1e-3), k)
+        for name, M in (("AddS-3", W), ("MulK-3", K))
+        for k in (2, 3)
+    }
     found |= {f"t-STE, k={k}": partition.k_means(t_ste(triplets, n, 0), k, 0) for k in (2, 3)}
     found["classes"] = np.array([classes[name] for name in names])
     inside = np.char.lower(found["classes"]) != "outlier"
-    return {"k": choice.k, "margin": choice.margin, "methods": list(found), "triplets": len(triplets),
-            "ari": [[round(agreement(a[inside], b[inside]), 3) for b in found.values()] for a in found.values()]}
+    return {
+        "k": choice.k,
+        "margin": choice.margin,
+        "methods": list(found),
+        "triplets": len(triplets),
+        "ari": [[round(agreement(a[inside], b[inside]), 3) for b in found.values()] for a in found.values()],
+    }
 
 
 def table(results: list[dict]) -> str:
@@ -121,9 +133,12 @@ def table(results: list[dict]) -> str:
     lines = ["digits         n  triplets         runs " + "".join(f"{name:>13}" for name in METHODS) + "  k of SPUR"]
     for which, objects, power in dict.fromkeys((r["which"], r["objects"], r["power"]) for r in results):
         runs = [r["found"] for r in results if (r["which"], r["objects"], r["power"]) == (which, objects, power)]
-        lines.append(f"{which:11} {runs[0]['n']:4}  n (ln n)^{power:<6} {len(runs):5} "
-                     + "".join(f"{np.mean([r[m] for r in runs]):13.3f}" for m in METHODS)
-                     + "  " + ", ".join(map(str, sorted(r["k"] for r in runs))))
+        lines.append(
+            f"{which:11} {runs[0]['n']:4}  n (ln n)^{power:<6} {len(runs):5} "
+            + "".join(f"{np.mean([r[m] for r in runs]):13.3f}" for m in METHODS)
+            + "  "
+            + ", ".join(map(str, sorted(r["k"] for r in runs)))
+        )
     return "\n".join(lines)
 
 
@@ -140,8 +155,16 @@ def draw(results: list[dict], seen: dict, path: str) -> None:
         powers = sorted({r["power"] for r in mine})
         for name in METHODS:
             values = [[r["found"][name] for r in mine if r["power"] == power] for power in powers]
-            axis.errorbar(powers, [np.mean(v) for v in values], [np.std(v) for v in values], label=name, marker="o",
-                          ms=3, capsize=2, ls="--" if name == "k-means" else "-")
+            axis.errorbar(
+                powers,
+                [np.mean(v) for v in values],
+                [np.std(v) for v in values],
+                label=name,
+                marker="o",
+                ms=3,
+                capsize=2,
+                ls="--" if name == "k-means" else "-",
+            )
         axis.set(title=f"USPS {which}", xlabel="n (ln n)^x triplets", ylabel="ARI", ylim=(-0.05, 1.05))
         axis.legend(fontsize=8)
     axes[2].imshow(seen["ari"], vmin=0, vmax=1, cmap="Greys")

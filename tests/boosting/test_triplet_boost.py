@@ -4,18 +4,21 @@ Oracles are in tests/support/boosting_reference.py. What they cannot see (digits
 tested by invariants of the state.
 """
 
-
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba import njit
 
-from stream_engine.state import artifact as artifacts, snapshot as snapshots
-from stream_engine.boosting import fit as fitting, labels, rounds as boosting, votes
+from stream_engine.boosting import fit as fitting
+from stream_engine.boosting import labels, votes
+from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import Codes, bytes_needed, codes_from_columns
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits import CannotRefit, triplet_boost
+from stream_engine.state import artifact as artifacts
+from stream_engine.state import snapshot as snapshots
 from tests.support import generators
 from tests.support.boosting_reference import Round, numpy_rounds, paper_prediction, paper_rounds
 
@@ -45,8 +48,10 @@ def classes_of(packed: np.ndarray) -> frozenset:
 
 
 def as_rounds(held: boosting.Classifiers, name: np.ndarray) -> list[Round]:
-    return [Round(int(name[j]), int(name[k]), classes_of(o_j), classes_of(o_k), float(alpha), 0.0)
-            for j, k, alpha, o_j, o_k in zip(*held)]
+    return [
+        Round(int(name[j]), int(name[k]), classes_of(o_j), classes_of(o_k), float(alpha), 0.0)
+        for j, k, alpha, o_j, o_k in zip(*held)
+    ]
 
 
 def laid_out(columns, sets):
@@ -266,9 +271,11 @@ def test_codes_hold_exactly_what_the_classifiers_know(seed, n, size, multi):
     for p, (lo, hi) in enumerate(zip(columns.lo, columns.hi)):
         for e in range(columns.start[p], columns.start[p + 1]):
             n_near[columns.anchor[e], lo, hi], n_near[columns.anchor[e], hi, lo] = columns.n_lo[e], columns.n_hi[e]
-    expected = {(int(x), int(j), int(k)) for (x, j, k), count in n_near.items()
-                if x in anchors and sets[[j, k]].any(axis=1).all() and (sets[j] != sets[k]).any()
-                and count > n_near[x, k, j]}
+    expected = {
+        (int(x), int(j), int(k))
+        for (x, j, k), count in n_near.items()
+        if x in anchors and sets[[j, k]].any(axis=1).all() and (sets[j] != sets[k]).any() and count > n_near[x, k, j]
+    }
     assert found == expected and len(codes.code) == len(expected)
     assert codes.nbytes <= bytes_needed(columns, len(groups.example), len(anchors)) + 16 * (n + 2)
 
@@ -363,8 +370,11 @@ def test_permuting_the_objects_permutes_the_booster():
         groups, codes = laid_out(world, truth)
         number = np.argsort(groups.example)  # example number of every object
         pairs = random_pairs(np.random.default_rng(1), 25, 400)
-        held.append(boosting.advance(boosting.start(groups, 0), codes, 0,
-                                     number[pairs] if world is columns else number[new_id[pairs]]))
+        held.append(
+            boosting.advance(
+                boosting.start(groups, 0), codes, 0, number[pairs] if world is columns else number[new_id[pairs]]
+            )
+        )
         held[-1] = as_rounds(held[-1], groups.example)
     renamed = [r._replace(j=int(new_id[r.j]), k=int(new_id[r.k]), alpha=0) for r in held[0]]
     assert renamed == [r._replace(alpha=0) for r in held[1]]
@@ -405,8 +415,15 @@ def test_going_on_equals_never_having_stopped():
     groups, codes = laid_out(columns, labels.label_sets(y, 40))
     state = boosting.start(groups, 1)
     first = boosting.advance(state, codes, 500)
-    booster = fitting.boost(groups, codes, 0, 1, codes, groups.truth[state.group],
-                            earlier=first._replace(j=groups.example[first.j], k=groups.example[first.k]))
+    booster = fitting.boost(
+        groups,
+        codes,
+        0,
+        1,
+        codes,
+        groups.truth[state.group],
+        earlier=first._replace(j=groups.example[first.j], k=groups.example[first.k]),
+    )
     assert booster.carried == len(first.alpha) and booster.rounds == 0
     again = boosting.start(groups, 9, votes.add(votes.no_votes(40, 2), first, codes).confidence)
     scale = state.mass.sum() / again.mass.sum()
@@ -531,7 +548,9 @@ def test_a_refit_that_cannot_fit_says_so_with_the_numbers():
     early = triplet_boost.refit(a_snapshot(columns, said), params(rounds=200_000), 0)
     assert triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000), 0).report["rounds"] == 1000
     with pytest.raises(CannotRefit, match="and 201000 rounds - expected at most 4 MB"):
-        triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000, mode="continue"), 0, previous=early)
+        triplet_boost.refit(
+            a_snapshot(columns, said), params(memory_mb=4, rounds=1000, mode="continue"), 0, previous=early
+        )
 
 
 def test_parameters_must_leave_something_to_train_on():
@@ -565,8 +584,9 @@ def test_several_labels_an_object():
     made = triplet_boost.refit(a_snapshot(columns, genre), params(rounds=8000, multi_label=True), seed=1)
     report, arrays = made.report, made.arrays
     assert report["classes"] == ["bitter", "liquid", "solid", "sour", "sweet"] and report["multi_label"]
-    given_sets, predicted = (np.unpackbits(arrays[name], axis=1, count=5, bitorder="little")
-                             for name in ("given_sets", "predicted_sets"))
+    given_sets, predicted = (
+        np.unpackbits(arrays[name], axis=1, count=5, bitorder="little") for name in ("given_sets", "predicted_sets")
+    )
     for i in range(90):
         assert {report["classes"][c] for c in np.flatnonzero(given_sets[i])} == set(genre.get(i, "").split("|")) - {""}
     train, fresh = arrays["part"] == labels.TRAIN, arrays["part"] == labels.UNLABELLED
@@ -592,7 +612,11 @@ def test_a_stream_goes_on_and_both_ways_are_reported():
     carried = made.report["carried_on"]
     before, kept = _votes_by_text(early), _votes_by_text(made, carried["classifiers"])
     assert kept == {key: pytest.approx(before[key]) for key in before if gone not in key}
-    assert carried["from"] == {"snapshot": early.snapshot, "artifact": early.digest} and carried["rounds"] == 1500 and made.report["rounds"] == 3000
+    assert (
+        carried["from"] == {"snapshot": early.snapshot, "artifact": early.digest}
+        and carried["rounds"] == 1500
+        and made.report["rounds"] == 3000
+    )
     assert carried["left_out"] > 0 < carried["classifiers"] == made.report["carried"]
     assert not np.isin(gone, made.arrays["j"]) and not np.isin(gone, made.arrays["k"])
     once_trained = np.setdiff1d(np.flatnonzero(early.arrays["part"] == labels.TRAIN), [gone])
@@ -628,17 +652,20 @@ def test_a_cancelled_refit_stops_at_the_next_check():
     assert calls[-1][2].keys() == {"log_bound", "train_error", "watched_error"}
 
 
-@pytest.mark.parametrize("arguments, sentence", [
-    ({"y": [0, 1]}, r"y has shape \(2,\) and dtype int64; expected \(3,\) class indices"),
-    ({"y": [0.5, 1.0, 0.0]}, "dtype float64"),
-    ({"y": [0, -2, 1]}, "y holds class -2"),
-    ({"y": [-1, -1, -1]}, "no labelled object"),
-    ({"y": [0, 1, -1], "watch": [2]}, "watch holds ids without a label"),
-    ({"y": [0, 1, -1], "watch": [3]}, "watch holds ids without a label or out of range"),
-    ({"y": [0, 1, -1], "watch": [0, 1]}, "no labelled object to train on"),
-    ({"y": [0, 1, 1], "rounds": -1}, "rounds -1"),
-    ({"y": [0, 1, 1], "patience": 3}, "patience 3 without objects to watch"),
-])
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ({"y": [0, 1]}, r"y has shape \(2,\) and dtype int64; expected \(3,\) class indices"),
+        ({"y": [0.5, 1.0, 0.0]}, "dtype float64"),
+        ({"y": [0, -2, 1]}, "y holds class -2"),
+        ({"y": [-1, -1, -1]}, "no labelled object"),
+        ({"y": [0, 1, -1], "watch": [2]}, "watch holds ids without a label"),
+        ({"y": [0, 1, -1], "watch": [3]}, "watch holds ids without a label or out of range"),
+        ({"y": [0, 1, -1], "watch": [0, 1]}, "no labelled object to train on"),
+        ({"y": [0, 1, 1], "rounds": -1}, "rounds -1"),
+        ({"y": [0, 1, 1], "patience": 3}, "patience 3 without objects to watch"),
+    ],
+)
 def test_unusable_arguments_are_named(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         triplet_boost.fit(columns_from_triplets([[0, 1, 2]], 3), **arguments)

@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 from stream_engine.clustering import certificate, cvxpy_reference, dual_bounds, partition
+from stream_engine.clustering.cascade import partition_factor, solve
 from stream_engine.clustering.feasible_point import feasible
 from stream_engine.clustering.similarity_matrix import blocks, checked
 from stream_engine.statistics.spectral import centred
-from stream_engine.clustering.cascade import partition_factor, solve
 
 
 def strong(n=48, k=3, seed=0):
@@ -70,8 +70,11 @@ def test_certified_labels_are_optimal_on_small_noise_whatever_they_are():
             if proof:
                 issued += 1
                 k = int(labels.max()) + 1
-                best = cvxpy_reference.solve(W, k, None, solver="CLARABEL", tol=1e-9).objective if 1 < k < 6 else \
-                    partition.value(W, labels)
+                best = (
+                    cvxpy_reference.solve(W, k, None, solver="CLARABEL", tol=1e-9).objective
+                    if 1 < k < 6
+                    else partition.value(W, labels)
+                )
                 assert partition.value(W, labels) == pytest.approx(best, abs=1e-5)
     assert issued >= 3
 
@@ -148,7 +151,9 @@ def test_every_nonnegative_multiplier_gives_an_upper_bound(k):
             N = np.abs(rng.normal(size=(n, n))) * size
             assert dual_bounds.upper_bound(W + N + N.T, k) >= best - 1e-6
         r = cvxpy_reference.solve(W, k, lam, solver="CLARABEL", tol=1e-9)
-        assert dual_bounds.upper_bound(W + r.multiplier, k) == pytest.approx(best, abs=1e-4)  # and the right one is tight
+        assert dual_bounds.upper_bound(W + r.multiplier, k) == pytest.approx(
+            best, abs=1e-4
+        )  # and the right one is tight
 
 
 @pytest.mark.parametrize("k", [None, 3, 5])

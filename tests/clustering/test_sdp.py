@@ -11,14 +11,14 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.data import available_memory as free_memory
-from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.clustering import cvxpy_reference, memory_check
 from stream_engine.clustering.anderson import Anderson
+from stream_engine.clustering.cascade import _least_eigenvalue
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
+from stream_engine.data import available_memory as free_memory
+from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.statistics.spectral import top_eigenpairs
-from stream_engine.clustering.cascade import _least_eigenvalue
 from tests.conftest import ROOT
 from tests.support.planted_similarities import adds3, planted, planted_adds3, planted_adds4, planted_mulk3
 
@@ -117,8 +117,11 @@ def test_sparse_and_dense_similarities_give_the_same():
         assert a.objective == pytest.approx(b.objective, rel=1e-4) and a.certified and b.certified
 
 
-@pytest.mark.parametrize("W", [np.zeros((200, 200)), sparse.csr_array((200, 200)), np.ones((200, 200))],
-                         ids=["all zero", "all zero, sparse", "one block"])
+@pytest.mark.parametrize(
+    "W",
+    [np.zeros((200, 200)), sparse.csr_array((200, 200)), np.ones((200, 200))],
+    ids=["all zero", "all zero, sparse", "one block"],
+)
 def test_degenerate_similarities_of_many_objects(W):
     """Above 160 objects the eigenpairs come from Lanczos, which has nowhere to start from when W is zero."""
     a, b, choice = solve(W, k=3, tol=1e-4), solve(W, lam=1.0, tol=1e-4), spur(W, 100)
@@ -154,7 +157,7 @@ def test_a_warm_start_needs_fewer_iterations_for_the_same_tolerance():
     for n, of_c in ((200, None), (400, 2.0)):
         triplets = planted(n, 4, 2.5)[0]
         triplets = triplets[np.random.default_rng(0).permutation(len(triplets))]
-        some = triplets[:int(len(triplets) / 1.05)]
+        some = triplets[: int(len(triplets) / 1.05)]
 
         def how(c, of_c=of_c, n=n):
             return {"k": 4} if of_c is None else {"lam": of_c * np.sqrt(c * np.log(n) / n)}
@@ -184,20 +187,26 @@ def test_forced_answers():
     assert pair.objective == pytest.approx(0.5) and pair.labels.tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("given, said", [
-    (dict(W=np.zeros((2, 3)), k=1), "similarity: not a square matrix, got shape (2, 3), expected (n, n)"),
-    (dict(W=[[0, np.nan], [np.nan, 0]], k=1), "similarity: has entries that are not finite numbers"),
-    (dict(W=[[0, 1], [2, 0]], k=1), "similarity: not symmetric, W and W' differ by 1"),
-    (dict(W=[[0, 1e300], [1e300, 0]], k=1), "similarity: its largest entry is 1e+300 in size, expected 1e-120 to 1e+120"),
-    (dict(W=[[0, 1e-310], [1e-310, 0]], k=1), "similarity: its largest entry is 1e-310 in size"),
-    (dict(W=sparse.csr_array([[0, 1.0], [0, 0]]), k=1), "similarity: not symmetric"),
-    (dict(W=np.zeros((2, 2))), "sdp: got k=None and lam=None, expected exactly one of them"),
-    (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "expected exactly one of them"),
-    (dict(W=np.zeros((2, 2)), k=3), "sdp: got k=3 for 2 objects, expected 1 to 2"),
-    (dict(W=np.zeros((2, 2)), lam=np.inf), "sdp: got lam=inf, expected a finite number"),
-    (dict(W=np.zeros((0, 0)), lam=1.0), "sdp: got no objects"),
-    (dict(W=np.zeros((2, 2)), k=1, solver="magic"), "sdp: got solver='magic', expected one of admm, cvxpy"),
-])
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (dict(W=np.zeros((2, 3)), k=1), "similarity: not a square matrix, got shape (2, 3), expected (n, n)"),
+        (dict(W=[[0, np.nan], [np.nan, 0]], k=1), "similarity: has entries that are not finite numbers"),
+        (dict(W=[[0, 1], [2, 0]], k=1), "similarity: not symmetric, W and W' differ by 1"),
+        (
+            dict(W=[[0, 1e300], [1e300, 0]], k=1),
+            "similarity: its largest entry is 1e+300 in size, expected 1e-120 to 1e+120",
+        ),
+        (dict(W=[[0, 1e-310], [1e-310, 0]], k=1), "similarity: its largest entry is 1e-310 in size"),
+        (dict(W=sparse.csr_array([[0, 1.0], [0, 0]]), k=1), "similarity: not symmetric"),
+        (dict(W=np.zeros((2, 2))), "sdp: got k=None and lam=None, expected exactly one of them"),
+        (dict(W=np.zeros((2, 2)), k=1, lam=1.0), "expected exactly one of them"),
+        (dict(W=np.zeros((2, 2)), k=3), "sdp: got k=3 for 2 objects, expected 1 to 2"),
+        (dict(W=np.zeros((2, 2)), lam=np.inf), "sdp: got lam=inf, expected a finite number"),
+        (dict(W=np.zeros((0, 0)), lam=1.0), "sdp: got no objects"),
+        (dict(W=np.zeros((2, 2)), k=1, solver="magic"), "sdp: got solver='magic', expected one of admm, cvxpy"),
+    ],
+)
 def test_unusable_arguments_are_named(given, said):
     with pytest.raises(ValueError) as error:
         solve(**given)
@@ -221,8 +230,10 @@ def test_free_memory_is_the_least_of_machine_control_group_and_address_space(tmp
     for limit, left in (("max", 7 * 1024), ("6000", 5000), ("900", 0)):
         (group / "memory.max").write_text(limit + "\n")
         assert free_memory.available(machine, group) == left
-    limited = "import resource; from stream_engine.data import available_memory; " \
-              "resource.setrlimit(resource.RLIMIT_AS, (2**34, -1)); print(available_memory.available())"
+    limited = (
+        "import resource; from stream_engine.data import available_memory; "
+        "resource.setrlimit(resource.RLIMIT_AS, (2**34, -1)); print(available_memory.available())"
+    )
     said = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True, cwd=ROOT)
     assert 0 < int(said.stdout) < 2**34
 
@@ -282,7 +293,9 @@ def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
 def test_the_size_of_w_does_not_matter(factor):
     W, lam = np.round(3 * gaussian(12, 0)), 2.5
     plain, scaled = solve(W, lam=lam, tol=1e-6), solve(W * factor, lam=lam * factor, tol=1e-6)
-    assert plain.certified and scaled.certified and scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
+    assert (
+        plain.certified and scaled.certified and scaled.objective == pytest.approx(plain.objective * factor, rel=1e-5)
+    )
 
 
 def test_partial_eigenpairs_match_the_full_ones_and_leave_ones_out():

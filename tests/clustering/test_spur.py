@@ -9,20 +9,22 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from stream_engine import Engine, Quadruplet, Triplet
-from stream_engine.state import artifact
 from stream_engine.accumulators import ACCUMULATORS
-from stream_engine.refits import CannotRefit, sdp_clustering, spectral
-from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
 from stream_engine.clustering.admm import State
+from stream_engine.refits import CannotRefit, sdp_clustering, spectral
+from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
+from stream_engine.state import artifact
 from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3
 
 
 def snapshot_of(triplets, names=None, quadruplets=()):
     engine = Engine([name for name in ACCUMULATORS if name != "quadruplet_counts"])
     names = names or [f"o{i}" for i in range(1 + int(np.max(triplets, initial=-1)))]
-    engine.learn_many([Triplet(*(names[x] for x in row)) for row in triplets] +
-                      [Quadruplet((names[i], names[j]), (names[k], names[l])) for i, j, k, l in quadruplets])
+    engine.learn_many(
+        [Triplet(*(names[x] for x in row)) for row in triplets]
+        + [Quadruplet((names[i], names[j]), (names[k], names[l])) for i, j, k, l in quadruplets]
+    )
     return engine.snapshot()
 
 
@@ -37,6 +39,7 @@ def world():
 
 
 # --- SPUR ------------------------------------------------------------------------------------------------------------
+
 
 def test_the_range_and_the_criterion_are_the_papers():
     W, _, c = planted_adds3(80, 3, 3.0)
@@ -98,6 +101,7 @@ def test_cars_are_two_clusters_as_the_paper_reports(judgements):
 
 # --- the refit -------------------------------------------------------------------------------------------------------
 
+
 def test_the_artifact_holds_what_the_contract_names(world):
     snapshot = snapshot_of(world[0])
     told = []
@@ -137,8 +141,11 @@ def test_noise_too_is_equivariant_under_renaming():
     assert adjusted_rand_score([x[o] for o in x], [y[o] for o in x]) == 1
 
 
-@pytest.mark.parametrize("rows", [[], [(0, 1, 2)], [(0, 1, 2), (0, 2, 1)], [(0, 1, 2), (3, 4, 5)]],
-                         ids=["empty", "one", "contradictions", "disconnected"])
+@pytest.mark.parametrize(
+    "rows",
+    [[], [(0, 1, 2)], [(0, 1, 2), (0, 2, 1)], [(0, 1, 2), (3, 4, 5)]],
+    ids=["empty", "one", "contradictions", "disconnected"],
+)
 @pytest.mark.parametrize("similarity", similarity_of_snapshot.SOURCES)
 def test_degenerate_snapshots(rows, similarity):
     engine_has = similarity != "mulk4"
@@ -151,7 +158,9 @@ def test_degenerate_snapshots(rows, similarity):
     assert len(made.arrays["labels"]) == len(snapshot.objects)
     assert made.arrays["labels"].min(initial=0) >= -1
     artifact.encode(made)
-    if rows in ([], [(0, 1, 2), (0, 2, 1)]) and not (rows and similarity == "adds3_decayed"):  # the later one counts more
+    if rows in ([], [(0, 1, 2), (0, 2, 1)]) and not (
+        rows and similarity == "adds3_decayed"
+    ):  # the later one counts more
         assert (made.arrays["labels"] == -1).all() and made.arrays["k"] == 0
         assert "nothing is clustered" in made.report["note"]
 
@@ -219,12 +228,13 @@ def test_resampled_counts_are_unbiased_and_keep_the_sum(world):
 
 # --- from one snapshot to the next -----------------------------------------------------------------------------------
 
+
 def test_labels_keep_their_meaning_and_the_agreement_is_reported(world):
     triplets = world[0]
     first = refit(snapshot_of(triplets[:2500]), Params(k=3), 0)
     turned = first._replace(arrays=dict(first.arrays) | {"labels": (first.arrays["labels"] + 1) % 3})
     second = refit(snapshot_of(triplets), Params(k=3), 0, turned)
-    same = (turned.arrays["labels"] == second.arrays["labels"][:len(turned.arrays["labels"])]).mean()
+    same = (turned.arrays["labels"] == second.arrays["labels"][: len(turned.arrays["labels"])]).mean()
     assert same > 0.95 and second.report["ari_to_previous"] > 0.9
     assert refit(snapshot_of(triplets), Params(k=3), 0).report["ari_to_previous"] is None
 
@@ -271,8 +281,15 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects():
 def test_states_come_back_by_object_id():
     V = np.arange(9.0).reshape(3, 3)
     V = V + V.T
-    made = artifact.Artifact("sdp_clustering", "", 1, {"similarity": "adds3"}, 0,
-                             warm_start.arrays({2: State(V, 7.0)}, np.array([5, 1, 3])), {})
+    made = artifact.Artifact(
+        "sdp_clustering",
+        "",
+        1,
+        {"similarity": "adds3"},
+        0,
+        warm_start.arrays({2: State(V, 7.0)}, np.array([5, 1, 3])),
+        {},
+    )
     back = warm_start.states(made, Params(), np.array([3, 5, 1, 8]))
     assert back == {}  # three quarters known: not enough
     back = warm_start.states(made, Params(), np.array([3, 5, 1]))[2]
@@ -280,6 +297,7 @@ def test_states_come_back_by_object_id():
 
 
 # --- spectral -------------------------------------------------------------------------------------------------------
+
 
 def test_spectral_finds_the_planted_clusters_and_says_how_k_was_chosen(world):
     snapshot = snapshot_of(world[0])

@@ -19,9 +19,15 @@ def dead(state):
     return [json.loads(line) for path in files for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("name, data", [
-    ("empty.jsonl", b""), ("empty.csv", b""), ("header.csv", b"anchor,near,far\n"), ("blank.jsonl", b"\n\n  \n"),
-])
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("empty.jsonl", b""),
+        ("empty.csv", b""),
+        ("header.csv", b"anchor,near,far\n"),
+        ("blank.jsonl", b"\n\n  \n"),
+    ],
+)
 def test_nothing_in_it(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     engine("run", tmp_path / name, "--state", tmp_path / "s")
@@ -58,10 +64,18 @@ def test_reject_ratio_is_obeyed(tmp_path):
 
 def test_a_line_of_50_mb(tmp_path):
     path = tmp_path / "long.jsonl"
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n" + b'{"anchor": "' + b"x" * 50_000_000 + b'"}\n' + json.dumps(GOOD).encode() + b"\n")
+    path.write_bytes(
+        json.dumps(GOOD).encode()
+        + b"\n"
+        + b'{"anchor": "'
+        + b"x" * 50_000_000
+        + b'"}\n'
+        + json.dumps(GOOD).encode()
+        + b"\n"
+    )
     engine("run", path, "--state", tmp_path / "s", "--no-refits")
     assert summary(tmp_path / "s")["comparisons"] == 2
-    letter, = dead(tmp_path / "s")
+    (letter,) = dead(tmp_path / "s")
     assert len(letter["value"]) == 50_000_014
 
 
@@ -78,10 +92,17 @@ def test_gzip_cut_in_the_middle_goes_on_when_restored(tmp_path):
     assert summary(tmp_path / "s")["comparisons"] == 20_000
 
 
-@pytest.mark.parametrize("argument, status, said", [
-    (".", 2, "directory"), ("missing.jsonl", 2, "missing.jsonl"), ("*.nothing", 2, "*.nothing"), ("notes.txt", 2, ".txt"),
-    ("ftp://x/y", 2, "unknown scheme 'ftp'"), ("junk.parquet", 1, "junk.parquet"),
-])
+@pytest.mark.parametrize(
+    "argument, status, said",
+    [
+        (".", 2, "directory"),
+        ("missing.jsonl", 2, "missing.jsonl"),
+        ("*.nothing", 2, "*.nothing"),
+        ("notes.txt", 2, ".txt"),
+        ("ftp://x/y", 2, "unknown scheme 'ftp'"),
+        ("junk.parquet", 1, "junk.parquet"),
+    ],
+)
 def test_what_cannot_be_read(tmp_path, argument, status, said):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "junk.parquet").write_bytes(b"junk" * 100)
@@ -122,7 +143,10 @@ def test_csv_without_the_columns_it_needs(tmp_path):
 
 
 def test_full_disk_while_snapshotting(tmp_path):
-    lines = jsonl(tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), (f"a{i}", f"b{i}", f"c{i}"))) for i in range(5000)])
+    lines = jsonl(
+        tmp_path / "events.jsonl",
+        [dict(zip(("anchor", "near", "far"), (f"a{i}", f"b{i}", f"c{i}"))) for i in range(5000)],
+    )
     limit = 64 * 1024  # what the process may write into one file: the snapshot does not fit
 
     def small():
@@ -195,7 +219,10 @@ def test_normal_forms_stay_distinct(tmp_path):
 
 
 def test_weights(tmp_path):
-    lines = jsonl(tmp_path / "e.jsonl", [json.dumps(GOOD)[:-1] + f', "weight": {w}}}' for w in ("1.5", "0", "NaN", "-1", "1e999", '"3"')])
+    lines = jsonl(
+        tmp_path / "e.jsonl",
+        [json.dumps(GOOD)[:-1] + f', "weight": {w}}}' for w in ("1.5", "0", "NaN", "-1", "1e999", '"3"')],
+    )
     engine("run", lines, "--state", tmp_path / "s", "--no-refits")
     found = summary(tmp_path / "s")
     assert found["comparisons"] == 2 and sum(found["rejected"].values()) == 4
@@ -213,27 +240,40 @@ def test_labels_for_unknown_objects_wait(tmp_path):
     assert summary(tmp_path / "s") == found, again.stderr
 
 
-@pytest.mark.parametrize("events", [
-    [], [{"type": "label", "object": "only", "label": "x"}], [GOOD, {"anchor": "a", "near": "c", "far": "b"}] * 5,
-], ids=["none", "one object", "all contradictory"])
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [{"type": "label", "object": "only", "label": "x"}],
+        [GOOD, {"anchor": "a", "near": "c", "far": "b"}] * 5,
+    ],
+    ids=["none", "one object", "all contradictory"],
+)
 def test_degenerate_streams_go_all_the_way(tmp_path, events):
     lines = jsonl(tmp_path / "e.jsonl", events)
     done = engine("run", lines, "--state", tmp_path / "s")
-    assert "refit not possible" in done.stderr and "no label" in done.stderr.lower() or events[:1] and "label" in events[0].get("type", "")
+    assert ("refit not possible" in done.stderr and "no label" in done.stderr.lower()) or (
+        events[:1] and "label" in events[0].get("type", "")
+    )
     assert "refit failed" not in done.stderr
     names = engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o").stdout
     assert "clusters.npz" in names and "partial_order.npz" in names
 
 
 def test_export_and_refit_say_what_is_missing(tmp_path):
-    assert "no snapshot there" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, status=1).stderr)
+    assert "no snapshot there" in one_line(
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path, status=1).stderr
+    )
     lines = jsonl(tmp_path / "e.jsonl", MORE)
     engine("run", lines, "--state", tmp_path / "s", "--no-refits")
     assert "refit --state DIR sdp_clustering" in one_line(
-        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr)
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "clusters", status=1).stderr
+    )
     assert "got k3" in one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path, "k3", status=2).stderr)
     assert "no snapshot 7; kept are 1" in one_line(
-        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr)
+        engine("export", "--state", tmp_path / "s", "--out", tmp_path, "--snapshot", "7", status=1).stderr
+    )
     assert "label" in one_line(engine("refit", "--state", tmp_path / "s", "triplet_boost", status=1).stderr)
     assert "unknown key kk" in one_line(
-        engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr)
+        engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr
+    )

@@ -25,15 +25,30 @@ def shards(tmp_path_factory):
 def by_name(state, out):
     engine("export", "--state", state, "--out", out, "objects", "adds3", "adds4", "k1")
     order = np.argsort(json.loads((out / "objects.json").read_text()))
-    return [np.load(out / f"{what}.npz")[key][np.ix_(order, order)] for what, key in
-            (("adds3", "W"), ("adds4", "W"), ("k1", "K"))]
+    return [
+        np.load(out / f"{what}.npz")[key][np.ix_(order, order)]
+        for what, key in (("adds3", "W"), ("adds4", "W"), ("k1", "K"))
+    ]
 
 
 def test_the_sum_is_what_one_process_counted(shards, tmp_path):
     engine("merge", *(shards / f"s{i}" for i in range(3)), "--out", shards / "sum")
     found, whole = summary(shards / "sum"), summary(shards / "one")
-    for figure in ("objects", "events", "records", "comparisons", "triplets", "quadruplets", "labels", "rejected", "kinds",
-                   "unique_triplets", "contradicting_pairs", "contradicting_triplets", "positions"):
+    for figure in (
+        "objects",
+        "events",
+        "records",
+        "comparisons",
+        "triplets",
+        "quadruplets",
+        "labels",
+        "rejected",
+        "kinds",
+        "unique_triplets",
+        "contradicting_pairs",
+        "contradicting_triplets",
+        "positions",
+    ):
         assert found[figure] == whole[figure], figure
     for mine, theirs in zip(by_name(shards / "sum", tmp_path / "a"), by_name(shards / "one", tmp_path / "b")):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-12)

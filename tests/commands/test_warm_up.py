@@ -34,13 +34,24 @@ print(json.dumps({"warmed": len(warmed), "kernels": sum(map(bool, before.values(
 
 def test_a_run_after_it_compiles_nothing(tmp_path):
     names = [f"n{i}" for i in range(9)]
-    events = [{"anchor": names[i % 9], "near": names[(i + 1 + i // 9 % 3) % 9], "far": names[(i + 5 + i // 50 % 3) % 9]}
-              for i in range(400)]
-    events += [{"type": "quadruplet", "near": names[:2], "far": names[2:4]}, {"type": "ranking", "anchor": "n0", "ranked": names[1:5]}]
+    events = [
+        {"anchor": names[i % 9], "near": names[(i + 1 + i // 9 % 3) % 9], "far": names[(i + 5 + i // 50 % 3) % 9]}
+        for i in range(400)
+    ]
+    events += [
+        {"type": "quadruplet", "near": names[:2], "far": names[2:4]},
+        {"type": "ranking", "anchor": "n0", "ranked": names[1:5]},
+    ]
     (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    (tmp_path / "events.csv").write_text("anchor,near,far\n" + "".join(",".join(e.values()) + "\n" for e in events[:400]))
-    done = subprocess.run([sys.executable, "-c", PROGRAM, tmp_path, tmp_path / "events.jsonl", tmp_path / "events.csv"], cwd=ROOT,
-                          capture_output=True, text=True)
+    (tmp_path / "events.csv").write_text(
+        "anchor,near,far\n" + "".join(",".join(e.values()) + "\n" for e in events[:400])
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, tmp_path, tmp_path / "events.jsonl", tmp_path / "events.csv"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["warmed"] >= 6 and said["kernels"] > 20

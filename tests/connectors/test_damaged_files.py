@@ -11,15 +11,20 @@ from connectors import Position, SourceFailed
 from connectors.files.source import FileSource
 from tests.support.read_sources import LINES, TABLE, drain, failed, frame, ipc, written
 
-PACKED = {"gz": gzip.compress(LINES[:300], mtime=0) + gzip.compress(LINES[300:], mtime=0),
-          "zst": frame(LINES[:300]) + frame(LINES[300:])}
+PACKED = {
+    "gz": gzip.compress(LINES[:300], mtime=0) + gzip.compress(LINES[300:], mtime=0),
+    "zst": frame(LINES[:300]) + frame(LINES[300:]),
+}
 
 
 @pytest.mark.parametrize("suffix", PACKED)
 def test_cut_at_every_byte_reads_the_whole_lines_before_and_goes_on_when_restored(suffix, tmp_path):
     path, whole, reached = tmp_path / f"x.jsonl.{suffix}", PACKED[suffix], set()
-    ends = {len(whole)} | {i for i in range(len(whole)) if whole[i:] == whole[len(whole) - len(whole[i:]):] and i and
-                           whole[i:i + 4] == whole[:4]}
+    ends = {len(whole)} | {
+        i
+        for i in range(len(whole))
+        if whole[i:] == whole[len(whole) - len(whole[i:]) :] and i and whole[i : i + 4] == whole[:4]
+    }
     for cut in range(len(whole)):
         path.write_bytes(whole[:cut])
         if cut in ends:  # between two parts: nothing is missing from what is there
@@ -75,8 +80,9 @@ def test_zero_padding_after_gzip_is_no_damage_but_anything_else_is(tmp_path):
     assert records == [] and "cut short after 0 compressed bytes" in message
 
 
-@pytest.mark.parametrize("new, suffix", [
-    (pa.ipc.new_file, "arrow"), (pa.ipc.new_stream, "arrow"), (pa.ipc.new_file, "ipc.gz")])
+@pytest.mark.parametrize(
+    "new, suffix", [(pa.ipc.new_file, "arrow"), (pa.ipc.new_stream, "arrow"), (pa.ipc.new_file, "ipc.gz")]
+)
 def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_path):
     whole, path, seen = ipc(new), tmp_path / f"x.{suffix}", set()
     for cut in range(0, len(whole), 7 if suffix == "ipc.gz" else 3):
@@ -91,7 +97,7 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
             assert "x." in str(error) and "\n" not in str(error)
         source.close()
         rows = [row for record in records for row in record.value.to_pylist()]
-        assert rows == TABLE.to_pylist()[:len(rows)]
+        assert rows == TABLE.to_pylist()[: len(rows)]
         seen.add(len(rows))
         path.write_bytes(gzip.compress(whole) if suffix == "ipc.gz" else whole)
         if records and suffix != "ipc.gz":
@@ -100,11 +106,17 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
     assert seen == {0, 4, 8, 10}
 
 
-@pytest.mark.parametrize("name, data, said", [
-    ("x.parquet", b"", "0 bytes are no Parquet file"), ("x.parquet", b"junk" * 100, "not a Parquet file"),
-    ("x.parquet.gz", gzip.compress(b"junk" * 100, mtime=0)[:20], "cut short"), ("x.arrow", b"", "0 bytes are no Arrow"),
-    ("x.arrow", b"junk" * 100, "its first 0 rows were read"), ("x.feather.zst", b"junk", "damaged"),
-])
+@pytest.mark.parametrize(
+    "name, data, said",
+    [
+        ("x.parquet", b"", "0 bytes are no Parquet file"),
+        ("x.parquet", b"junk" * 100, "not a Parquet file"),
+        ("x.parquet.gz", gzip.compress(b"junk" * 100, mtime=0)[:20], "cut short"),
+        ("x.arrow", b"", "0 bytes are no Arrow"),
+        ("x.arrow", b"junk" * 100, "its first 0 rows were read"),
+        ("x.feather.zst", b"junk", "damaged"),
+    ],
+)
 def test_junk_tables_fail_in_one_line(tmp_path, name, data, said):
     records, message = failed(FileSource(written(tmp_path / name, data), {}))
     assert records == [] and said in message and name in message
@@ -115,6 +127,6 @@ def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):
     parquet.write_table(TABLE, out, row_group_size=4, compression="gzip", use_dictionary=False)
     data = bytearray(out.getvalue())
     start = parquet.ParquetFile(out).metadata.row_group(1).column(0).data_page_offset
-    data[start:start + 40] = bytes(40)
+    data[start : start + 40] = bytes(40)
     records, message = failed(FileSource(written(tmp_path / "x.parquet", bytes(data)), {}))
     assert [r.next_offset for r in records] == [4] and "its first 4 rows were read" in message

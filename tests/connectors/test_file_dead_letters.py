@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors import DeadLetter, SINKS, SinkUnavailable, UnusableSource, resolve
-from connectors.files.dead_letter_sink import DeadLetterFile, encode
+from connectors import SINKS, DeadLetter, SinkUnavailable, UnusableSource, resolve
 from connectors.disk import Disk
+from connectors.files.dead_letter_sink import DeadLetterFile, encode
 
 
 def letter(i, value=b"{"):
@@ -26,8 +26,12 @@ def lines(directory):
 
 
 @settings(max_examples=100, deadline=None)
-@given(value=st.binary(max_size=20), key=st.none() | st.binary(max_size=5), partition=st.text(max_size=5),
-       message=st.text(st.characters(), max_size=10))
+@given(
+    value=st.binary(max_size=20),
+    key=st.none() | st.binary(max_size=5),
+    partition=st.text(max_size=5),
+    message=st.text(st.characters(), max_size=10),
+)
 def test_every_byte_of_an_event_comes_back(value, key, partition, message):
     line = encode(DeadLetter(partition, 1 << 60, 3, "unknown_type", message, value, key))
     assert line.endswith(b"\n") and line.count(b"\n") == 1
@@ -35,7 +39,12 @@ def test_every_byte_of_an_event_comes_back(value, key, partition, message):
     assert _bytes(found, "value") == value
     assert _bytes(found, "key") == key if key is not None else not {"key", "key_base64"} & found.keys()
     assert (found["partition"], found["offset"], found["index"], found["reason"], found["message"]) == (
-        partition, 1 << 60, 3, "unknown_type", message)
+        partition,
+        1 << 60,
+        3,
+        "unknown_type",
+        message,
+    )
 
 
 def test_a_lone_surrogate_in_a_path_is_kept():

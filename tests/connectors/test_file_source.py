@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv  # noqa: F401
+import pyarrow.csv
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ def slow_end(data: bytes, start: int) -> int:
     """RFC 4180 a byte at a time: the end of the record that begins at `start`, 0 when it has none in `data`."""
     state = "start"  # of a field; "plain", "quoted", or "closing": a quote that ends it unless another follows
     for i in range(start, len(data)):
-        byte = data[i:i + 1]
+        byte = data[i : i + 1]
         if state == "start" and byte == b'"':
             state = "quoted"
         elif state == "quoted":
@@ -82,12 +82,12 @@ def test_items_are_those_of_the_definition_for_all_block_sizes(suffix, tmp_path_
     assert b"".join(record.value for record in records) == body
     assert [r.offset for r in records] + [len(start + body)] == [len(start)] + [r.next_offset for r in records]
     for i in range(len(records)):  # blocks depend on where reading starts, on nothing else
-        at = {path: Position(records[i].offset, zlib.crc32((start + body)[:records[i].offset]))}
+        at = {path: Position(records[i].offset, zlib.crc32((start + body)[: records[i].offset]))}
         assert drain(FileSource(path, at, block_bytes=block, max_item_bytes=limit)) == records[i:]
 
 
 @COMMON
-@given(st.lists(st.lists(st.text("ab\",\n ", max_size=4), min_size=2, max_size=2), max_size=12), st.integers(1, 20))
+@given(st.lists(st.lists(st.text('ab",\n ', max_size=4), min_size=2, max_size=2), max_size=12), st.integers(1, 20))
 def test_csv_blocks_hold_the_rows_that_pyarrow_and_csv_read(tmp_path_factory, rows, block):
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows([["h", "i"], *rows])
@@ -110,7 +110,10 @@ def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert [(r.offset, r.next_offset, len(r.value)) for r in records] == [
-        (0, 2, 2), (2, len(long) + 3, 1 << 20), (len(long) + 3, len(long) + 5, 2)]
+        (0, 2, 2),
+        (2, len(long) + 3, 1 << 20),
+        (len(long) + 3, len(long) + 5, 2),
+    ]
     assert records[1].problem == "an item of 31,457,281 bytes; the limit is 4,194,304"
     assert peak < 12 << 20
     at = {path: Position(records[1].next_offset, records[1].mark)}
@@ -121,27 +124,47 @@ def test_a_quote_that_never_closes_costs_its_line_only(tmp_path):
     path = written(tmp_path / "x.csv", b'a,b\n1,2\n3,"4\n5,6\n7,8')
     said = "a quoted field that begins in this line does not close before the end of the file"
     assert [(r.value, r.problem) for r in drain(FileSource(path, {}))] == [
-        (b"1,2\n", ""), (b'3,"4\n', said), (b"5,6\n", ""), (b"7,8", "")]
+        (b"1,2\n", ""),
+        (b'3,"4\n', said),
+        (b"5,6\n", ""),
+        (b"7,8", ""),
+    ]
     records = drain(FileSource(path, {}, max_item_bytes=6))
     assert [(r.value, r.problem) for r in records] == [
-        (b"1,2\n", ""), (b'3,"4\n', said.replace("before the end of the file", "within 6 bytes")), (b"5,6\n", ""),
-        (b"7,8", "")]
+        (b"1,2\n", ""),
+        (b'3,"4\n', said.replace("before the end of the file", "within 6 bytes")),
+        (b"5,6\n", ""),
+        (b"7,8", ""),
+    ]
 
 
-@pytest.mark.parametrize("data, said", [
-    (b"a,b\r1,2\r", "CR alone"), (b'a,"b\n1,2\n', "a quote in it does not close"),
-    (b'"' * 3 + b"\n" * 9, "does not close"),
-])
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"a,b\r1,2\r", "CR alone"),
+        (b'a,"b\n1,2\n', "a quote in it does not close"),
+        (b'"' * 3 + b"\n" * 9, "does not close"),
+    ],
+)
 def test_no_table_of_lines(tmp_path, data, said):
     records, message = failed(FileSource(written(tmp_path / "x.csv", data), {}))
     assert records == [] and said in message and "x.csv" in message
 
 
-@pytest.mark.parametrize("name, data", [
-    ("x.jsonl", b""), ("x.csv", b""), ("x.csv", b"a,b"), ("x.csv", b"\n\r\na,b\r\n"), ("x.jsonl", b"\xef\xbb\xbf"),
-    ("x.csv", b"\xef\xbb\xbf"),
-    ("x.jsonl.gz", gzip.compress(b"", mtime=0)), ("x.csv.zst", frame(b"")), ("x.jsonl.zst", b"\x50\x2a\x4d\x18\1\0\0\0x"),
-])
+@pytest.mark.parametrize(
+    "name, data",
+    [
+        ("x.jsonl", b""),
+        ("x.csv", b""),
+        ("x.csv", b"a,b"),
+        ("x.csv", b"\n\r\na,b\r\n"),
+        ("x.jsonl", b"\xef\xbb\xbf"),
+        ("x.csv", b"\xef\xbb\xbf"),
+        ("x.jsonl.gz", gzip.compress(b"", mtime=0)),
+        ("x.csv.zst", frame(b"")),
+        ("x.jsonl.zst", b"\x50\x2a\x4d\x18\1\0\0\0x"),
+    ],
+)
 def test_nothing_in_it(tmp_path, name, data):
     source = FileSource(written(tmp_path / name, data), {})
     assert drain(source) == [] and not any(source.lag().values())
@@ -149,10 +172,10 @@ def test_nothing_in_it(tmp_path, name, data):
 
 def test_header_and_byte_order_mark(tmp_path):
     path = written(tmp_path / "x.csv", b"\xef\xbb\xbf\na,b\r\n1,2\r\n")
-    record, = drain(FileSource(path, {}))
+    (record,) = drain(FileSource(path, {}))
     assert (record.header, record.value, record.offset, record.next_offset) == (b"a,b\r\n", b"1,2\r\n", 9, 14)
     path = written(tmp_path / "x.jsonl", b"\xef\xbb\xbf{}\n")
-    record, = drain(FileSource(path, {}))
+    (record,) = drain(FileSource(path, {}))
     assert (record.header, record.value, record.offset) == (b"", b"{}\n", 3)
     assert record.mark == zlib.crc32(b"\xef\xbb\xbf{}\n")
 
@@ -163,8 +186,11 @@ def test_header_and_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("name, pack", [("x.jsonl", bytes), ("x.jsonl.gz", gzip.compress), ("x.csv", bytes)])
 def test_another_file_under_the_name_is_refused(tmp_path, name, pack):
     path = written(tmp_path / name, pack(LINES))
-    for replacement, said in [(LINES[:100], "100 bytes are there"), (b"other\n" * 900, "it begins differently"),
-                              (b"", "0 bytes are there")]:
+    for replacement, said in [
+        (LINES[:100], "100 bytes are there"),
+        (b"other\n" * 900, "it begins differently"),
+        (b"", "0 bytes are there"),
+    ]:
         at = {path: Position(500, zlib.crc32(LINES[:500]))}
         assert b"".join(r.value for r in drain(FileSource(written(tmp_path / name, pack(LINES)), at))) == LINES[500:]
         records, message = failed(FileSource(written(tmp_path / name, pack(replacement)), at))
@@ -179,8 +205,10 @@ def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(
     assert drain(FileSource(path, at)) == []
     records, message = failed(FileSource(written(tmp_path / "x.jsonl.gz", gzip.compress(long[:9000])), at))
     assert records == [] and "9,000 bytes are there" in message
-    for suffix, write in [("parquet", lambda table, to: parquet.write_table(table, to)),
-                          ("arrow", lambda table, to: Path(to).write_bytes(ipc(pa.ipc.new_stream)))]:
+    for suffix, write in [
+        ("parquet", lambda table, to: parquet.write_table(table, to)),
+        ("arrow", lambda table, to: Path(to).write_bytes(ipc(pa.ipc.new_stream))),
+    ]:
         path = str(tmp_path / f"x.{suffix}")
         write(TABLE, path)
         last = drain(FileSource(path, {}))[-1]
@@ -195,7 +223,7 @@ def test_nothing_is_read_from_any_file_when_one_was_replaced(tmp_path):
     at = {good: Position(100, zlib.crc32(LINES[:100]))}
     for content, offset in [(LINES[:50], 100), (b"other" + LINES, 100), (long[:5000], 8000)]:
         bad = written(tmp_path / "b.jsonl", content)
-        at[bad] = Position(offset, zlib.crc32(long[:min(4096, offset)]))
+        at[bad] = Position(offset, zlib.crc32(long[: min(4096, offset)]))
         source = FileSource(str(tmp_path / "*.jsonl"), at)
         records, message = failed(source)
         assert records == [] and "b.jsonl was replaced" in message and not source.ready()
@@ -206,18 +234,27 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
     *_, last = drain(FileSource(path, {}))
     assert last.value == b"{2"
     at = {path: Position(last.next_offset, last.mark)}
-    for more, values, problems in [(b"", [], 0), (b"\n", [], 0), (b"\r\n3\n", [b"3\n"], 0),
-                                   (b"}\n3\n", [b"}\n", b"3\n"], 1)]:
+    for more, values, problems in [
+        (b"", [], 0),
+        (b"\n", [], 0),
+        (b"\r\n3\n", [b"3\n"], 0),
+        (b"}\n3\n", [b"}\n", b"3\n"], 1),
+    ]:
         records = drain(FileSource(written(tmp_path / "x.jsonl", b"1\n{2" + more), at))
         assert [r.value for r in records] == values and sum(bool(r.problem) for r in records) == problems
 
 
-@pytest.mark.parametrize("name, said", [
-    ("", "is a directory; name the files in it"), ("missing.jsonl", "No such file or directory"),
-    ("*.csv", "no file matches"),
-    ("x.txt", "no format is known by the suffix '.txt'; known: .jsonl .ndjson .json .csv .parquet .arrow"),
-    ("pipe.jsonl", "is not a regular file"), ("*", "no format is known by the suffix '.txt'"),
-])
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("", "is a directory; name the files in it"),
+        ("missing.jsonl", "No such file or directory"),
+        ("*.csv", "no file matches"),
+        ("x.txt", "no format is known by the suffix '.txt'; known: .jsonl .ndjson .json .csv .parquet .arrow"),
+        ("pipe.jsonl", "is not a regular file"),
+        ("*", "no format is known by the suffix '.txt'"),
+    ],
+)
 def test_unusable(tmp_path, name, said):
     (tmp_path / "x.txt").write_text("1\n")
     os.mkfifo(tmp_path / "pipe.jsonl")

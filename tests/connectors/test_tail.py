@@ -66,17 +66,22 @@ def test_a_rotated_file_is_drained_before_the_new_one_is_read(log):
     assert now(source) == []  # nor is this a sign that it has
     append(log, b"new\n")
     assert until(source, lambda values: values[-1:] == [b"new\n"]) == [b"last line", b"new\n"]
-    assert source.notices() == [f"{log} was rotated: the old file was read to its end, byte 25; the new one is read "
-                                "from its beginning"]
-    record, = [r for r in [append(log, b"more\n"), *source.poll(0.1)] if r]
+    assert source.notices() == [
+        f"{log} was rotated: the old file was read to its end, byte 25; the new one is read from its beginning"
+    ]
+    (record,) = [r for r in [append(log, b"more\n"), *source.poll(0.1)] if r]
     assert (record.offset, record.next_offset, record.mark) == (4, 9, zlib.crc32(b"new\nmore\n"))
     source.close()
 
 
-@pytest.mark.parametrize("new, said", [
-    (b"n\n", "2 bytes are there, 4 had been read (4 bytes of a line that was not finished are gone)"),
-    (b"another\nand longer than before\n", "it begins differently, 4 had been read"), (b"", "0 bytes are there"),
-])
+@pytest.mark.parametrize(
+    "new, said",
+    [
+        (b"n\n", "2 bytes are there, 4 had been read (4 bytes of a line that was not finished are gone)"),
+        (b"another\nand longer than before\n", "it begins differently, 4 had been read"),
+        (b"", "0 bytes are there"),
+    ],
+)
 def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said):
     source = follow(log)
     now(source)
@@ -84,15 +89,16 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
         file.truncate(0)
         file.write(new)
     assert until(source, lambda values: b"".join(values) == new) == [new] * bool(new)
-    notice, = source.notices()
+    (notice,) = source.notices()
     assert notice.startswith(f"{log} was cut or replaced: {said}") and notice.endswith("it is read from its beginning")
     append(log, b"x\n")
     assert until(source, bool) == [b"x\n"] and source.notices() == []
     source.close()
 
 
-@pytest.mark.parametrize("content, said", [
-    (b"1\n", "2 bytes are there, 4 had been read"), (b"other\n" * 3, "it begins differently")])
+@pytest.mark.parametrize(
+    "content, said", [(b"1\n", "2 bytes are there, 4 had been read"), (b"other\n" * 3, "it begins differently")]
+)
 def test_what_was_replaced_while_nobody_looked_is_said_and_read_anew(log, content, said):
     log.write_bytes(content)
     source = follow(log, {str(log): Position(4, zlib.crc32(b"1\n2\n"))})

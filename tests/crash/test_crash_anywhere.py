@@ -12,10 +12,10 @@ import pytest
 
 from connectors import Position, Record, SinkUnavailable
 from connectors.files.dead_letter_sink import DeadLetterFile
-from stream_engine.service import ingest
 from stream_engine.data.container import Corrupt
-from stream_engine.state.engine import Engine
 from stream_engine.formats.options import EventOptions
+from stream_engine.service import ingest
+from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.support.simulated_disk import SimDisk, crash_images
@@ -102,7 +102,9 @@ def test_a_full_disk_leaves_the_published_ones_whole():
             disk.capacity = None
             assert not [name for name in disk.contents() if "/snapshots/." in name]
             latest = Store("/state", disk).latest()
-            assert latest.damaged == [] and (latest.snapshot.sequence if latest.snapshot else 0) == max(promises, default=0)
+            assert latest.damaged == [] and (latest.snapshot.sequence if latest.snapshot else 0) == max(
+                promises, default=0
+            )
             consume(disk, promises)
         assert final(consume(disk, [])) == final(consume(SimDisk(), []))
 
@@ -111,7 +113,9 @@ def test_a_full_disk_leaves_the_published_ones_whole():
 def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
-        engine.learn(ingest.Intake(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)})
+        engine.learn(
+            ingest.Intake(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)}
+        )
         store.publish(engine.snapshot())
     return store
 

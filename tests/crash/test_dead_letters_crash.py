@@ -7,8 +7,10 @@ from connectors.files.dead_letter_sink import DeadLetterFile
 from tests.support.simulated_disk import PowerCut, SimDisk, crash_images
 
 DIRECTORY = "/state/dead_letters"
-BATCHES = [[DeadLetter("p", 10 * batch + i, i, "not_parseable", "no", b"x" * (7 * i + batch)) for i in range(3)]
-           for batch in range(4)]
+BATCHES = [
+    [DeadLetter("p", 10 * batch + i, i, "not_parseable", "no", b"x" * (7 * i + batch)) for i in range(3)]
+    for batch in range(4)
+]
 
 
 def opened(disk, position):
@@ -52,12 +54,13 @@ def test_a_crash_while_resuming_after_a_crash():
     first = SimDisk()
     run(first, snapshots)
     for done, position in [(0, 0), *snapshots]:
+
         def again(disk, log, done=done, position=position):
             write(opened(disk, position), list(enumerate(BATCHES))[done:], log)
 
         for n, later, image in crash_images(again, first.copy):
             sink = opened(image, later[-1][1] if later else position)
-            write(sink, list(enumerate(BATCHES))[later[-1][0] if later else done:], [])
+            write(sink, list(enumerate(BATCHES))[later[-1][0] if later else done :], [])
             assert image.contents() == uninterrupted(), (done, n)
 
 

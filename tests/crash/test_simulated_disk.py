@@ -33,7 +33,8 @@ def at(root, path):
 def for_directories(sim, root, operation):
     """What is asked of files only: that directories can be renamed, read or synced as files is not simulated."""
     return operation[0] not in ("listdir", "fsync_dir", "exists", "mkdir") and any(
-        sim.live.get(path) is DIRECTORY for path in at(root, operation[1]))
+        sim.live.get(path) is DIRECTORY for path in at(root, operation[1])
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -91,8 +92,13 @@ def test_power_is_cut_before_every_operation_and_stays_off():
             with pytest.raises(PowerCut) if disk.dead else pytest.raises(FileNotFoundError):
                 disk.read("/state/g")
 
-    lengths = {n: (len(promises), max(len(image.contents().get("/state/f", b"")) for n_, _, image in
-                                      crash_images(run) if n_ == n)) for n, promises, _ in crash_images(run)}
+    lengths = {
+        n: (
+            len(promises),
+            max(len(image.contents().get("/state/f", b"")) for n_, _, image in crash_images(run) if n_ == n),
+        )
+        for n, promises, _ in crash_images(run)
+    }
     assert lengths == {0: (0, 0), 1: (1, 1), 2: (2, 2), 3: (3, 3)}
 
 

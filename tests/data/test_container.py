@@ -2,19 +2,25 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from connectors import Position
 from stream_engine.data import container
-from stream_engine.state.artifact import Artifact, decode as decode_artifact, encode as encode_artifact
 from stream_engine.data.container import Corrupt, NewerVersion
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import decode as decode_artifact
+from stream_engine.state.artifact import encode as encode_artifact
 from stream_engine.state.snapshot import Snapshot, decode, encode
 
 ARRAYS = st.dictionaries(
     st.text(min_size=1, max_size=8),
-    hnp.arrays(st.sampled_from(["i1", "u1", "i4", "i8", "u8", "f8", "?"]), hnp.array_shapes(min_dims=0, min_side=0, max_dims=3)),
-    max_size=4)
+    hnp.arrays(
+        st.sampled_from(["i1", "u1", "i4", "i8", "u8", "f8", "?"]), hnp.array_shapes(min_dims=0, min_side=0, max_dims=3)
+    ),
+    max_size=4,
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -35,8 +41,17 @@ def test_round_trip_is_exact_and_bytes_depend_on_content_alone(arrays):
 
 
 def sample() -> bytes:
-    chunks, _ = encode(Snapshot(3, {"f": Position(10, 99)}, ("a", "b"), {"a": "car"}, {"events": 1}, {"guard": "first"},
-                                {"adds3/w": np.arange(5)}))
+    chunks, _ = encode(
+        Snapshot(
+            3,
+            {"f": Position(10, 99)},
+            ("a", "b"),
+            {"a": "car"},
+            {"events": 1},
+            {"guard": "first"},
+            {"adds3/w": np.arange(5)},
+        )
+    )
     return b"".join(chunks)
 
 

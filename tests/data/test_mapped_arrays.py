@@ -12,12 +12,17 @@ from hypothesis import given, settings
 from stream_engine.data import mapped_arrays
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import decode, encode, frozen
-from tests.support.generators import dense_batch, planted_triplets
 from tests.laws.test_accumulators import VARIANTS, learned, same, worlds
+from tests.support.generators import dense_batch, planted_triplets
 from tests.support.process import engine, jsonl, one_line, process, started, until
 
-COUNTED = [name for name in VARIANTS if name.startswith(("adds", "triplet_counts", "quadruplet_counts", "worker_votes"))
-           and "decayed" not in name and "weighted" not in name]
+COUNTED = [
+    name
+    for name in VARIANTS
+    if name.startswith(("adds", "triplet_counts", "quadruplet_counts", "worker_votes"))
+    and "decayed" not in name
+    and "weighted" not in name
+]
 
 
 @pytest.fixture
@@ -73,8 +78,11 @@ def test_what_was_handed_over_does_not_change(on_disk):
     taken = live.snapshot()
     before = {name: array.copy() for name, array in taken.arrays.items()}
     counts = live.accumulators["triplet_counts"]._counts
-    assert not any(np.may_share_memory(array, held) for array in taken.arrays.values()
-                   for held in (counts.low, counts.n_lo, counts.n_hi))
+    assert not any(
+        np.may_share_memory(array, held)
+        for array in taken.arrays.values()
+        for held in (counts.low, counts.n_lo, counts.n_hi)
+    )
     for made in live.accumulators.values():
         made.update(dense_batch(rng, 9, 400))
         made.state()
@@ -121,10 +129,13 @@ def events(tmp_path, request):
     """Comparisons, and a configuration with everything above a byte on disk."""
     rng = np.random.default_rng(0)
     rows = planted_triplets(rng, rng.normal(size=(getattr(request, "param", 60), 2)), 6000, 0.2)
-    (tmp_path / "disk.toml").write_text('accumulators = ["adds3", "adds4", "triplet_counts", "quadruplet_counts"]\n'
-                                        "[counts]\non_disk_above = 1\n")
+    (tmp_path / "disk.toml").write_text(
+        'accumulators = ["adds3", "adds4", "triplet_counts", "quadruplet_counts"]\n[counts]\non_disk_above = 1\n'
+    )
     (tmp_path / "memory.toml").write_text((tmp_path / "disk.toml").read_text().replace("above = 1", "above = 0"))
-    return jsonl(tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), map(str, row))) for row in rows.tolist()])
+    return jsonl(
+        tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), map(str, row))) for row in rows.tolist()]
+    )
 
 
 @pytest.mark.parametrize("events, kinds", [(60, ["k1", "k2"]), (4200, [])], indirect=["events"])  # W dense, and sparse
@@ -133,7 +144,17 @@ def test_a_run_gives_the_same_bytes(tmp_path, events, kinds):
     for where in ("memory", "disk"):
         state, out = tmp_path / where / "s", tmp_path / where / "out"
         first = jsonl(tmp_path / "some.jsonl", events.read_text().splitlines()[:2500])
-        engine("run", first, "--state", state, "--no-refits", "--config", tmp_path / f"{where}.toml", "--snapshot-every", "1000")
+        engine(
+            "run",
+            first,
+            "--state",
+            state,
+            "--no-refits",
+            "--config",
+            tmp_path / f"{where}.toml",
+            "--snapshot-every",
+            "1000",
+        )
         engine("run", first, events, "--state", state, "--no-refits", "--config", tmp_path / f"{where}.toml")
         engine("export", "--state", state, "--out", out, "adds3", "adds4", "triplet_counts", *kinds)
         assert not (state / "scratch").exists()
@@ -145,7 +166,9 @@ def test_a_run_gives_the_same_bytes(tmp_path, events, kinds):
 
 def test_nothing_is_left_after_kill_and_restart(tmp_path, events):
     state, config = tmp_path / "s", tmp_path / "disk.toml"
-    running = started("run", events, "--follow", "--state", state, "--no-refits", "--config", config, "--snapshot-interval", "0.2")
+    running = started(
+        "run", events, "--follow", "--state", state, "--no-refits", "--config", config, "--snapshot-interval", "0.2"
+    )
     try:
         until(lambda: list((state / "snapshots").glob("*.snapshot")), what="a snapshot")
         maps = Path(f"/proc/{running.pid}/maps").read_text()
@@ -174,8 +197,19 @@ def test_a_full_disk(tmp_path, events):
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what one file may hold: no log of counts fits
 
-    said = one_line(process("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml",
-                            status=1, preexec_fn=small).stderr)
+    said = one_line(
+        process(
+            "run",
+            events,
+            "--state",
+            tmp_path / "s",
+            "--no-refits",
+            "--config",
+            tmp_path / "disk.toml",
+            status=1,
+            preexec_fn=small,
+        ).stderr
+    )
     assert "scratch: no room for 524,288 bytes of counts" in said and os.strerror(27) in said
     engine("run", events, "--state", tmp_path / "s", "--no-refits", "--config", tmp_path / "disk.toml")
 

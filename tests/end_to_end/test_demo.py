@@ -9,7 +9,18 @@ from tests.support.process import engine
 
 def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     page = engine("demo", "--state", tmp_path / "demo").stdout
-    for line in ("objects", "events", "refused", "contradictions", "guard", "clusters", "classifier", "snapshot", "export", "picture"):
+    for line in (
+        "objects",
+        "events",
+        "refused",
+        "contradictions",
+        "guard",
+        "clusters",
+        "classifier",
+        "snapshot",
+        "export",
+        "picture",
+    ):
         assert re.search(rf"^{line} ", page, re.M), page
     named = float(re.search(r"classifier +([\d.]+)%", page)[1])
     majority = float(re.search(r"majority class ([\d.]+)%", page)[1])

@@ -19,7 +19,9 @@ def test_forgetting_costs_before_a_change_and_wins_after_it(monkeypatch):
     for recent in ("half-life 10,000", "window 10,000"):
         assert found[name[recent], end, 0] > found[name["all"], end, 0] + 0.02
         assert found[name[recent], end, 1] > found[name["all"], end, 1] + 0.04  # about those that moved
-    lines = forgetting.table("made", np.arange(5_000, 205_000 + 200_000, 5_000), np.full((len(name), 80, 2), 0.7), 200_000)
+    lines = forgetting.table(
+        "made", np.arange(5_000, 205_000 + 200_000, 5_000), np.full((len(name), 80, 2), 0.7), 200_000
+    )
     assert len(lines) == 4 + len(name) + 1 and "not in this stream" not in "".join(lines)
 
 

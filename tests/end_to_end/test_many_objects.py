@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.statistics import kernels
-from stream_engine.data.comparisons import Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
-from stream_engine.statistics.gram_matrices import read_only
-from stream_engine.refits import CannotRefit, refit_module
 from stream_engine.clustering import label_matching, similarity_matrix, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.data.comparisons import Triplet
+from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import kernels
+from stream_engine.statistics.gram_matrices import read_only
 from tests.support.process import engine, jsonl, one_line
 
 
@@ -59,8 +59,12 @@ def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
     pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
     w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
     mixed = rng.permutation(len(pairs))
-    fast, slow = (similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed))
-    assert similarity_matrix._in_order(*map(read_only, pairs.T)) and not similarity_matrix._in_order(*map(read_only, pairs[mixed].T))
+    fast, slow = (
+        similarity_matrix.from_triangle(*pairs[order].T, w[order], n) for order in (np.arange(len(pairs)), mixed)
+    )
+    assert similarity_matrix._in_order(*map(read_only, pairs.T)) and not similarity_matrix._in_order(
+        *map(read_only, pairs[mixed].T)
+    )
     slow.sort_indices()
     assert all(np.array_equal(getattr(fast, part), getattr(slow, part)) for part in ("indptr", "indices", "data"))
     for x in (fast, slow):
@@ -83,21 +87,40 @@ def test_the_rest_joins_the_nearest_cluster(kind, params):
         means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
         assert labels[i] == int(np.argmax(means))
     W = np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [1, 1, 1, 2, 0]])
-    assert label_matching.joined(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [0, 0, 0, 1, 1]  # 3 votes in sum, 1 in the mean
+    assert label_matching.joined(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]  # 3 votes in sum, 1 in the mean
     assert label_matching.joined(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
 
 
 SOME = tuple(f"o{i}" for i in range(12))
 
 
-@pytest.mark.parametrize("how", [{"k": 1}, {"k": 2}, {"k": 3}, {"k": 3, "refine": False}, {"k": 17}, {},
-                                 {"k": 3, "objects": SOME, "rest": "nearest"}], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"k": 1},
+        {"k": 2},
+        {"k": 3},
+        {"k": 3, "refine": False},
+        {"k": 17},
+        {},
+        {"k": 3, "objects": SOME, "rest": "nearest"},
+    ],
+    ids=str,
+)
 def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
     """The same clusters as by the whole kernel, with the same value of sum_a B_aa / n_a."""
     snapshot, module = world(size=4000).snapshot(), refit_module("spectral")
     whole = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 11)
-    assert isinstance(similarity_of_snapshot.part(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored)
+    assert isinstance(
+        similarity_of_snapshot.part(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored
+    )
     made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     assert label_matching.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
     assert ((made["labels"] < 0) == (whole["labels"] < 0)).all() and len(set(made["labels"])) == int(made["k"]) + 1
@@ -111,7 +134,9 @@ def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 5)
     W = similarity_of_snapshot.similarity(snapshot, "k1").W
     decided = [(columns.anchor == i)[columns.n_lo != columns.n_hi].sum() for i in range(18)]
-    assert W.said().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [i for i in range(18) if decided[i] >= 4]
+    assert W.said().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [
+        i for i in range(18) if decided[i] >= 4
+    ]
     most = similarity_of_snapshot.chosen(snapshot, W, 1, 5)
     assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
     for few in (0, 1000):
@@ -122,7 +147,9 @@ def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
     with pytest.raises(CannotRefit, match="k1 of 17 objects - expected at most .* - choose objects"):
         sdp.refit(snapshot, sdp.Params(similarity="k1", k=2), 0)
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 10)
-    assert (sdp.refit(snapshot, sdp.Params(similarity="k1", k=2, objects=10, stability=0), 0).arrays["labels"] >= 0).sum() == 10
+    assert (
+        sdp.refit(snapshot, sdp.Params(similarity="k1", k=2, objects=10, stability=0), 0).arrays["labels"] >= 0
+    ).sum() == 10
 
 
 def test_hierarchy_of_chosen_objects():
@@ -143,7 +170,9 @@ def test_a_file_of_objects_on_the_command_line(tmp_path):
     engine("export", "--state", tmp_path / "s", "--out", tmp_path / "x", "--format", "npz")
     for wrong, expected in (("absent", "--objects: absent: No such file"), (tmp_path / "empty", "got no names")):
         (tmp_path / "empty").write_text("\n")
-        assert expected in one_line(engine("refit", "--state", tmp_path / "s", "spectral", "--objects", wrong, status=2).stderr)
+        assert expected in one_line(
+            engine("refit", "--state", tmp_path / "s", "spectral", "--objects", wrong, status=2).stderr
+        )
     line = one_line(engine("refit", "--state", tmp_path / "s", "reliability", "--objects", chosen, status=2).stderr)
     assert "objects" in line and "reliability" in line
 
@@ -176,7 +205,9 @@ def test_nothing_of_size_n_squared_is_made(tmp_path):
         for what in ("summary", "adds3", "adds4", "triplet_counts", "k1", "k2"):
             assert exports.contents(what, published)
         spectral = refit_module("spectral")
-        labels = spectral.refit(published.snapshot, spectral.Params(k=2, objects=200, rest="nearest"), 0).arrays["labels"]
+        labels = spectral.refit(published.snapshot, spectral.Params(k=2, objects=200, rest="nearest"), 0).arrays[
+            "labels"
+        ]
         assert (labels >= 0).sum() > 5_000
         assert tracemalloc.get_traced_memory()[1] < 200e6
     finally:

@@ -34,8 +34,19 @@ def test_food_triplets(food):
 
 
 def test_food_screens_are_the_same_judgements(food, judgements, tmp_path):
-    engine("run", judgements / "food100" / "screens.jsonl.gz", "--state", tmp_path / "s", "--no-refits", "--type", "pick",
-           "--columns", "anchor=probe,shown=images,chosen=near", "--where", "is_catchtrial=false")
+    engine(
+        "run",
+        judgements / "food100" / "screens.jsonl.gz",
+        "--state",
+        tmp_path / "s",
+        "--no-refits",
+        "--type",
+        "pick",
+        "--columns",
+        "anchor=probe,shown=images,chosen=near",
+        "--where",
+        "is_catchtrial=false",
+    )
     assert figures(tmp_path / "s") == (250_320, 190_376, 9_349, 100)
     assert summary(tmp_path / "s")["filtered"] == 3_830
     for what in ("adds3", "triplet_counts"):  # the same counts by name
@@ -74,24 +85,48 @@ def test_food_as_jsonl_gives_the_same_summary_and_two_runs_the_same_bytes(food, 
     assert found == other
 
 
-@pytest.mark.parametrize("file, options, expected", [
-    ("car60/triplets_T_ALL.csv", [], (13_514, 12_502, 198, 60)),
-    ("car60/central.csv", ["--type", "most_central", "--columns", "objects=left|middle|right,central=central"],
-     (14_194, 13_152, 242, 60)),
-    ("animals37_rank8/rankings.csv", ["--type", "ranking", "--columns", "anchor=reference,ranked=ranked_most_similar_first"],
-     (31_080, 7_863, 1_869, 37)),
-    ("alien_eggs300/triplets.csv.gz", [], (17_611, 17_581, 9, 300)),
-])
+@pytest.mark.parametrize(
+    "file, options, expected",
+    [
+        ("car60/triplets_T_ALL.csv", [], (13_514, 12_502, 198, 60)),
+        (
+            "car60/central.csv",
+            ["--type", "most_central", "--columns", "objects=left|middle|right,central=central"],
+            (14_194, 13_152, 242, 60),
+        ),
+        (
+            "animals37_rank8/rankings.csv",
+            ["--type", "ranking", "--columns", "anchor=reference,ranked=ranked_most_similar_first"],
+            (31_080, 7_863, 1_869, 37),
+        ),
+        ("alien_eggs300/triplets.csv.gz", [], (17_611, 17_581, 9, 300)),
+    ],
+)
 def test_published_figures(judgements, tmp_path, file, options, expected):
     engine("run", judgements / file, "--state", tmp_path / "s", "--no-refits", *options)
     assert figures(tmp_path / "s") == expected
 
 
 def test_odd_one_out_gives_two_triplets_a_row(judgements, tmp_path):
-    engine("run", judgements / "perceptual_kernels" / "color-td.odd_one_out.csv", "--state", tmp_path / "s", "--no-refits",
-           "--type", "odd_one_out", "--columns", "objects=a|b|odd,odd=odd", "--where", "phase=test", "--where", "is_catch=0")
+    engine(
+        "run",
+        judgements / "perceptual_kernels" / "color-td.odd_one_out.csv",
+        "--state",
+        tmp_path / "s",
+        "--no-refits",
+        "--type",
+        "odd_one_out",
+        "--columns",
+        "objects=a|b|odd,odd=odd",
+        "--where",
+        "phase=test",
+        "--where",
+        "is_catch=0",
+    )
     found = summary(tmp_path / "s")
-    assert found["events"] == 2_400 and found["triplets"] == 4_800 and found["objects"] == 10 and found["rejected"] == {}
+    assert (
+        found["events"] == 2_400 and found["triplets"] == 4_800 and found["objects"] == 10 and found["rejected"] == {}
+    )
 
 
 def test_cars_cluster_as_the_paper_reports(judgements, tmp_path):
@@ -120,11 +155,24 @@ def test_food_tastes_are_boosted_and_everything_is_exported(food, judgements, tm
         for row in csv.DictReader(file):
             if row["sweet"]:
                 out.write(f"{row['object']},{'sweet' if int(row['sweet']) > 50 else 'not'}\n")
-    command = [sys.executable, "-m", "stream_engine", "run", str(judgements / "food100" / "triplets.csv.gz"), "--state", str(food),
-               "--labels", str(tmp_path / "sweet.csv")]
-    watch = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
-             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    done = subprocess.run([sys.executable, "-c", watch, *command], capture_output=True, text=True, env=ENVIRONMENT, timeout=280)
+    command = [
+        sys.executable,
+        "-m",
+        "stream_engine",
+        "run",
+        str(judgements / "food100" / "triplets.csv.gz"),
+        "--state",
+        str(food),
+        "--labels",
+        str(tmp_path / "sweet.csv"),
+    ]
+    watch = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", watch, *command], capture_output=True, text=True, env=ENVIRONMENT, timeout=280
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 1_000_000  # kB: the engine and each refit stay under 1 GB
     names = engine("export", "--state", food, "--out", tmp_path / "o").stdout

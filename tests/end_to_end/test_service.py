@@ -24,12 +24,18 @@ def stream(rng: random.Random, size: int, objects: int = 12) -> list:
         a, b, c, d = rng.sample(names, 4)
         kind = rng.randrange(12)
         events.append(
-            {"type": "quadruplet", "near": [a, b], "far": [c, d]} if kind == 0 else
-            {"type": "odd_one_out", "objects": [a, b, c], "odd": b} if kind == 1 else
-            {"type": "label", "object": a, "label": rng.choice(["x", "y"])} if kind == 2 else
-            f'{{"broken {i}' if kind == 3 else
-            {"anchor": a, "near": a, "far": b} if kind == 4 else
-            {"anchor": a, "near": b, "far": c, "worker": i % 5})
+            {"type": "quadruplet", "near": [a, b], "far": [c, d]}
+            if kind == 0
+            else {"type": "odd_one_out", "objects": [a, b, c], "odd": b}
+            if kind == 1
+            else {"type": "label", "object": a, "label": rng.choice(["x", "y"])}
+            if kind == 2
+            else f'{{"broken {i}'
+            if kind == 3
+            else {"anchor": a, "near": a, "far": b}
+            if kind == 4
+            else {"anchor": a, "near": b, "far": c, "worker": i % 5}
+        )
     return events
 
 
@@ -46,8 +52,9 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
     rng = random.Random(7)
     events = jsonl(tmp_path / "events.jsonl", stream(rng, 20_000))
     config = tmp_path / "engine.toml"
-    config.write_text("[input]\nblock_bytes = 4096\n[snapshot]\nevery = 500\ninterval = 0\n"
-                      "[drift]\nenabled = false\n")  # an alarm's snapshot comes where the observer remembers, which a crash forgets
+    config.write_text(
+        "[input]\nblock_bytes = 4096\n[snapshot]\nevery = 500\ninterval = 0\n[drift]\nenabled = false\n"
+    )  # an alarm's snapshot comes where the observer remembers, which a crash forgets
     common = ("run", events, "--config", config, "--no-refits")
     engine(*common, "--state", tmp_path / "whole")
     kills = 0
@@ -68,7 +75,9 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
     assert kills >= 1
     assert dead(tmp_path / "killed") == dead(tmp_path / "whole") and len(dead(tmp_path / "whole")) > 1000
     whole, killed = exported(tmp_path / "whole", tmp_path / "a"), exported(tmp_path / "killed", tmp_path / "b")
-    assert whole.keys() == killed.keys() and {"summary.json", "adds3.npz", "k1.npz", "partial_order.npz"} <= whole.keys()
+    assert (
+        whole.keys() == killed.keys() and {"summary.json", "adds3.npz", "k1.npz", "partial_order.npz"} <= whole.keys()
+    )
     for name in whole:
         assert whole[name] == killed[name], name
 
@@ -85,8 +94,22 @@ def test_consumed_input_again_changes_nothing(tmp_path):
 def test_followed_file_scraped_asked_and_stopped(tmp_path):
     events = jsonl(tmp_path / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 10)
     state = tmp_path / "state"
-    process = started("run", events, "--state", state, "--follow", "--listen", "127.0.0.1:0", "--snapshot-interval", "0",
-                      "--snapshot-every", "0", "--no-refits", "--log-format", "json")
+    process = started(
+        "run",
+        events,
+        "--state",
+        state,
+        "--follow",
+        "--listen",
+        "127.0.0.1:0",
+        "--snapshot-interval",
+        "0",
+        "--snapshot-every",
+        "0",
+        "--no-refits",
+        "--log-format",
+        "json",
+    )
     try:
         address = json.loads(process.stderr.readline())["address"]
 
@@ -100,8 +123,11 @@ def test_followed_file_scraped_asked_and_stopped(tmp_path):
 
         def comparisons() -> float:
             text = get("/metrics")[1].decode()
-            return sum(float(line.split()[-1]) for line in text.splitlines()
-                       if line.startswith("stream_engine_comparisons_total{"))
+            return sum(
+                float(line.split()[-1])
+                for line in text.splitlines()
+                if line.startswith("stream_engine_comparisons_total{")
+            )
 
         until(lambda: comparisons() == 10, what="ten comparisons")
         assert get("/healthz")[0] == 200 and get("/snapshot")[0] == 404
@@ -135,8 +161,9 @@ def test_followed_file_scraped_asked_and_stopped(tmp_path):
 def test_stopped_in_the_middle_of_a_refit(tmp_path, number):
     rng = random.Random(3)
     names = [str(i) for i in range(400)]
-    events = jsonl(tmp_path / "events.jsonl",
-                   [dict(zip(("anchor", "near", "far"), rng.sample(names, 3))) for _ in range(20_000)])
+    events = jsonl(
+        tmp_path / "events.jsonl", [dict(zip(("anchor", "near", "far"), rng.sample(names, 3))) for _ in range(20_000)]
+    )
     state = tmp_path / "state"
     process = started("run", events, "--state", state, "--refit", "sdp_clustering", "--log-format", "json")
     for line in process.stderr:

@@ -15,13 +15,18 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from stream_engine.statistics import embedding, kernels
-from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.state.engine import Engine
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.estimators import answers
-from stream_engine.estimators import ComparisonClustering, ComparisonEmbedding, ComparisonKernel, TripletBoostClassifier
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.estimators import (
+    ComparisonClustering,
+    ComparisonEmbedding,
+    ComparisonKernel,
+    TripletBoostClassifier,
+    answers,
+)
 from stream_engine.refits import sdp_clustering
+from stream_engine.state.engine import Engine
+from stream_engine.statistics import embedding, kernels
 from tests.support.generators import planted_triplets
 
 N = 12
@@ -103,18 +108,32 @@ class Boost(TripletBoostClassifier):
 WIDE = "a matrix of features became comparisons or objects: the width that is remembered is theirs"
 ALL_OBJECTS = "one row an object, not one a row of X: objects are what was learned about, X the answers about them"
 FAILING = {  # check -> why it fails, for each estimator; what is not listed passes
-    Kernel: {**dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
-             **dict.fromkeys(("check_transformer_general", "check_transformer_data_not_an_array",
-                              "check_methods_sample_order_invariance", "check_methods_subset_invariance"), ALL_OBJECTS)},
-    Clustering: {**dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
-                 "check_clustering": ALL_OBJECTS},
+    Kernel: {
+        **dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
+        **dict.fromkeys(
+            (
+                "check_transformer_general",
+                "check_transformer_data_not_an_array",
+                "check_methods_sample_order_invariance",
+                "check_methods_subset_invariance",
+            ),
+            ALL_OBJECTS,
+        ),
+    },
+    Clustering: {
+        **dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
+        "check_clustering": ALL_OBJECTS,
+    },
     Boost: dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
 }
 FAILING[Embedding] = FAILING[Kernel]
 
 
-@parametrize_with_checks([Kernel(), Embedding(lambda1=1.0), Clustering(n_clusters=2), Boost(rounds=5000)],
-                         expected_failed_checks=lambda estimator: FAILING[type(estimator)], xfail_strict=True)
+@parametrize_with_checks(
+    [Kernel(), Embedding(lambda1=1.0), Clustering(n_clusters=2), Boost(rounds=5000)],
+    expected_failed_checks=lambda estimator: FAILING[type(estimator)],
+    xfail_strict=True,
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -145,7 +164,10 @@ def test_clustering_is_the_refit(world):
     made = sdp_clustering.refit(snapshot, sdp_clustering.Params(), 0)
     found = ComparisonClustering().fit(triplets)
     assert found.n_clusters_ == made.arrays["k"] == 3 and found.report_["certified"]
-    assert adjusted_rand_score(made.arrays["labels"][np.argsort([int(name) for name in snapshot.objects])], found.labels_) == 1
+    assert (
+        adjusted_rand_score(made.arrays["labels"][np.argsort([int(name) for name in snapshot.objects])], found.labels_)
+        == 1
+    )
     assert adjusted_rand_score(group, found.labels_) == 1
     assert ComparisonClustering(2).fit(triplets).n_clusters_ == 2
 
@@ -154,8 +176,14 @@ def test_clustering_is_the_refit(world):
 def test_every_form_of_answers_gives_the_same(world, form):
     triplets = world[2]
     X, y = questions(triplets)
-    given = {"order": (triplets,), "signs": (X, y), "booleans": (X, y > 0), "pair": ((X, y),), "lists": (X.tolist(), y.tolist()),
-             "quadruplets": (np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1), y)}[form]
+    given = {
+        "order": (triplets,),
+        "signs": (X, y),
+        "booleans": (X, y > 0),
+        "pair": ((X, y),),
+        "lists": (X.tolist(), y.tolist()),
+        "quadruplets": (np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1), y),
+    }[form]
     assert np.array_equal(ComparisonKernel().fit(*given).kernel_, kernels.k1(columns_from_triplets(triplets, 24)))
     assert adjusted_rand_score(ComparisonClustering(3).fit_predict(*given), world[1]) == 1
 
@@ -168,9 +196,15 @@ def test_quadruplets_of_four_objects(world):
     y = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
     assert adjusted_rand_score(ComparisonClustering(3).fit_predict(rows, y), group) == 1
     engine = Engine(("adds4",), None)
-    engine.learn_many([Quadruplet(*((r[:2], r[2:]) if s > 0 else (r[2:], r[:2]))) for r, s in
-                       zip([tuple(map(str, row)) for row in rows[:50].tolist()], y[:50])])
-    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).room("adds4")
+    engine.learn_many(
+        [
+            Quadruplet(*((r[:2], r[2:]) if s > 0 else (r[2:], r[:2])))
+            for r, s in zip([tuple(map(str, row)) for row in rows[:50].tolist()], y[:50])
+        ]
+    )
+    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).room(
+        "adds4"
+    )
     theirs, number = engine.snapshot().room("adds4"), np.array([int(name) for name in engine.objects.names])
     pairs = {(*sorted((number[a], number[b])), w) for a, b, w in zip(theirs["i"], theirs["j"], theirs["w"])}
     assert pairs == set(zip(mine["i"].tolist(), mine["j"].tolist(), mine["w"].tolist()))
@@ -183,7 +217,9 @@ def test_answers_foretold(world):
         distance = embedding.squared_distances(model.kernel_)
         margin = distance[X[:, 0], X[:, 2]] - distance[X[:, 0], X[:, 1]]
         assert np.array_equal(model.predict(X), np.sign(margin))
-        assert model.score(X, y) == model.score(test) == pytest.approx((margin * y > 0).mean() + (margin == 0).mean() / 2)
+        assert (
+            model.score(X, y) == model.score(test) == pytest.approx((margin * y > 0).mean() + (margin == 0).mean() / 2)
+        )
         assert model.score(X, y) > 0.85
     assert ComparisonEmbedding(3).fit_transform(triplets).shape == (24, 3)
 
@@ -197,9 +233,13 @@ def test_in_pipelines_and_searches(world):
     _, group, triplets, _ = world
     at = make_pipeline(ComparisonKernel("k1"), KernelPCA(2, kernel="precomputed")).fit_transform(triplets)
     assert at.shape == (24, 2)
-    found = GridSearchCV(ComparisonEmbedding(n_objects=24), {"lambda1": [1.0, 300.0]}, cv=2).fit(*questions(triplets[:800]))
+    found = GridSearchCV(ComparisonEmbedding(n_objects=24), {"lambda1": [1.0, 300.0]}, cv=2).fit(
+        *questions(triplets[:800])
+    )
     assert found.best_params_ == {"lambda1": 1.0} and found.best_score_ > 0.75
-    scores = cross_val_score(TripletBoostClassifier(triplets, rounds=3000), np.arange(24)[:, None], np.array(["a", "b", "c"])[group], cv=3)
+    scores = cross_val_score(
+        TripletBoostClassifier(triplets, rounds=3000), np.arange(24)[:, None], np.array(["a", "b", "c"])[group], cv=3
+    )
     assert scores.mean() > 0.85
     same = clone(TripletBoostClassifier(triplets, rounds=7))
     assert same.rounds == 7 and np.array_equal(same.triplets, triplets)
@@ -213,17 +253,20 @@ def test_boosting_says_what_the_votes_say(world):
     assert np.array_equal(model.predict(asked), model.predict(np.arange(24)[:, None])[asked[:, 0]])
 
 
-@pytest.mark.parametrize("X, y, says", [
-    ([[0, 1]], None, "X has 2 features, but comparisons have 3"),
-    ([[0, 1, 1.5]], None, r"X row 0: got \[0.0, 1.0, 1.5\], expected objects as whole numbers from 0 on"),
-    ([[0, 1, 2], [0, -1, 2]], None, r"X row 1: got \[0, -1, 2\]"),
-    ([[0, 1, 2], [0, 0, 2]], None, "X row 1: a pair holds 0 twice"),
-    ([[0, 1, 2], [0, 3, 3]], None, r"X row 1: near and far are the same pair"),
-    ([[0, 1, 2]], [0], r"y: got \(1,\) values \[0\], expected one answer a row of X: 1 or True"),
-    ([[0, 1, 2]], [1, -1], r"y: got \(2,\) values \[-1, 1\], expected one answer a row"),
-    ([[0, 1, 9]], None, "got object 9, expected numbers below n_objects = 5"),
-    ([[0, 1, 2, 3]], None, "got 1 comparisons of four objects, expected triplets: k1 is made of them alone"),
-])
+@pytest.mark.parametrize(
+    "X, y, says",
+    [
+        ([[0, 1]], None, "X has 2 features, but comparisons have 3"),
+        ([[0, 1, 1.5]], None, r"X row 0: got \[0.0, 1.0, 1.5\], expected objects as whole numbers from 0 on"),
+        ([[0, 1, 2], [0, -1, 2]], None, r"X row 1: got \[0, -1, 2\]"),
+        ([[0, 1, 2], [0, 0, 2]], None, "X row 1: a pair holds 0 twice"),
+        ([[0, 1, 2], [0, 3, 3]], None, r"X row 1: near and far are the same pair"),
+        ([[0, 1, 2]], [0], r"y: got \(1,\) values \[0\], expected one answer a row of X: 1 or True"),
+        ([[0, 1, 2]], [1, -1], r"y: got \(2,\) values \[-1, 1\], expected one answer a row"),
+        ([[0, 1, 9]], None, "got object 9, expected numbers below n_objects = 5"),
+        ([[0, 1, 2, 3]], None, "got 1 comparisons of four objects, expected triplets: k1 is made of them alone"),
+    ],
+)
 def test_bad_input(X, y, says):
     with pytest.raises(ValueError, match=says):
         ComparisonKernel(n_objects=5).fit(X, y)

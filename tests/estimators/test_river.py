@@ -8,13 +8,16 @@ import pytest
 from river import checks, evaluate, metrics
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
-from stream_engine.state.engine import Engine
 from stream_engine.estimators import ComparisonClassifier, as_stream
+from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support.generators import planted_triplets
 
-MODELS = [ComparisonClassifier(refresh=20), ComparisonClassifier("k1", refresh=50),
-          ComparisonClassifier("online", refresh=20, rank=3)]
+MODELS = [
+    ComparisonClassifier(refresh=20),
+    ComparisonClassifier("k1", refresh=50),
+    ComparisonClassifier("online", refresh=20, rank=3),
+]
 EXCLUDED = {  # river's check -> why it cannot hold for comparisons; each is seen to fail for that reason
     "check_emerging_features": "a question without its anchor, left or right is none: it is refused, not guessed",
     "check_disappearing_features": "the same",
@@ -104,7 +107,9 @@ def test_turning_a_question_round_turns_the_answer_round(model):
 def test_it_learns_and_its_probabilities_are_calibrated():
     stream = list(as_stream(triplets(1500, flip=0.1)))
     for similarity, least in (("adds3", 0.6), ("online", 0.75)):
-        score = evaluate.progressive_val_score(stream, ComparisonClassifier(similarity), metrics.Accuracy() + metrics.LogLoss())
+        score = evaluate.progressive_val_score(
+            stream, ComparisonClassifier(similarity), metrics.Accuracy() + metrics.LogLoss()
+        )
         assert score[0].get() > least and score[1].get() < 0.66
 
 
@@ -132,12 +137,15 @@ def test_a_pickled_model_goes_on_like_the_other(model):
         again.learn_one(x, y)
 
 
-@pytest.mark.parametrize("x, says", [
-    ({"anchor": "a", "left": "b"}, r"x\['right'\]: got None, expected the name of an object"),
-    ({"anchor": 1.5, "left": "b", "right": "c"}, r"x\['anchor'\]: got 1.5, expected"),
-    ({"anchor": "a", "left": "", "right": "c"}, r"x\['left'\]: got '', expected"),
-    ({"anchor": 1, "left": "1", "right": "c"}, "got anchor '1', left '1', right 'c'; expected three objects"),
-])
+@pytest.mark.parametrize(
+    "x, says",
+    [
+        ({"anchor": "a", "left": "b"}, r"x\['right'\]: got None, expected the name of an object"),
+        ({"anchor": 1.5, "left": "b", "right": "c"}, r"x\['anchor'\]: got 1.5, expected"),
+        ({"anchor": "a", "left": "", "right": "c"}, r"x\['left'\]: got '', expected"),
+        ({"anchor": 1, "left": "1", "right": "c"}, "got anchor '1', left '1', right 'c'; expected three objects"),
+    ],
+)
 def test_what_is_no_question(x, says):
     model = ComparisonClassifier()
     for call in (model.predict_one, model.predict_proba_one, lambda x: model.learn_one(x, True)):
@@ -147,7 +155,9 @@ def test_what_is_no_question(x, says):
 
 
 def test_unusable_parameters():
-    with pytest.raises(ValueError, match="got similarity 'k9', refresh 0, rank 10; expected one of adds3, k1, k2, online"):
+    with pytest.raises(
+        ValueError, match="got similarity 'k9', refresh 0, rank 10; expected one of adds3, k1, k2, online"
+    ):
         ComparisonClassifier("k9", refresh=0)
 
 

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, Quadruplet, REASONS, Triplet
-from stream_engine.formats import expand as room, fault_messages
+from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
+from stream_engine.formats import expand as room
+from stream_engine.formats import fault_messages
 from stream_engine.formats.event_columns import Block, Field
 from stream_engine.formats.event_fields import KIND
 from tests.support.event_reference import FIELDS, reference_expand
@@ -17,10 +18,19 @@ NAMES = ["a", "b", "c", "d", "e"]
 def every_event(kind):
     """All events of a kind over few names, lists of up to three."""
     lists = [list(p) for n in range(4) for p in itertools.product("abc", repeat=n)]
-    pools = {"anchor": "abcd", "object": "a", "label": ["x", None], "odd": "abcd", "central": "abcd", "near": "abc",
-             "far": "abc",
-             "shown": lists, "chosen": [x for x in lists if len(x) < 3] + [["a", "b", "c"]], "ranked": lists,
-             "objects": [x for x in lists if len(x) == 3]}
+    pools = {
+        "anchor": "abcd",
+        "object": "a",
+        "label": ["x", None],
+        "odd": "abcd",
+        "central": "abcd",
+        "near": "abc",
+        "far": "abc",
+        "shown": lists,
+        "chosen": [x for x in lists if len(x) < 3] + [["a", "b", "c"]],
+        "ranked": lists,
+        "objects": [x for x in lists if len(x) == 3],
+    }
     if kind == "quadruplet":
         pools["near"] = pools["far"] = [list(p) for p in itertools.product("abcd", repeat=2)]
     for values in itertools.product(*(pools[field] for field in FIELDS[kind])):
@@ -31,10 +41,15 @@ def expanded(events):
     """Comparisons by name of each event, or the reason against it, from one call over all of them."""
     block = Block(judges=False)
     for row, event in enumerate(events):
-        fields = [[] if event[f] is None else event[f] if isinstance(event[f], list) else [event[f]]
-                  for f in FIELDS[event["type"]]]
-        block.add(KIND[event["type"]], np.array([row]),
-                  [Field(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields])
+        fields = [
+            [] if event[f] is None else event[f] if isinstance(event[f], list) else [event[f]]
+            for f in FIELDS[event["type"]]
+        ]
+        block.add(
+            KIND[event["type"]],
+            np.array([row]),
+            [Field(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields],
+        )
     done = block.decoded(lambda row: (row, b""))
     out = [[] for _ in events]
     for one in done.rejected:
@@ -116,8 +131,9 @@ def test_a_fault_is_told_in_the_words_of_the_contract():
 
 def test_a_long_ranking_is_quadratic_and_exact():
     members = np.arange(301, dtype=np.int32)
-    found = room.expand(np.array([KIND["ranking"]], np.int8), np.array([0, 301]), np.array([1]), members,
-                        np.zeros(301, np.uint8))
+    found = room.expand(
+        np.array([KIND["ranking"]], np.int8), np.array([0, 301]), np.array([1]), members, np.zeros(301, np.uint8)
+    )
     s, t = np.triu_indices(300, 1)
     assert (found.triplets == np.stack([0 * s, s + 1, t + 1], axis=1)).all()
 

@@ -11,10 +11,10 @@ import pytest
 
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.formats import FORMATS, decoder
-from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
+from stream_engine.formats.options import EventOptions, UnreadableHeader, UnusableOptions
 from tests.formats.test_expansion import comparisons
 
 PLAIN = EventOptions()
@@ -22,19 +22,37 @@ PLAIN = EventOptions()
 
 # ---- options ---------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_where_comes_before_validation(format):
-    rows = [{"anchor": "a", "near": "b", "far": "c", "ok": "yes"}, {"anchor": "", "near": "b", "far": "c", "ok": "no"},
-            {"anchor": "a", "near": "a", "far": "c", "ok": "yes"}, {"anchor": "a", "near": "b", "far": "c", "ok": ""}]
-    value = {"json": b"\n".join(map(msgspec.json.encode, rows)), "arrow": pa.RecordBatch.from_pylist(rows),
-             "csv": b"".join(",".join(r.values()).encode() + b"\n" for r in rows)}[format]
+    rows = [
+        {"anchor": "a", "near": "b", "far": "c", "ok": "yes"},
+        {"anchor": "", "near": "b", "far": "c", "ok": "no"},
+        {"anchor": "a", "near": "a", "far": "c", "ok": "yes"},
+        {"anchor": "a", "near": "b", "far": "c", "ok": ""},
+    ]
+    value = {
+        "json": b"\n".join(map(msgspec.json.encode, rows)),
+        "arrow": pa.RecordBatch.from_pylist(rows),
+        "csv": b"".join(",".join(r.values()).encode() + b"\n" for r in rows),
+    }[format]
     done = decoder(format, EventOptions(where={"ok": "yes", "far": "c"}))(value, b"anchor,near,far,ok\n")
     assert done.events == {"triplet": 1} and done.filtered == 2 and [r.index for r in done.rejected] == [2]
 
 
-@pytest.mark.parametrize("text, raw", [
-    ("true", b"true"), ("false", b"false"), ("1.50", b"1.50"), ("7", b"7"), ("x y", b'"x y"'),
-    ("\u00e9", b'"\\u00e9"'), ("null", b'"null"'), ("", b'""')])
+@pytest.mark.parametrize(
+    "text, raw",
+    [
+        ("true", b"true"),
+        ("false", b"false"),
+        ("1.50", b"1.50"),
+        ("7", b"7"),
+        ("x y", b'"x y"'),
+        ("\u00e9", b'"\\u00e9"'),
+        ("null", b'"null"'),
+        ("", b'""'),
+    ],
+)
 def test_where_compares_text(text, raw):
     decode = JsonDecoder(EventOptions(where={"f": text}))
     event = b'{"anchor":"a","near":"b","far":"c","f": %s }'
@@ -55,9 +73,11 @@ def test_columns_gather_and_map_everywhere():
     columns = {"objects": ("left", "middle", "right"), "central": ("middle",), "weight": ("w",)}
     options = EventOptions("most_central", columns, judges=True)
     rows = [{"left": "a", "middle": "b", "right": "c", "w": 2.0}, {"left": "a", "middle": "a", "right": "c", "w": 1.0}]
-    found = [JsonDecoder(options)(b"\n".join(map(msgspec.json.encode, rows))),
-             ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows)),
-             CsvDecoder(options)(b"a,b,c,2\na,a,c,1\n", b"left,middle,right,w\n")]
+    found = [
+        JsonDecoder(options)(b"\n".join(map(msgspec.json.encode, rows))),
+        ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows)),
+        CsvDecoder(options)(b"a,b,c,2\na,a,c,1\n", b"left,middle,right,w\n"),
+    ]
     for done in found:
         assert comparisons(done) == [Triplet("a", "b", "c"), Triplet("c", "b", "a")]
         assert done.judges.weight.tolist() == [2]
@@ -65,12 +85,17 @@ def test_columns_gather_and_map_everywhere():
 
 
 def test_quadruplets_from_four_fields_everywhere():
-    for columns in ({"near": ("p", "q"), "far": ("r", "s")},
-                    {"near_i": ("p",), "near_j": ("q",), "far_i": ("r",), "far_j": ("s",)}):
+    for columns in (
+        {"near": ("p", "q"), "far": ("r", "s")},
+        {"near_i": ("p",), "near_j": ("q",), "far_i": ("r",), "far_j": ("s",)},
+    ):
         options = EventOptions("quadruplet", columns)
         row = {"p": "a", "q": "b", "r": "c", "s": "d"}
-        for done in (JsonDecoder(options)(msgspec.json.encode(row)), CsvDecoder(options)(b"a,b,c,d\n", b"p,q,r,s\n"),
-                     ArrowDecoder(options)(pa.RecordBatch.from_pylist([row]))):
+        for done in (
+            JsonDecoder(options)(msgspec.json.encode(row)),
+            CsvDecoder(options)(b"a,b,c,d\n", b"p,q,r,s\n"),
+            ArrowDecoder(options)(pa.RecordBatch.from_pylist([row])),
+        ):
             assert comparisons(done) == [Quadruplet(("a", "b"), ("c", "d"))]
 
 
@@ -87,13 +112,19 @@ def test_unknown_fields_are_named():
     assert len(done.triplets) == 300 and done.unknown_fields == {f"x{i}" for i in range(100)}
 
 
-@pytest.mark.parametrize("options, message", [
-    (EventOptions("duel"), "unknown event type 'duel'; known: triplet"),
-    (EventOptions(columns={"anker": ("a",)}), "--columns maps 'anker', which is no field of an event; known: anchor, "),
-    (EventOptions(columns={"anchor": ("a", "b")}), "--columns gathers a, b into 'anchor', which holds one name"),
-    (EventOptions(columns={"weight": ("a", "b")}), "into 'weight', which holds one value"),
-    (EventOptions(columns={"anchor": ()}), "gives 'anchor' no input field"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (EventOptions("duel"), "unknown event type 'duel'; known: triplet"),
+        (
+            EventOptions(columns={"anker": ("a",)}),
+            "--columns maps 'anker', which is no field of an event; known: anchor, ",
+        ),
+        (EventOptions(columns={"anchor": ("a", "b")}), "--columns gathers a, b into 'anchor', which holds one name"),
+        (EventOptions(columns={"weight": ("a", "b")}), "into 'weight', which holds one value"),
+        (EventOptions(columns={"anchor": ()}), "gives 'anchor' no input field"),
+    ],
+)
 @pytest.mark.parametrize("format", FORMATS)
 def test_options_that_fit_no_input(format, options, message):
     with pytest.raises(UnusableOptions) as refused:
@@ -101,15 +132,22 @@ def test_options_that_fit_no_input(format, options, message):
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("header, options, message", [
-    (b"a,b,odd\n", PLAIN, "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns"),
-    (b"anchor,near\n", PLAIN, "column far is missing"),
-    (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),
-    (b"anchor,near,far\n", EventOptions(columns={"weight": ("w",)}), "column w is missing"),
-    (b"anchor,near,far,far\n", PLAIN, "column 'far' is there twice"),
-    (b"\x89PNG\r\n", PLAIN, "the header is not UTF-8 text"),
-    (b"near,far\n", EventOptions("quadruplet"), "columns near_i, near_j, far_i, far_j are missing"),
-])
+@pytest.mark.parametrize(
+    "header, options, message",
+    [
+        (
+            b"a,b,odd\n",
+            PLAIN,
+            "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns",
+        ),
+        (b"anchor,near\n", PLAIN, "column far is missing"),
+        (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),
+        (b"anchor,near,far\n", EventOptions(columns={"weight": ("w",)}), "column w is missing"),
+        (b"anchor,near,far,far\n", PLAIN, "column 'far' is there twice"),
+        (b"\x89PNG\r\n", PLAIN, "the header is not UTF-8 text"),
+        (b"near,far\n", EventOptions("quadruplet"), "columns near_i, near_j, far_i, far_j are missing"),
+    ],
+)
 def test_a_header_that_cannot_serve(header, options, message):
     for arguments in ((b"1,2,3\n", header), (header + b"1,2,3\n", b"")):
         with pytest.raises(UnreadableHeader) as refused:
@@ -124,6 +162,7 @@ def test_an_unknown_format_lists_the_known_ones():
 
 # ---- limits, numbers, times ------------------------------------------------------------------------------------------
 
+
 def test_limits_are_exact():
     name, wide = "x" * 1024, "\u00e9" * 512
     decode = JsonDecoder(PLAIN)
@@ -131,17 +170,56 @@ def test_limits_are_exact():
     (one,) = decode(json.dumps({"anchor": "a", "near": wide + "x", "far": "c"}).encode()).rejected
     assert one.reason == "name_too_long"
     event = {"anchor": "a", "shown": [str(i) for i in range(10_000)], "chosen": ["1"]}
-    for done in (JsonDecoder(EventOptions("pick"))(json.dumps(event).encode()),
-                 ArrowDecoder(EventOptions("pick"))(pa.RecordBatch.from_pylist([event]))):
+    for done in (
+        JsonDecoder(EventOptions("pick"))(json.dumps(event).encode()),
+        ArrowDecoder(EventOptions("pick"))(pa.RecordBatch.from_pylist([event])),
+    ):
         assert len(done.triplets) == 9_999
 
 
-NUMBERS = ["0", "1", "1.", ".5", "+2", "-0", "-1", "1e3", "1E+3", "1e400", "nan", "NaN", "inf", "-inf", "0x10", "1_0",
-           " 1", "1 ", "", "1e", "e1", ".", "infinity", "1,5", "\u0661",
-           "1.7976931348623157e308", "123456789012345678901234567890", "5e-324"]
-TIMES = ["2024-05-01T12:00:00Z", "2024-05-01t12:00:00.123456789z", "2024-05-01 12:00:00+02:00", "2024-05-01T12:00:00",
-         "2024-05-01", "2016-12-31T23:59:60Z", "2024-13-01T00:00:00Z", "0001-01-01T00:00:00Z",
-         "2024-05-01T12:00:00-23:59", "yesterday", *NUMBERS]
+NUMBERS = [
+    "0",
+    "1",
+    "1.",
+    ".5",
+    "+2",
+    "-0",
+    "-1",
+    "1e3",
+    "1E+3",
+    "1e400",
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "0x10",
+    "1_0",
+    " 1",
+    "1 ",
+    "",
+    "1e",
+    "e1",
+    ".",
+    "infinity",
+    "1,5",
+    "\u0661",
+    "1.7976931348623157e308",
+    "123456789012345678901234567890",
+    "5e-324",
+]
+TIMES = [
+    "2024-05-01T12:00:00Z",
+    "2024-05-01t12:00:00.123456789z",
+    "2024-05-01 12:00:00+02:00",
+    "2024-05-01T12:00:00",
+    "2024-05-01",
+    "2016-12-31T23:59:60Z",
+    "2024-13-01T00:00:00Z",
+    "0001-01-01T00:00:00Z",
+    "2024-05-01T12:00:00-23:59",
+    "yesterday",
+    *NUMBERS,
+]
 
 
 @pytest.mark.parametrize("field, values", [("weight", NUMBERS), ("time", TIMES)])
@@ -170,9 +248,12 @@ def test_times_are_epoch_seconds_everywhere():
     options = EventOptions(judges=True)
     stamps = pa.array([int(seconds * 1000)], pa.timestamp("ms", "UTC"))
     batch = pa.record_batch({**{k: pa.array([v]) for k, v in event.items()}, "time": stamps})
-    for done in (JsonDecoder(options)(json.dumps({**event, "time": "2024-05-01T14:00:00.5+02:00"}).encode()),
-                 JsonDecoder(options)(json.dumps({**event, "time": seconds}).encode()), ArrowDecoder(options)(batch),
-                 CsvDecoder(options)(b"a,b,c,2024-05-01T12:00:00.500Z\n", b"anchor,near,far,time\n")):
+    for done in (
+        JsonDecoder(options)(json.dumps({**event, "time": "2024-05-01T14:00:00.5+02:00"}).encode()),
+        JsonDecoder(options)(json.dumps({**event, "time": seconds}).encode()),
+        ArrowDecoder(options)(batch),
+        CsvDecoder(options)(b"a,b,c,2024-05-01T12:00:00.500Z\n", b"anchor,near,far,time\n"),
+    ):
         assert done.judges.time.tolist() == [seconds]
 
 
@@ -194,13 +275,21 @@ def test_arrow_that_points_outside_its_buffers_is_refused_whole():
 
 
 def test_refused_rows_of_a_table_are_kept_as_json():
-    batch = pa.record_batch({"anchor": ["a"], "near": ["a"], "far": ["c"], "at": pa.array([1], pa.timestamp("ns")),
-                             "took": pa.array([1], pa.duration("ns"))})
+    batch = pa.record_batch(
+        {
+            "anchor": ["a"],
+            "near": ["a"],
+            "far": ["c"],
+            "at": pa.array([1], pa.timestamp("ns")),
+            "took": pa.array([1], pa.duration("ns")),
+        }
+    )
     (one,) = ArrowDecoder(PLAIN)(batch).rejected
     assert msgspec.json.decode(one.value) == {"anchor": "a", "near": "a", "far": "c", "at": 1e-9, "took": 1.0}
 
 
 # ---- human judgements ------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.data
 def test_human_judgements_decode_from_their_files(judgements):

@@ -8,11 +8,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from stream_engine.data.triplet_columns import columns_from_triplets
+
 from stream_engine.data.comparisons import interleaved
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.guard.canonical_order import Quadruplets, net_votes
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
-
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -56,8 +56,10 @@ def test_net_votes_and_weight_are_their_definitions(with_quadruplets):
         quads = quadruplets_of(batch) if with_quadruplets else None
         expected = slow_nets(interleaved(batch))
         rows, net = net_votes(columns, quads)
-        assert {edge: v for edge, v in zip(zip(map(tuple, rows[:, :2].tolist()), map(tuple, rows[:, 2:].tolist())),
-                                           net.tolist())} == expected
+        assert {
+            edge: v
+            for edge, v in zip(zip(map(tuple, rows[:, :2].tolist()), map(tuple, rows[:, 2:].tolist())), net.tolist())
+        } == expected
         assert rows.tolist() == sorted(rows.tolist())
         guard = PartialOrder()
         guard.offer(batch)

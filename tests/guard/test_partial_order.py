@@ -8,11 +8,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.guard import graph, order_maintenance, reachability_masks
 from stream_engine.guard.invariants import check_sequence
-from stream_engine.guard.partial_order import POLICIES, PartialOrder, VERDICTS, Verdicts, topological_order
-
+from stream_engine.guard.partial_order import POLICIES, VERDICTS, PartialOrder, Verdicts, topological_order
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 EXACT = ("first", "drop-both", "majority")
@@ -413,7 +413,9 @@ def test_sequence_under_hostile_insertions():
             expected[at:at] = new
             x += size
             follower = expected[at + size] if at + size < len(expected) else None
-            labels = [int(node[y, 0]) for y in (after, *new)] + [int(node[follower, 0]) if follower else order_maintenance.END]
+            labels = [int(node[y, 0]) for y in (after, *new)] + [
+                int(node[follower, 0]) if follower else order_maintenance.END
+            ]
             assert all(a < b for a, b in zip(labels, labels[1:])), labels
         check_sequence(node, link, n)
         assert order_maintenance.in_order(link, n).tolist() == expected

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+
 from stream_engine.guard.pair_rows import numbered
 from stream_engine.guard.partial_order import PartialOrder, topological_order, transitive_reduction
-
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 

@@ -30,8 +30,14 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 NEVER = {  # room -> rooms below it that it must not import all the same, and why
-    "stream_engine.refits": {"stream_engine.state.engine": "a refit reads a published file", "stream_engine.state.store": "so do its tests"},
-    "stream_engine.exports": {"stream_engine.state.engine": "an export reads a published file", "stream_engine.state.store": "so do its tests"},
+    "stream_engine.refits": {
+        "stream_engine.state.engine": "a refit reads a published file",
+        "stream_engine.state.store": "so do its tests",
+    },
+    "stream_engine.exports": {
+        "stream_engine.state.engine": "an export reads a published file",
+        "stream_engine.state.store": "so do its tests",
+    },
 }
 LOOSE_MODULES = 5
 
@@ -98,8 +104,8 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
             elif target in stack:
                 low[module] = min(low[module], index[target])
         if low[module] == index[module]:
-            members = stack[stack.index(module):]
-            del stack[stack.index(module):]
+            members = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
             if len(members) > 1 or module in graph[module]:
                 found.append(sorted(members))
 
@@ -139,12 +145,19 @@ def test_no_files_import_each_other_in_a_circle(graph):
 
 
 def test_connectors_know_nothing_of_the_engine(graph):
-    assert not {target for module, targets in graph.items() if module.split(".")[0] == "connectors" for target in targets
-                if target.split(".")[0] == "stream_engine"}
+    assert not {
+        target
+        for module, targets in graph.items()
+        if module.split(".")[0] == "connectors"
+        for target in targets
+        if target.split(".")[0] == "stream_engine"
+    }
 
 
 def test_heavy_libraries_are_imported_on_use():
-    code = "import sys, stream_engine.__main__; print([m for m in ('cvxpy', 'sklearn', 'matplotlib', 'kafka', 'river', " \
-           "'uvicorn', 'pandas', 'polars') if m in sys.modules])"
+    code = (
+        "import sys, stream_engine.__main__; print([m for m in ('cvxpy', 'sklearn', 'matplotlib', 'kafka', 'river', "
+        "'uvicorn', 'pandas', 'polars') if m in sys.modules])"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"

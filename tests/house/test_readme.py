@@ -14,11 +14,19 @@ from tests.support.process import ENVIRONMENT
 from tests.support.spark_written import deltas
 
 README = (ROOT / "README.md").read_text()
-COMMANDS = [line.removeprefix("$ ") for block in re.findall(r"```console\n(.*?)```", README, re.S)
-            for line in block.splitlines() if line.startswith("$ ")]
-ELSEWHERE = {"make run": "tests/end_to_end/test_demo.py runs it",
-             "stream-engine spark-counts 'events*.jsonl' --out counts": "tests/spark runs Spark; here its deltas are written"}
-KAFKA = [command for command in COMMANDS if "kafka://" in command]  # tests/kafka/test_engine.py runs them on a real broker
+COMMANDS = [
+    line.removeprefix("$ ")
+    for block in re.findall(r"```console\n(.*?)```", README, re.S)
+    for line in block.splitlines()
+    if line.startswith("$ ")
+]
+ELSEWHERE = {
+    "make run": "tests/end_to_end/test_demo.py runs it",
+    "stream-engine spark-counts 'events*.jsonl' --out counts": "tests/spark runs Spark; here its deltas are written",
+}
+KAFKA = [
+    command for command in COMMANDS if "kafka://" in command
+]  # tests/kafka/test_engine.py runs them on a real broker
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +48,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ELSEWHERE and c not in KAFKA])
 def test_command(command, folder):
     shown = command.replace("stream-engine ", f"{sys.executable} -m stream_engine ", 1)
-    done = subprocess.run(["bash", "-c", shown], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(
+        ["bash", "-c", shown], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200
+    )
     assert done.returncode == 0, done.stderr
     if command.startswith("stream-engine run events"):
         assert '"not_distinct"' in next((folder / "state" / "dead_letters").iterdir()).read_text()
@@ -48,7 +58,9 @@ def test_command(command, folder):
 
 def test_python_blocks(folder):
     for block in re.findall(r"```python\n(.*?)```", README, re.S):
-        done = subprocess.run([sys.executable, "-c", block], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
 
 

@@ -21,8 +21,19 @@ REGISTRIES = {
 }
 # Files of a growth folder that hold no entry of their own, with the reason.
 SHARED = {
-    "formats": {"arrow_arrays", "csv_rows", "event_columns", "event_fields", "expand", "fault_messages", "json_lines", "json_structs",
-                "options", "table_events", "validate"},
+    "formats": {
+        "arrow_arrays",
+        "csv_rows",
+        "event_columns",
+        "event_fields",
+        "expand",
+        "fault_messages",
+        "json_lines",
+        "json_structs",
+        "options",
+        "table_events",
+        "validate",
+    },
     "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums"},
     "refits": {"subset_refits"},
     "exports": {"by_name", "files"},
@@ -46,7 +57,9 @@ def test_registered_names_import(target):
 
 @pytest.mark.parametrize("folder", SHARED)
 def test_no_file_is_forgotten(folder):
-    registered = {target.partition(":")[0].rpartition(".")[2] for names in REGISTRIES.values() for target in names.values()}
+    registered = {
+        target.partition(":")[0].rpartition(".")[2] for names in REGISTRIES.values() for target in names.values()
+    }
     files = {path.stem for path in (ROOT / "stream_engine" / folder).glob("*.py")} - {"__init__"}
     forgotten = files - registered - SHARED[folder]
     assert not forgotten, f"register {sorted(forgotten)} in stream_engine/{folder}/__init__.py, or list it as shared"

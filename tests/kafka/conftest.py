@@ -98,23 +98,32 @@ def patiently(question, *args, **more):
 @pytest.fixture
 def new_topic(admin):
     """`new_topic(partitions=1, **configs)`: the name of a fresh topic that is ready to use."""
+
     def make(partitions: int = 1, name: str | None = None, **configs: str) -> str:
         name = name or f"t-{uuid.uuid4().hex[:12]}"
-        wanted = {name: {"num_partitions": partitions, "replication_factor": 1,
-                         "configs": {key.replace("_", "."): value for key, value in configs.items()}}}
+        wanted = {
+            name: {
+                "num_partitions": partitions,
+                "replication_factor": 1,
+                "configs": {key.replace("_", "."): value for key, value in configs.items()},
+            }
+        }
         patiently(admin.create_topics, wanted)
 
         def there() -> bool:
             known = patiently(admin.describe_topics, [name])[0]["partitions"]
             return len(known) == partitions and all(each["leader_id"] >= 0 for each in known)
+
         until(there, 60, f"the topic {name}")
         return name
+
     return make
 
 
 @pytest.fixture
 def send(broker):
     """`send(topic, values, partition=0, **producer options)`: write values (bytes, None, or (key, value)) durably."""
+
     def write(topic: str, values, partition: int | None = 0, **options) -> list[int]:
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap, **options)
         pairs = [value if isinstance(value, tuple) else (None, value) for value in values]
@@ -123,4 +132,5 @@ def send(broker):
         offsets = [future.get().offset for future in sent]
         producer.close()
         return offsets
+
     return write

@@ -34,8 +34,15 @@ class Sent:
 def send(bootstrap: str, topic: str, events: int, partitions: int, seed: int, sent: Sent, pause) -> None:
     """Write transactions of 1 to 4,000 events; every fifth is aborted. `pause(fraction)` is called between them."""
     rng = random.Random(seed)
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"t-{topic}", "linger.ms": 5,
-                         "transaction.timeout.ms": 120_000, "queue.buffering.max.messages": 200_000})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": f"t-{topic}",
+            "linger.ms": 5,
+            "transaction.timeout.ms": 120_000,
+            "queue.buffering.max.messages": 200_000,
+        }
+    )
     producer.init_transactions(60)
     while sent.events < events:
         size = min(rng.randint(1, 4_000), events - sent.events)
@@ -62,13 +69,35 @@ def send(bootstrap: str, topic: str, events: int, partitions: int, seed: int, se
         pause(sent.events / events)
 
 
-def trial(folder: Path, broker: Broker, topic: str, events: int, partitions: int, kills: int, restarts: int, seed: int = 0,
-          say=lambda text: None) -> dict:
+def trial(
+    folder: Path,
+    broker: Broker,
+    topic: str,
+    events: int,
+    partitions: int,
+    kills: int,
+    restarts: int,
+    seed: int = 0,
+    say=lambda text: None,
+) -> dict:
     """Run it; raises AssertionError on any difference. Returns the figures."""
     rng, sent, began = random.Random(seed), Sent(), time.monotonic()
     state = folder / "state"
-    command = ("run", f"kafka://{broker.bootstrap}/{topic}", "--state", state, "--start", "earliest", "--snapshot-every",
-               str(max(500, events // 60)), "--snapshot-interval", "2", "--no-refits", "--log-format", "json")
+    command = (
+        "run",
+        f"kafka://{broker.bootstrap}/{topic}",
+        "--state",
+        state,
+        "--start",
+        "earliest",
+        "--snapshot-every",
+        str(max(500, events // 60)),
+        "--snapshot-interval",
+        "2",
+        "--no-refits",
+        "--log-format",
+        "json",
+    )
     pauses = sorted(rng.random() * 0.9 for _ in range(restarts))
 
     def pause(done: float) -> None:
@@ -127,8 +156,14 @@ def trial(folder: Path, broker: Broker, topic: str, events: int, partitions: int
         engine.stdout.close()
     assert status == 0, said[-1]
     check(folder, state, sent)
-    return {"events": sent.events, "aborted": sent.aborted, "malformed": sent.malformed, "kills": killed,
-            "restarts": restarts, "seconds": round(time.monotonic() - began, 1)}
+    return {
+        "events": sent.events,
+        "aborted": sent.aborted,
+        "malformed": sent.malformed,
+        "kills": killed,
+        "restarts": restarts,
+        "seconds": round(time.monotonic() - began, 1),
+    }
 
 
 def check(folder: Path, state: Path, sent: Sent) -> None:
@@ -151,8 +186,11 @@ def check(folder: Path, state: Path, sent: Sent) -> None:
     np.testing.assert_array_equal(np.load(folder / "out" / "adds3.npz")["W"], w[np.ix_(names, names)])
     assert found["rejected"] == ({"not_parseable": sent.malformed} if sent.malformed else {}), found["rejected"]
     assert sum(found["guard"].values()) == found["comparisons"] == sent.events - sent.malformed
-    letters = [json.loads(line) for path in sorted((state / "dead_letters").glob("*.jsonl"))
-               for line in path.read_text().splitlines()]
+    letters = [
+        json.loads(line)
+        for path in sorted((state / "dead_letters").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
     assert len(letters) == len({(each["partition"], each["offset"]) for each in letters}) == sent.malformed
 
 
@@ -169,8 +207,19 @@ def main() -> None:
 
             admin = AdminClient({"bootstrap.servers": broker.bootstrap})
             admin.create_topics([NewTopic("comparisons", given.partitions, 1)])["comparisons"].result()
-            print(trial(Path(folder), broker, "comparisons", given.events, given.partitions, given.kills, given.restarts,
-                        given.seed, print))
+            print(
+                trial(
+                    Path(folder),
+                    broker,
+                    "comparisons",
+                    given.events,
+                    given.partitions,
+                    given.kills,
+                    given.restarts,
+                    given.seed,
+                    print,
+                )
+            )
         finally:
             broker.kill()
 

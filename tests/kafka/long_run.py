@@ -24,8 +24,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.generators import planted_triplets
 from tests.support.kafka_broker import Broker
-from tests.support.running_engine import Engine
 from tests.support.process import summary
+from tests.support.running_engine import Engine
 
 BATCH = 1_000
 WARM = 0.4  # of the events: until then tables, pools and buffers may still grow
@@ -61,8 +61,15 @@ def messages(events: int, objects: int, distinct: int, seed: int) -> Iterator[by
 
 
 def fill(bootstrap: str, topic: str, *what: int) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "compression.type": "zstd",
-                         "queue.buffering.max.kbytes": 65_536, "log_level": 2})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 50,
+            "compression.type": "zstd",
+            "queue.buffering.max.kbytes": 65_536,
+            "log_level": 2,
+        }
+    )
     for number, value in enumerate(messages(*what)):
         while True:
             try:
@@ -73,8 +80,16 @@ def fill(bootstrap: str, topic: str, *what: int) -> None:
     assert producer.flush(120) == 0
 
 
-def run(bootstrap: str, folder: Path, topic: str, events: int, objects: int, distinct: int, seed: int = 0,
-        say=lambda line: None) -> list[Sample]:
+def run(
+    bootstrap: str,
+    folder: Path,
+    topic: str,
+    events: int,
+    objects: int,
+    distinct: int,
+    seed: int = 0,
+    say=lambda line: None,
+) -> list[Sample]:
     """Fill the topic while an engine reads it; its samples, about one a second. Checks that everything was counted."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, 4, 1)])[topic].result()
@@ -86,12 +101,20 @@ def run(bootstrap: str, folder: Path, topic: str, events: int, objects: int, dis
         while not samples or samples[-1].events < events:
             assert engine.process.poll() is None, engine.lines()[-1]
             time.sleep(1)
-            samples.append(Sample(time.monotonic() - began, int(engine.figure("comparisons_total")), engine.resident(),
-                                  int(engine.figure("snapshot_bytes"))))
+            samples.append(
+                Sample(
+                    time.monotonic() - began,
+                    int(engine.figure("comparisons_total")),
+                    engine.resident(),
+                    int(engine.figure("snapshot_bytes")),
+                )
+            )
             if samples[-1].events >= told + events // 20:
                 told = samples[-1].events
-                say(f"{told:>12,} events  {samples[-1].seconds:6.0f} s  {samples[-1].resident / 2**20:7.1f} MiB resident"
-                    f"  {samples[-1].state / 2**20:6.1f} MiB state  {engine.cpu():6.1f} CPU-s")
+                say(
+                    f"{told:>12,} events  {samples[-1].seconds:6.0f} s  {samples[-1].resident / 2**20:7.1f} MiB resident"
+                    f"  {samples[-1].state / 2**20:6.1f} MiB state  {engine.cpu():6.1f} CPU-s"
+                )
         filling.join()
     finally:
         engine.stop()
@@ -127,15 +150,25 @@ def main() -> None:
             broker.start()
             bootstrap = broker.bootstrap
         try:
-            samples = run(bootstrap, Path(folder), f"long-{os.getpid()}", given.events, given.objects, given.distinct,
-                          given.seed, lambda line: print(line, flush=True))
+            samples = run(
+                bootstrap,
+                Path(folder),
+                f"long-{os.getpid()}",
+                given.events,
+                given.objects,
+                given.distinct,
+                given.seed,
+                lambda line: print(line, flush=True),
+            )
         finally:
             if broker:
                 broker.kill()
     more, state = growth(samples, "resident"), growth(samples, "state")
-    print(f"after {WARM:.0%} of the events: resident {slope(samples, 'resident') / 1024:+.1f} KiB a million events"
-          f" (median {more / 2**20:+.1f} MiB), state {slope(samples, 'state') / 1024:+.1f} KiB a million events"
-          f" (median {state / 2**20:+.1f} MiB)")
+    print(
+        f"after {WARM:.0%} of the events: resident {slope(samples, 'resident') / 1024:+.1f} KiB a million events"
+        f" (median {more / 2**20:+.1f} MiB), state {slope(samples, 'state') / 1024:+.1f} KiB a million events"
+        f" (median {state / 2**20:+.1f} MiB)"
+    )
     if more - state > FLAT * samples[-1].resident:
         raise SystemExit("memory is not flat")
 

@@ -3,19 +3,27 @@
 import pytest
 
 from connectors import Position, UnusableSource, open_source
-from connectors.kafka.source import CLIENTS, KafkaSource
 from connectors.kafka.address import confluent_options, parse_address, redacted, scrubbed
-from connectors.kafka.start_offsets import loss_of
 from connectors.kafka.client import Range
+from connectors.kafka.source import CLIENTS, KafkaSource
+from connectors.kafka.start_offsets import loss_of
 
 
-@pytest.mark.parametrize("rest, said", [
-    ("host:9092", "got no topic"), ("host:9092/", "got no topic"), ("host/t", "got server 'host', expected host:port"),
-    ("a:1,,b:2/t", "got server ''"), ("a:1/t/u", "got topic 't/u'"), ("a:1/..", "got topic '..'"),
-    ("a:1/" + "t" * 250, "expected up to 249"),
-    ("a:1/t?partition=1", "unknown parameter 'partition'; known: partitions"),
-    ("a:1/t?partitions=", "got partitions ''"), ("a:1/t?partitions=1,x", "got partitions '1,x'"),
-])
+@pytest.mark.parametrize(
+    "rest, said",
+    [
+        ("host:9092", "got no topic"),
+        ("host:9092/", "got no topic"),
+        ("host/t", "got server 'host', expected host:port"),
+        ("a:1,,b:2/t", "got server ''"),
+        ("a:1/t/u", "got topic 't/u'"),
+        ("a:1/..", "got topic '..'"),
+        ("a:1/" + "t" * 250, "expected up to 249"),
+        ("a:1/t?partition=1", "unknown parameter 'partition'; known: partitions"),
+        ("a:1/t?partitions=", "got partitions ''"),
+        ("a:1/t?partitions=1,x", "got partitions '1,x'"),
+    ],
+)
 def test_bad_addresses_are_said_in_a_line(rest, said):
     with pytest.raises(UnusableSource) as error:
         parse_address(rest)
@@ -28,12 +36,17 @@ def test_good_addresses():
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("more, said", [
-    ({"start": "newest"}, "kafka start: got 'newest', expected one of none, earliest, latest"),
-    ({"on_offset_loss": "skip"}, "expected one of fail, earliest"),
-    ({"shard": (2, 2)}, "got shard 2/2, expected i/n"), ({"shard": (0, 1), "partitions": [1]}, "only one of them"),
-    ({"partitions": []}, "got partitions ''"), ({"start": "none"}, "choose start = earliest or latest"),
-])
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        ({"start": "newest"}, "kafka start: got 'newest', expected one of none, earliest, latest"),
+        ({"on_offset_loss": "skip"}, "expected one of fail, earliest"),
+        ({"shard": (2, 2)}, "got shard 2/2, expected i/n"),
+        ({"shard": (0, 1), "partitions": [1]}, "only one of them"),
+        ({"partitions": []}, "got partitions ''"),
+        ({"start": "none"}, "choose start = earliest or latest"),
+    ],
+)
 def test_arguments_are_checked_before_connecting(client, more, said):
     with pytest.raises(UnusableSource) as error:
         open_source("kafka://127.0.0.1:1/t", {"u/0": Position(1)}, client=client, **{"start": "earliest"} | more)
@@ -47,17 +60,37 @@ def test_an_unknown_client_lists_the_known_ones():
 
 
 def test_secrets_are_taken_out_of_what_is_said():
-    options = {"sasl_plain_password": "p1", "ssl.key.password": "p2", "sasl.oauthbearer.client.secret": "p3",
-               "proxy_url": "socks5://u:p4@h", "ssl.key.pem": "p5", "sasl_plain_username": "user", "ssl_password": ""}
+    options = {
+        "sasl_plain_password": "p1",
+        "ssl.key.password": "p2",
+        "sasl.oauthbearer.client.secret": "p3",
+        "proxy_url": "socks5://u:p4@h",
+        "ssl.key.pem": "p5",
+        "sasl_plain_username": "user",
+        "ssl_password": "",
+    }
     assert set(redacted(options).values()) == {"***", "user"}
     assert scrubbed("p1 p2\n p3 socks5://u:p4@h p5 user", options) == "*** *** *** *** *** user"
 
 
 def test_one_section_serves_both_clients():
-    assert confluent_options({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "u",
-                              "sasl_plain_password": "p", "ssl_check_hostname": True, "group_id": "g"}) == {
-        "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p",
-        "ssl.endpoint.identification.algorithm": "https", "group.id": "g"}
+    assert confluent_options(
+        {
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "u",
+            "sasl_plain_password": "p",
+            "ssl_check_hostname": True,
+            "group_id": "g",
+        }
+    ) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "u",
+        "sasl.password": "p",
+        "ssl.endpoint.identification.algorithm": "https",
+        "group.id": "g",
+    }
 
 
 def test_where_reading_goes_on_never_skips_what_is_there_and_never_repeats_what_was_read():

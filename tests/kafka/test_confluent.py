@@ -56,9 +56,14 @@ def offsets(found) -> dict[int, list[int]]:
     return {partition: [record.offset for record in records] for partition, records in found.items()}
 
 
-@pytest.mark.parametrize("code, raised", [
-    (KafkaError._BAD_MSG, Trouble), (KafkaError._AUTO_OFFSET_RESET, OffsetsLost),
-    (KafkaError.TOPIC_AUTHORIZATION_FAILED, Refused)])
+@pytest.mark.parametrize(
+    "code, raised",
+    [
+        (KafkaError._BAD_MSG, Trouble),
+        (KafkaError._AUTO_OFFSET_RESET, OffsetsLost),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, Refused),
+    ],
+)
 def test_what_comes_before_an_error_is_delivered_and_what_comes_behind_is_not(code, raised):
     client = told([Message((0, 5)), Message((0, 6), code), Message((1, 3)), Message((0, 7))])
     assert offsets(client.poll(0.1, 10)) == {0: [5], 1: [3]} and client.at == {0: 6, 1: 4}
@@ -70,8 +75,9 @@ def test_what_comes_before_an_error_is_delivered_and_what_comes_behind_is_not(co
 
 
 def test_an_error_alone_is_raised_at_once_and_a_passing_one_never():
-    client = told([Message((0, 5), KafkaError._BAD_MSG)],
-                  [Message((1, 5), KafkaError._ALL_BROKERS_DOWN), Message((1, 5))])
+    client = told(
+        [Message((0, 5), KafkaError._BAD_MSG)], [Message((1, 5), KafkaError._ALL_BROKERS_DOWN), Message((1, 5))]
+    )
     with pytest.raises(Trouble, match="partition 0"):
         client.poll(0.1, 1)
     assert offsets(client.poll(0.1, 10)) == {1: [5]}

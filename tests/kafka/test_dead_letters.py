@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from connectors import DeadLetter, SINKS, SinkUnavailable, UnusableSource, resolve
-from connectors.kafka.dead_letter_sink import KafkaDeadLetters, PENDING, PREFIX, VALUE_BYTES
-from tests.support import kafka_reading
+from connectors import SINKS, DeadLetter, SinkUnavailable, UnusableSource, resolve
+from connectors.kafka.dead_letter_sink import PENDING, PREFIX, VALUE_BYTES, KafkaDeadLetters
 from tests.kafka.conftest import collect_sockets
+from tests.support import kafka_reading
 
 pytestmark = pytest.mark.kafka
 
@@ -30,6 +30,7 @@ def open_sink(broker):
     def make(topic, position=None, **more):
         made.append(resolve("kafka", SINKS)(f"{broker.bootstrap}/{topic}", position, version="1.2", **more))
         return made[-1]
+
     yield make
     for sink in made:
         sink.close()
@@ -46,8 +47,15 @@ def test_a_letter_holds_the_bytes_and_where_and_why(new_topic, open_sink, on_top
     assert sink.flush() == {"0": 3}
     first, second, third = on_topic(topic)
     assert (first.key, first.value) == (b"k", b"\xff{")
-    assert fields(first) == {"topic": "votes", "partition": "3", "offset": "3", "index": "1", "reason": "syntax",
-                             "message": "no. 7 — nicht lesbar", "engine.version": "1.2"}
+    assert fields(first) == {
+        "topic": "votes",
+        "partition": "3",
+        "offset": "3",
+        "index": "1",
+        "reason": "syntax",
+        "message": "no. 7 — nicht lesbar",
+        "engine.version": "1.2",
+    }
     assert fields(second)["partition"] == "/data/a.jsonl" and "topic" not in fields(second)
     assert fields(third)["partition"] == "/data/7" and "topic" not in fields(third)
 
@@ -59,7 +67,7 @@ def test_a_replay_from_any_snapshot_adds_none(new_topic, open_sink, on_topic, pa
     sink = open_sink(topic)
     snapshots = [(0, None)]  # letters before it, and the sink's position in it
     for end in (10, 20):
-        sink.append(letters[end - 10:end])
+        sink.append(letters[end - 10 : end])
         snapshots.append((end, sink.flush()))
     sink.append(letters[20:25])
     sink.flush()  # durable, but the process dies before the snapshot is published

@@ -14,12 +14,16 @@ from tests.support.process import engine, jsonl, one_line, records, started, sto
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
-GOOD = [json.dumps(dict(zip(("anchor", "near", "far"), names))).encode() for names in ("abc", "bca", "cad", "dab", "acb")]
+GOOD = [
+    json.dumps(dict(zip(("anchor", "near", "far"), names))).encode() for names in ("abc", "bca", "cad", "dab", "acb")
+]
 
 
 def consumed(state, n: int, *arguments) -> str:
     """Run the engine on a topic until it has read n records, then stop it; returns what it said."""
-    running = started("run", *arguments, "--state", state, "--no-refits", "--log-format", "json", "--snapshot-interval", "0.2")
+    running = started(
+        "run", *arguments, "--state", state, "--no-refits", "--log-format", "json", "--snapshot-interval", "0.2"
+    )
 
     try:
         until(lambda: records(state) >= n, what=f"{n} records in {state}")
@@ -42,7 +46,18 @@ def test_messages_of_every_kind(broker, new_topic, send, tmp_path):
     table = pa.table({"anchor": ["a", "b"], "near": ["b", "c"], "far": ["c", "a"]})
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    send(topic, [GOOD[0], b"[" + b",".join(GOOD) + b"]", b"\n".join(GOOD), sink.getvalue().to_pybytes(), b"", (b"key", None), b"{bad"])
+    send(
+        topic,
+        [
+            GOOD[0],
+            b"[" + b",".join(GOOD) + b"]",
+            b"\n".join(GOOD),
+            sink.getvalue().to_pybytes(),
+            b"",
+            (b"key", None),
+            b"{bad",
+        ],
+    )
     consumed(tmp_path / "s", 7, f"kafka://{broker.bootstrap}/{topic}", "--start", "earliest")
     found = summary(tmp_path / "s")
     assert (found["comparisons"], found["records"], found["empty"]) == (1 + 5 + 5 + 2, 7, 2)
@@ -66,18 +81,36 @@ def test_shards_and_merge_are_one_process(broker, new_topic, tmp_path):
         consumed(tmp_path / f"s{i}", mine, uri, "--start", "earliest", "--shard", f"{i}/2")
     engine("merge", tmp_path / "s0", tmp_path / "s1", "--out", tmp_path / "sum")
     whole, parts = summary(tmp_path / "one"), summary(tmp_path / "sum")
-    for figure in ("objects", "events", "comparisons", "unique_triplets", "contradicting_pairs", "rejected", "positions"):
+    for figure in (
+        "objects",
+        "events",
+        "comparisons",
+        "unique_triplets",
+        "contradicting_pairs",
+        "rejected",
+        "positions",
+    ):
         assert whole[figure] == parts[figure], figure
     assert "would count twice" in one_line(
-        engine("merge", tmp_path / "one", tmp_path / "s0", "--out", tmp_path / "x", status=1).stderr)
+        engine("merge", tmp_path / "one", tmp_path / "s0", "--out", tmp_path / "x", status=1).stderr
+    )
 
 
 def test_dead_letter_topic_beside_the_file(broker, new_topic, send, tmp_path):
     topic, dead = new_topic(), new_topic()
     send(topic, [GOOD[0], (b"key", b"{bad"), b'{"anchor": "a"}'])
     uri = f"kafka://{broker.bootstrap}"
-    consumed(tmp_path / "s", 3, f"{uri}/{topic}", "--start", "earliest", "--dead-letters", f"{uri}/{dead}",
-             "--max-reject-ratio", "1")
+    consumed(
+        tmp_path / "s",
+        3,
+        f"{uri}/{topic}",
+        "--start",
+        "earliest",
+        "--dead-letters",
+        f"{uri}/{dead}",
+        "--max-reject-ratio",
+        "1",
+    )
     letters = on_topic(broker.bootstrap, dead)
     assert [letter.value for letter in letters] == [b"{bad", b'{"anchor": "a"}'] and letters[0].key is not None
     headers = {key.rpartition(".")[2]: value.decode() for key, value in letters[1].headers}
@@ -89,8 +122,21 @@ def test_dead_letter_topic_beside_the_file(broker, new_topic, send, tmp_path):
 def test_not_ready_while_the_broker_is_away_and_back_again(own_broker, new_topic, send, tmp_path):
     topic = new_topic()
     send(topic, GOOD)
-    running = started("run", f"kafka://{own_broker.bootstrap}/{topic}", "--state", tmp_path / "s", "--start", "earliest",
-                      "--no-refits", "--listen", "127.0.0.1:0", "--log-format", "json", "--snapshot-interval", "0.2")
+    running = started(
+        "run",
+        f"kafka://{own_broker.bootstrap}/{topic}",
+        "--state",
+        tmp_path / "s",
+        "--start",
+        "earliest",
+        "--no-refits",
+        "--listen",
+        "127.0.0.1:0",
+        "--log-format",
+        "json",
+        "--snapshot-interval",
+        "0.2",
+    )
     try:
         address = json.loads(running.stderr.readline())["address"]
 
@@ -119,7 +165,9 @@ def test_a_first_start_must_choose_and_lost_offsets_are_told(broker, new_topic, 
     topic = new_topic()
     uri = f"kafka://{broker.bootstrap}/{topic}"
     send(topic, GOOD)
-    assert "--start" in one_line(engine("run", uri, "--state", tmp_path / "s", "--no-refits", status=2).stderr).replace("start =", "--start")
+    assert "--start" in one_line(engine("run", uri, "--state", tmp_path / "s", "--no-refits", status=2).stderr).replace(
+        "start =", "--start"
+    )
     consumed(tmp_path / "s", 5, uri, "--start", "earliest")
     send(topic, GOOD * 2)
     from kafka import TopicPartition
@@ -136,8 +184,10 @@ def test_the_readmes_commands(broker, new_topic, tmp_path):
 
     here = f"kafka://{broker.bootstrap}/{new_topic()}"
     events = jsonl(tmp_path / "events.jsonl", [json.loads(value) for value in GOOD])
-    produce, run = (command.replace("kafka://127.0.0.1:9092/comparisons", here).replace("127.0.0.1:9108", "127.0.0.1:0")
-                    .split()[1:] for command in KAFKA)
+    produce, run = (
+        command.replace("kafka://127.0.0.1:9092/comparisons", here).replace("127.0.0.1:9108", "127.0.0.1:0").split()[1:]
+        for command in KAFKA
+    )
     assert f"{len(GOOD)} events" in engine(*produce, cwd=events.parent).stdout
     run[run.index("state-k")] = str(tmp_path / "state-k")
     running = started(*run, "--snapshot-interval", "0.2")

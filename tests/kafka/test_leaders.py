@@ -24,8 +24,14 @@ class Writer(threading.Thread):
 
     def __init__(self, bootstrap: list[str]):
         super().__init__()
-        self.producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=5, request_timeout_ms=5000,
-                                      delivery_timeout_ms=120_000, reconnect_backoff_max_ms=300)
+        self.producer = KafkaProducer(
+            bootstrap_servers=bootstrap,
+            acks="all",
+            linger_ms=5,
+            request_timeout_ms=5000,
+            delivery_timeout_ms=120_000,
+            reconnect_backoff_max_ms=300,
+        )
         self.enough, self.written, self.failures = threading.Event(), 0, []
 
     def run(self) -> None:
@@ -53,20 +59,38 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
 
     def elected() -> bool:
         try:
-            return not admin.list_partition_reassignments() and bool(admin.elect_leaders(0, {TOPIC: [0]})) and leader() == 3
+            return (
+                not admin.list_partition_reassignments()
+                and bool(admin.elect_leaders(0, {TOPIC: [0]}))
+                and leader() == 3
+            )
         except KafkaError:
             return False
 
     until(lambda: leader() == 1, what="the first leader")
     uri = f"{','.join(bootstrap)}/{TOPIC}"
-    engine = started("run", f"kafka://{uri}", "--state", tmp_path / "s", "--start", "earliest", "--no-refits",
-                     "--log-format", "json", "--snapshot-interval", "0.2")
-    sources = {client: KafkaSource(uri, {}, start="earliest", client=client, options=FAST)
-               for client in ("kafka-python", "confluent")}
+    engine = started(
+        "run",
+        f"kafka://{uri}",
+        "--state",
+        tmp_path / "s",
+        "--start",
+        "earliest",
+        "--no-refits",
+        "--log-format",
+        "json",
+        "--snapshot-interval",
+        "0.2",
+    )
+    sources = {
+        client: KafkaSource(uri, {}, start="earliest", client=client, options=FAST)
+        for client in ("kafka-python", "confluent")
+    }
     found: dict[str, list] = {client: [] for client in sources}
     writer = Writer(bootstrap)
     writer.start()
     try:
+
         def read_on(count: int) -> None:
             """So many records more from each source, partition 0 among them."""
             for client, source in sources.items():

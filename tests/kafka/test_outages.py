@@ -13,13 +13,18 @@ import pytest
 from kafka import KafkaProducer
 
 from connectors import SourceFailed
-from connectors.kafka.source import KafkaSource, PATIENCE
+from connectors.kafka.source import PATIENCE, KafkaSource
 from tests.kafka.conftest import collect_sockets
 from tests.support.kafka_reading import positions, read, until
 
 pytestmark = pytest.mark.kafka
-FAST = {"metadata_max_age_ms": 1000, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,
-        "request_timeout_ms": 5000, "bootstrap_timeout_ms": 1000}
+FAST = {
+    "metadata_max_age_ms": 1000,
+    "fetch_max_wait_ms": 50,
+    "reconnect_backoff_max_ms": 300,
+    "request_timeout_ms": 5000,
+    "bootstrap_timeout_ms": 1000,
+}
 
 
 CLIENTS = "kafka-python", "confluent"
@@ -30,10 +35,12 @@ def open_source(own_broker):
     made = []
 
     def make(topic, client, options=None):
-        source = KafkaSource(f"{own_broker.bootstrap}/{topic}", {}, start="earliest", client=client,
-                             options={**FAST, **(options or {})})
+        source = KafkaSource(
+            f"{own_broker.bootstrap}/{topic}", {}, start="earliest", client=client, options={**FAST, **(options or {})}
+        )
         made.append(source)
         return source
+
     yield make
     for source in made:
         source.close()
@@ -53,8 +60,13 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
     total, half = 4000, threading.Event()
 
     def write() -> None:
-        producer = KafkaProducer(bootstrap_servers=own_broker.bootstrap, request_timeout_ms=5000,
-                                 delivery_timeout_ms=60000, reconnect_backoff_max_ms=300, linger_ms=5)
+        producer = KafkaProducer(
+            bootstrap_servers=own_broker.bootstrap,
+            request_timeout_ms=5000,
+            delivery_timeout_ms=60000,
+            reconnect_backoff_max_ms=300,
+            linger_ms=5,
+        )
         for i in range(total):
             producer.send(topic, value=b"%d" % (i // 2), partition=i % 2)
             if i == total // 2:

@@ -8,24 +8,29 @@ import pyarrow.parquet
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka.source import KafkaSource
 from connectors.kafka.produce import produce
+from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from tests.support.kafka_reading import idle, read
 
 CLIENTS = ["kafka-python", "confluent"]
-EVENTS = [{"anchor": "a", "near": 1, "far": "c"}, {"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"},
-          {"type": "ranking", "anchor": "ä", "ranked": ["x", "y", "z"], "worker": "w"},
-          {"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]},
-          {"type": "label", "object": "a", "label": None}]
-CSV = ("type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,object,label\n"
-       "triplet,05,5,c,,,,,,,,\n"
-       "odd_one_out,,,,a|b|c,c,,,,,,\n"
-       'quadruplet,,,,,,"a, 1",b,c,d,,\n'
-       "label,,,,,,,,,,a,red\n"
-       "short,row\n")
+EVENTS = [
+    {"anchor": "a", "near": 1, "far": "c"},
+    {"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"},
+    {"type": "ranking", "anchor": "ä", "ranked": ["x", "y", "z"], "worker": "w"},
+    {"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]},
+    {"type": "label", "object": "a", "label": None},
+]
+CSV = (
+    "type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,object,label\n"
+    "triplet,05,5,c,,,,,,,,\n"
+    "odd_one_out,,,,a|b|c,c,,,,,,\n"
+    'quadruplet,,,,,,"a, 1",b,c,d,,\n'
+    "label,,,,,,,,,,a,red\n"
+    "short,row\n"
+)
 
 
 def comparisons(format: str, values: list[bytes], header: bytes = b"") -> list:
@@ -48,6 +53,7 @@ def arrived(broker):
             return [(r.value, r.format) for r in read(source, count) + idle(source, 0.1)]
         finally:
             source.close()
+
     return values
 
 
@@ -59,8 +65,14 @@ def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path, client, 
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\n".join(lines[:3]) + b"\r\n\n" + b"\n".join(lines[3:]))
     topic, heard = new_topic(), []
-    done = produce([str(path)], f"kafka://{broker.bootstrap}/{topic}", batch=batch, client=client,
-                   progress=heard.append, options={"group_id": "of the engine", "compression_type": "zstd"})
+    done = produce(
+        [str(path)],
+        f"kafka://{broker.bootstrap}/{topic}",
+        batch=batch,
+        client=client,
+        progress=heard.append,
+        options={"group_id": "of the engine", "compression_type": "zstd"},
+    )
     values = [value for value, _ in arrived(topic, -(-len(lines) // batch))]
     assert [line for value in values for line in value.split(b"\n")] == lines
     assert done[:4] == (6, len(values), sum(map(len, values)), 0) and sum(heard) == 6
@@ -78,8 +90,12 @@ def test_tables_arrive_with_their_meaning(broker, new_topic, arrived, tmp_path, 
     table = pa.table({"anchor": [1, 2], "near": ["a", "b"], "far": ["c", None]})
     pa.parquet.write_table(table, tmp_path / "events.parquet")
     topic = new_topic()
-    done = produce([str(tmp_path / "events.csv"), str(tmp_path / "events.parquet")],
-                   f"kafka://{broker.bootstrap}/{topic}", batch=batch, encoding=encoding)
+    done = produce(
+        [str(tmp_path / "events.csv"), str(tmp_path / "events.parquet")],
+        f"kafka://{broker.bootstrap}/{topic}",
+        batch=batch,
+        encoding=encoding,
+    )
     found = arrived(topic, done.messages)
     assert {format for _, format in found} == {encoding}
     assert done.events == 6 and done.skipped == 1
@@ -127,8 +143,12 @@ def test_arguments_are_checked_before_anything_is_sent(tmp_path):
         produce([], "kafka://127.0.0.1:1/t", client="java")
     for client, option in (("kafka-python", "no_such_option"), ("confluent", "no.such.option")):
         with pytest.raises(UnusableSource, match=option):
-            produce([], "kafka://127.0.0.1:1/t", client=client,
-                    options={"no_such_option": 1, "sasl_plain_password": "s3cret"})
+            produce(
+                [],
+                "kafka://127.0.0.1:1/t",
+                client=client,
+                options={"no_such_option": 1, "sasl_plain_password": "s3cret"},
+            )
 
 
 @pytest.mark.kafka
@@ -137,7 +157,9 @@ def test_questions_to_ask_arrive_one_a_message(broker, new_topic, arrived, tmp_p
     asking = ["ask", "--state", str(tmp_path / "none"), "--objects", str(tmp_path / "names.txt"), "--n", "5"]
     topic = new_topic()
     assert main([*asking, "--out", f"kafka://{broker.bootstrap}/{topic}"]) == 0
-    assert f"5 questions by information-gain over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}" \
+    assert (
+        f"5 questions by information-gain over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}"
         in capfd.readouterr().out
+    )
     assert main(asking) == 0
     assert [value.decode() for value, _ in arrived(topic, 5)] == capfd.readouterr().out.splitlines()

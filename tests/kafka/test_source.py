@@ -9,14 +9,18 @@ from kafka import KafkaProducer, TopicPartition
 
 from connectors import Position, SourceFailed, UnusableSource
 from connectors.kafka.source import KafkaSource
-from tests.support.kafka_broker import PASSWORD
 from tests.kafka.conftest import collect_sockets
+from tests.support.kafka_broker import PASSWORD
 from tests.support.kafka_reading import idle, positions, read, until
 from tests.support.process import until as eventually
 
 pytestmark = pytest.mark.kafka
-FAST = {"metadata_max_age_ms": 300, "fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300,
-        "bootstrap_timeout_ms": 2000}
+FAST = {
+    "metadata_max_age_ms": 300,
+    "fetch_max_wait_ms": 50,
+    "reconnect_backoff_max_ms": 300,
+    "bootstrap_timeout_ms": 2000,
+}
 
 
 @pytest.fixture(params=["kafka-python", "confluent"])
@@ -30,10 +34,17 @@ def open_source(broker, client):
     made = []
 
     def make(topic, stored=None, start="earliest", rest=None, options=None, **more):
-        source = KafkaSource(rest or f"{broker.bootstrap}/{topic}", stored or {}, start=start, client=client,
-                             options={**FAST, **(options or {})}, **more)
+        source = KafkaSource(
+            rest or f"{broker.bootstrap}/{topic}",
+            stored or {},
+            start=start,
+            client=client,
+            options={**FAST, **(options or {})},
+            **more,
+        )
         made.append(source)
         return source
+
     yield make
     for source in made:
         source.close()
@@ -164,8 +175,11 @@ def test_deleted_offsets_stop_or_are_told(admin, new_topic, send, open_source):
     send(topic, [b"%d" % i for i in range(10)])
     admin.delete_records({TopicPartition(topic, 0): 6})
     stored = {f"{topic}/0": Position(2)}
-    with pytest.raises(SourceFailed, match="partition 0: wanted offset 2, but retention has deleted it; offsets 6 to 9 "
-                                           "are left. To go on with what is left: --on-offset-loss earliest"):
+    with pytest.raises(
+        SourceFailed,
+        match="partition 0: wanted offset 2, but retention has deleted it; offsets 6 to 9 "
+        "are left. To go on with what is left: --on-offset-loss earliest",
+    ):
         read(open_source(topic, stored), 1)
     source = open_source(topic, stored, on_offset_loss="earliest")
     assert [r.offset for r in read(source, 4)] == [6, 7, 8, 9]
@@ -179,8 +193,9 @@ def test_offsets_deleted_under_a_running_source(admin, new_topic, send, open_sou
     topic = new_topic()
     send(topic, [b"%d" % i * 50_000 for i in range(10)])  # one record a batch, one batch a fetch: little is read ahead
     small = {"max_poll_records": 1, "max_partition_fetch_bytes": 1000}
-    source = open_source(topic, on_offset_loss=policy,
-                         options=small | ({"queued.min.messages": 1} if client == "confluent" else {}))
+    source = open_source(
+        topic, on_offset_loss=policy, options=small | ({"queued.min.messages": 1} if client == "confluent" else {})
+    )
     records = read(source, 1)
     admin.delete_records({TopicPartition(topic, 0): 10})
     send(topic, [b"ten", b"eleven"])
@@ -254,13 +269,21 @@ def test_shards_and_chosen_partitions_share_a_topic(new_topic, send, open_source
     for p in range(3):
         send(topic, [b"%d" % p] * 2, p)
     seen = {}
-    for name, more in {"0/2": {"shard": (0, 2)}, "1/2": {"shard": (1, 2)}, "=1": {"partitions": [1]},
-                       "?2,0": {"rest": f"{broker.bootstrap}/{topic}?partitions=2,0"}}.items():
+    for name, more in {
+        "0/2": {"shard": (0, 2)},
+        "1/2": {"shard": (1, 2)},
+        "=1": {"partitions": [1]},
+        "?2,0": {"rest": f"{broker.bootstrap}/{topic}?partitions=2,0"},
+    }.items():
         source = open_source(topic, **more)
         records = read(source, 2 if name in ("1/2", "=1") else 4) + idle(source, 0.1)
         seen[name] = sorted(r.value for r in records)
-    assert seen == {"0/2": [b"0", b"0", b"2", b"2"], "1/2": [b"1", b"1"], "=1": [b"1", b"1"],
-                    "?2,0": [b"0", b"0", b"2", b"2"]}
+    assert seen == {
+        "0/2": [b"0", b"0", b"2", b"2"],
+        "1/2": [b"1", b"1"],
+        "=1": [b"1", b"1"],
+        "?2,0": [b"0", b"0", b"2", b"2"],
+    }
     with pytest.raises(UnusableSource, match="partitions 7 do not exist; the topic has 0,1,2"):
         read(open_source(topic, partitions=[0, 7]), 1)
     with pytest.raises(SourceFailed, match="partitions 3 of the stored positions do not exist"):
@@ -289,6 +312,7 @@ def test_group_commits_are_only_information(admin, new_topic, send, open_source)
     def committed():
         found = admin.list_group_offsets([group])[group].get(TopicPartition(topic, 0))
         return found is not None and found.offset == 3
+
     until(committed, source)
     source.close()
     again = open_source(topic, positions(records[:1]), options={"group_id": group})

@@ -8,10 +8,10 @@ from kafka import KafkaProducer
 
 from connectors.kafka.produce import produce
 from stream_engine.data.comparisons import EVENT_TYPES
+from tests.spark.test_spark import check
+from tests.support import spark_cluster
 from tests.support.event_worlds import some_event
 from tests.support.process import jsonl, records, started, stopped, until
-from tests.support import spark_cluster
-from tests.spark.test_spark import check
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 
@@ -47,8 +47,21 @@ def test_a_job_on_spark_counts_what_was_committed(broker, new_topic, send, tmp_p
 def one_process(broker, topic, tmp_path):
     """The engine's own Kafka source to the end of the topic."""
     state = tmp_path / "state"
-    run = started("run", f"kafka://{broker.bootstrap}/{topic}", "--state", state, "--start", "earliest", "--no-refits",
-                  "--guard", "off", "--max-reject-ratio", "1", "--snapshot-interval", "0.2")
+    run = started(
+        "run",
+        f"kafka://{broker.bootstrap}/{topic}",
+        "--state",
+        state,
+        "--start",
+        "earliest",
+        "--no-refits",
+        "--guard",
+        "off",
+        "--max-reject-ratio",
+        "1",
+        "--snapshot-interval",
+        "0.2",
+    )
     try:
         until(lambda: records(state) >= 3 * 102 + 1 + 3, 120, "the whole topic")
         stopped(run)

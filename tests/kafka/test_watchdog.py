@@ -7,8 +7,8 @@ import time
 import pytest
 from kafka import KafkaProducer
 
-from tests.support.running_engine import Engine
 from tests.support.process import summary, until
+from tests.support.running_engine import Engine
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
@@ -18,8 +18,11 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
     topic = new_topic(2)
     slow, stuck = f"{topic}/0", f"{topic}/1"
     send(topic, [EVENT % (b"x" * 2000)] * 2000, batch_size=0)  # one a request: it takes a while to read them
-    engine = Engine(tmp_path, f"kafka://{own_broker.bootstrap}/{topic}", config="[input]\nstall_after = 1.0\n"
-                    "[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n")
+    engine = Engine(
+        tmp_path,
+        f"kafka://{own_broker.bootstrap}/{topic}",
+        config="[input]\nstall_after = 1.0\n[kafka]\nmax_partition_fetch_bytes = 1000\nmax_poll_records = 20\n",
+    )
     try:
         until(lambda: engine.figure("lag_records", slow) > 0 and engine.figure("records_total", slow) > 0, 120, "lag")
         own_broker.process.send_signal(signal.SIGSTOP)
@@ -37,8 +40,11 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         producer.send(topic, value=EVENT % b"late", partition=1)
         producer.flush()
         before = engine.figure("records_total", slow)
-        until(lambda: send(topic, [EVENT % b""]) and "stalled: no progress" in engine.said_of(stuck),
-              120, "the watchdog, although the other partition moves on")
+        until(
+            lambda: send(topic, [EVENT % b""]) and "stalled: no progress" in engine.said_of(stuck),
+            120,
+            "the watchdog, although the other partition moves on",
+        )
         assert engine.figure("stalled") == 1 and engine.figure("lag_records", stuck) >= 1
         assert engine.figure("records_total", slow) > before and engine.get("/readyz")
         producer.commit_transaction()
@@ -66,8 +72,17 @@ sys.exit(main())
 def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker, new_topic, send, tmp_path):
     topic, hangs = new_topic(), tmp_path / "hangs"
     send(topic, [EVENT % b"", b"{bad"])
-    engine = Engine(tmp_path, f"kafka://{broker.bootstrap}/{topic}", "--snapshot-every", "500", "--snapshot-interval", "0",
-                    config="[input]\nstall_after = 1.0\n", program=("-c", HANGING_DISK), DISK_HANGS=str(hangs))
+    engine = Engine(
+        tmp_path,
+        f"kafka://{broker.bootstrap}/{topic}",
+        "--snapshot-every",
+        "500",
+        "--snapshot-interval",
+        "0",
+        config="[input]\nstall_after = 1.0\n",
+        program=("-c", HANGING_DISK),
+        DISK_HANGS=str(hangs),
+    )
     try:
         until(lambda: engine.figure("records_total") == 2, 120, "the first records")
         hangs.touch()
@@ -89,6 +104,9 @@ def test_a_hanging_disk_holds_the_stream_up_quietly_and_in_bounded_memory(broker
         engine.stop()
     found = summary(engine.state)
     assert found["records"] == 4002 and found["rejected"] == {"not_parseable": 41}
-    letters = [json.loads(line)["offset"] for path in sorted((engine.state / "dead_letters").glob("*.jsonl"))
-               for line in path.read_text().splitlines()]
+    letters = [
+        json.loads(line)["offset"]
+        for path in sorted((engine.state / "dead_letters").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
     assert letters == [1, *range(2, 4002, 100)]

@@ -110,7 +110,7 @@ def test_kernel_matrices_from_npy_and_from_a_table_in_any_column_order(tmp_path)
     csv.write_csv(pa.table(shuffled), tmp_path / "k.csv")
     kernel, _ = one(KernelSpec(str(tmp_path / "k.csv")))
     np.testing.assert_allclose(kernel, unit(matrix[np.ix_(AT, AT)]))
-    csv.write_csv(pa.table({"name": NAMES, **{c: X[:, 0] for c in "vwxyz"}}), tmp_path / "bad.csv")
+    csv.write_csv(pa.table({"name": NAMES, **dict.fromkeys("vwxyz", X[:, 0])}), tmp_path / "bad.csv")
     with pytest.raises(BadKernel, match="wrong shape: got 5 rows and 5 columns with other names"):
         one(KernelSpec(str(tmp_path / "bad.csv")))
 

@@ -10,27 +10,26 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_engine.state import artifact as artifacts
 from stream_engine import exports
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.statistics import subset
 from stream_engine.asking import model
 from stream_engine.asking.known import known_from
-from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
-from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.data.comparisons import Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
-from stream_engine.kernel_learning import out_of_sample
+from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
+from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.out_of_sample import Asked
 from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning, partial_order_embedding
+from stream_engine.state import artifact as artifacts
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from tests.support.subset_world import KERNEL, N, NAMES, ORDER, OTHERS, POINTS, SOME, learned, planted
+from stream_engine.statistics import subset
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
+from tests.support.subset_world import KERNEL, NAMES, ORDER, OTHERS, POINTS, SOME, N, learned, planted
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +44,13 @@ def asked_world(seed=0, n=9, r=3, s=2, counts=(0, 1, 6, 25)) -> tuple:
     rng = np.random.default_rng(seed)
     m = sum(counts)
     lo = rng.integers(0, n, m)
-    said = Asked(np.append(0, np.cumsum(counts)), lo.astype(np.int32), ((lo + rng.integers(1, n, m)) % n).astype(np.int32),
-                 rng.integers(0, 4, m).astype(float), rng.integers(0, 3, m) * 0.5)
+    said = Asked(
+        np.append(0, np.cumsum(counts)),
+        lo.astype(np.int32),
+        ((lo + rng.integers(1, n, m)) % n).astype(np.int32),
+        rng.integers(0, 4, m).astype(float),
+        rng.integers(0, 3, m) * 0.5,
+    )
     return rng.normal(size=(n, r)), rng.normal(size=(n, s)), rng.normal(size=(len(counts), s)), said
 
 
@@ -72,7 +76,10 @@ def test_a_placed_object_is_where_its_answers_cost_least(loss, ridge):
         arguments = (x, free, fixed, given, said, ridge, loss)
         mine = objective(found.points[x], *arguments)
         start = found.points[x] + np.random.default_rng(x).normal(0, 0.3, 3)
-        best = min(minimize(objective, start, arguments, method, options={"maxiter": 3000}).fun for method in ("Powell", "BFGS"))
+        best = min(
+            minimize(objective, start, arguments, method, options={"maxiter": 3000}).fun
+            for method in ("Powell", "BFGS")
+        )
         assert mine <= best * (1 + 1e-6) and mine == pytest.approx(best, rel=1e-3 if loss == "ste" else 2e-2)  # kinks
         assert objective(rough.points[x], *arguments) * (1 - rough.gap[x]) <= mine * (1 + 1e-9)
     assert rough.gap.max() > 1e-6 or (loss, ridge) == ("hinge", 20.0)  # which ten passes solve
@@ -94,7 +101,9 @@ def test_answers_of_others_come_object_by_object():
     assert +found == expected
 
 
-@pytest.mark.parametrize("params", [KERNEL, msgspec.structs.replace(KERNEL, loss="hinge"), ORDER], ids=["ste", "hinge", "gnmds"])
+@pytest.mark.parametrize(
+    "params", [KERNEL, msgspec.structs.replace(KERNEL, loss="hinge"), ORDER], ids=["ste", "hinge", "gnmds"]
+)
 def test_the_others_are_placed_by_the_refits_own_objective(params, world):
     """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's loss."""
     made = learned(msgspec.structs.replace(params, rest="placed", tolerance=1e-7), world)
@@ -106,9 +115,13 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
     weight, ridge = 1.0, made.report.get("lambda1", 1.0)
     if hinge:  # beta / |C| of the comparisons among the chosen
         part = subset.part(world, params.objects)
-        weight = params.beta / (part.snapshot.room("triplet_counts")["n_lo"].sum() + part.snapshot.room("triplet_counts")["n_hi"].sum())
+        weight = params.beta / (
+            part.snapshot.room("triplet_counts")["n_lo"].sum() + part.snapshot.room("triplet_counts")["n_hi"].sum()
+        )
     loss = "hinge" if hinge else params.loss
-    said = out_of_sample.asked(triplet_columns(world), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N), len(OTHERS))
+    said = out_of_sample.asked(
+        triplet_columns(world), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N), len(OTHERS)
+    )
     said = said._replace(n_lo=said.n_lo * weight, n_hi=said.n_hi * weight)
     none = np.zeros((len(OTHERS), 0))
     for x, i in enumerate(OTHERS):
@@ -116,7 +129,11 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
         mine = objective(F[i], *arguments)
         for step in np.random.default_rng(i).normal(0, 0.05, (60, F.shape[1])):
             assert mine <= objective(F[i] + step, *arguments) + 1e-5
-    assert made.report["placed"] == len(OTHERS) and made.report["placed_gap"] <= 1e-7 and made.report["directions_share"] == pytest.approx(1)
+    assert (
+        made.report["placed"] == len(OTHERS)
+        and made.report["placed_gap"] <= 1e-7
+        and made.report["directions_share"] == pytest.approx(1)
+    )
     fresh = planted_triplets(np.random.default_rng(8), POINTS, 3000)[:, [0, 1, 0, 2]]
     margin = predictor(made.kind, Published(world._replace(sequence=9), {made.kind: made})).margins(fresh)
     assert not np.isnan(margin).any() and (margin > 0).mean() > 0.85
@@ -129,7 +146,10 @@ def test_fewer_directions_are_the_leading_ones(world):
     values = np.linalg.eigvalsh(made.arrays["K"])
     assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
     assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)
-    assert made.report["directions_share"] == pytest.approx(values[-1] / values.sum(), rel=1e-5) and values[-1] < 0.9 * values.sum()
+    assert (
+        made.report["directions_share"] == pytest.approx(values[-1] / values.sum(), rel=1e-5)
+        and values[-1] < 0.9 * values.sum()
+    )
 
 
 # --- what files know of the others ------------------------------------------------------------------------------------
@@ -151,8 +171,16 @@ def files(tmp_path_factory):
     return folder, counts
 
 
-SPECS = {"kernel": "gram.npz", "linear": "points.npz", "rbf": "counts.npz", "chi2": "counts.npz", "cosine": "counts.npz",
-         "tfidf": "counts.npz", "words": "words.csv", "ids": "rows.npy"}
+SPECS = {
+    "kernel": "gram.npz",
+    "linear": "points.npz",
+    "rbf": "counts.npz",
+    "chi2": "counts.npz",
+    "cosine": "counts.npz",
+    "tfidf": "counts.npz",
+    "words": "words.csv",
+    "ids": "rows.npy",
+}
 
 
 @pytest.mark.parametrize("what", SPECS)
@@ -182,8 +210,9 @@ def test_columns_of_others_are_those_of_the_same_kernel(files, what):
     else:
         whole = auxiliary_kernels.load({"a": spec}, NAMES).kernels[0]
         inside = whole[np.ix_(SOME, SOME)]
-        expected = whole[np.ix_(SOME, others)] * (mine.kernels[0][0, 1] / inside[0, 1] if what != "linear" else
-                                                  mine.kernels[0][0, 2] / inside[0, 2])
+        expected = whole[np.ix_(SOME, others)] * (
+            mine.kernels[0][0, 1] / inside[0, 1] if what != "linear" else mine.kernels[0][0, 2] / inside[0, 2]
+        )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert found.shape == (8, len(others)) and (what != "linear" or not found[1].any())
 
@@ -197,20 +226,30 @@ def test_an_embedding_by_kernels_places_by_g(files):
     mine = auxiliary_kernels.load(specs, [NAMES[i] for i in SOME], NAMES).kernels[0]
     whole = auxiliary_kernels.load(specs, NAMES).kernels[0]
     F, g = made.arrays["factor"].astype(float), made.arrays["map_0"] @ whole[list(SOME)] * (mine[0, 2] / whole[0, 3])
-    assert made.arrays["known"].tolist() == [0 if i == 9 else 1 if i in SOME else 2 for i in range(N)] and not F[9].any()
+    assert (
+        made.arrays["known"].tolist() == [0 if i == 9 else 1 if i in SOME else 2 for i in range(N)] and not F[9].any()
+    )
     known = np.array([i for i in range(N) if i not in (2, 9)])  # o2 is chosen and has its identity row
-    np.testing.assert_allclose(F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max())
+    np.testing.assert_allclose(
+        F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max()
+    )
     margin = predictor(made.kind, Published(snapshot, {made.kind: made})).margins
     rows = np.array([[0, 1, 0, 4], [0, 9, 0, 4], [1, 4, 7, 10], [3, 99, 3, 1]])
     d = ((F[:, None] - F[None]) ** 2).sum(axis=2)
     expected = [d[0, 4] - d[0, 1], np.nan, d[7, 10] - d[1, 4], np.nan]
     np.testing.assert_allclose(margin(rows), expected)
-    np.testing.assert_allclose(margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected])  # more than one block of them
-    linear = msgspec.structs.replace(ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="placed", beta=3000.0)
+    np.testing.assert_allclose(
+        margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected]
+    )  # more than one block of them
+    linear = msgspec.structs.replace(
+        ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="placed", beta=3000.0
+    )
     made = learned(linear, snapshot)
     F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T
     known = np.array([i for i in range(N) if i not in (2, 9)])
-    np.testing.assert_allclose(F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max())
+    np.testing.assert_allclose(
+        F[known] @ F[known].T, g[:, known].T @ g[:, known], atol=1e-4 * np.abs(made.arrays["K"]).max()
+    )
 
 
 @pytest.mark.parametrize("form", ["ak", "mkl"])
@@ -233,11 +272,17 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
         free = own[1][:, own[0] > 1e-9] * np.sqrt(own[0][own[0] > 1e-9])
         aux = np.sqrt(mu) * np.linalg.cholesky(mu * across.columns(ids) / mu + 1e-12 * np.eye(8))
         g = np.linalg.lstsq(aux, mu * across.columns(np.array(OTHERS)), rcond=1e-5)[0].T
-        said = out_of_sample.asked(triplet_columns(snapshot_of(triplets, N)), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N),
-                             len(OTHERS))
+        said = out_of_sample.asked(
+            triplet_columns(snapshot_of(triplets, N)),
+            subset.numbered(ids, N),
+            subset.numbered(np.array(OTHERS), N),
+            len(OTHERS),
+        )
         found = out_of_sample.place(free, aux, g, said, 2.0, "ste", 1e-7).points
         for x, i in enumerate(OTHERS):
-            np.testing.assert_allclose(F[ids] @ F[i], free @ found[x] + aux @ g[x], atol=2e-3 * np.abs(made.arrays["K"]).max())
+            np.testing.assert_allclose(
+                F[ids] @ F[i], free @ found[x] + aux @ g[x], atol=2e-3 * np.abs(made.arrays["K"]).max()
+            )
 
 
 # --- what reads such an artifact -----------------------------------------------------------------------------------------
@@ -251,11 +296,16 @@ def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
     assert near.shape == (N, 5) and points.shape == (N, 2)
     d = np.add.outer(np.diag(K), np.diag(K)) - 2 * K
     for i in SOME:
-        assert near[i].tolist() == [SOME[j] for j in np.lexsort((range(8), d[place[i]] + 1e9 * (np.arange(8) == place[i])))[:5]]
+        assert near[i].tolist() == [
+            SOME[j] for j in np.lexsort((range(8), d[place[i]] + 1e9 * (np.arange(8) == place[i])))[:5]
+        ]
     rows = np.array([[0, 2, 0, 3], [5, 6, 5, 13], [0, 1, 0, 3], [2, 3, 2, 14]])
     margin = predictor(made.kind, Published(world, {made.kind: made})).margins(rows)
-    np.testing.assert_allclose(margin[:2], [d[place[0], place[3]] - d[place[0], place[2]], d[place[5], place[13]] - d[place[5], place[6]]],
-                               rtol=1e-4)
+    np.testing.assert_allclose(
+        margin[:2],
+        [d[place[0], place[3]] - d[place[0], place[2]], d[place[5], place[13]] - d[place[5], place[6]]],
+        rtol=1e-4,
+    )
     assert np.isnan(margin[2]) == (rest == "none") and np.isnan(margin[3])
     if rest == "none":
         assert not points[list(OTHERS)].any() and (near[list(OTHERS)] == -1).all() and "factor" not in made.arrays
@@ -267,10 +317,15 @@ def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
         axes = np.linalg.svd(middle)[2][:2].T
         away = (F - F[list(SOME)].mean(axis=0)) @ axes
         np.testing.assert_allclose(np.abs(points), np.abs(away), atol=1e-4)
-    turned = learned(msgspec.structs.replace(KERNEL, objects=KERNEL.objects[:6], rest=rest), world,
-                     made._replace(arrays={**made.arrays, "coordinates": points @ [[0, 1], [-1, 0]]}))
+    turned = learned(
+        msgspec.structs.replace(KERNEL, objects=KERNEL.objects[:6], rest=rest),
+        world,
+        made._replace(arrays={**made.arrays, "coordinates": points @ [[0, 1], [-1, 0]]}),
+    )
     common = list(SOME[:6])
-    assert np.linalg.norm(turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]) < 0.5 * np.linalg.norm(points[common])
+    assert np.linalg.norm(
+        turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]
+    ) < 0.5 * np.linalg.norm(points[common])
     known = known_from(world._replace(settings={"accumulators": ["triplet_counts"]}), made)
     start = model.start(known, np.empty((0, 3), np.int32), np.empty(0), 2, np.random.default_rng(0))
     noise = np.random.default_rng(0).normal(0, 0.1, (N, 2))
@@ -288,7 +343,11 @@ def test_exports_name_the_objects_in_both_orders(kind, files):
     said = planted_triplets(rng, POINTS[at], 2000, 0.05)
     made.learn_many([Triplet(*(names[i] for i in row)) for row in said.tolist()])
     snapshot, specs = made.snapshot(), {"points": KernelSpec(str(files[0] / "gram.npz"))}
-    params = KERNEL if kind == "kernel_learning" else msgspec.structs.replace(ORDER, kernels=specs, form="diagonal", beta=3000.0)
+    params = (
+        KERNEL
+        if kind == "kernel_learning"
+        else msgspec.structs.replace(ORDER, kernels=specs, form="diagonal", beta=3000.0)
+    )
     artifact = learned(msgspec.structs.replace(params, rest="placed"), snapshot)
     one, two = Published(snapshot, {kind: artifact}), by_name(Published(snapshot, {kind: artifact}))
     assert list(two.snapshot.objects) == sorted(names)
@@ -303,7 +362,7 @@ def test_exports_name_the_objects_in_both_orders(kind, files):
         sets = [frozenset([name]) for name in mine]
         for left, right in held["linkage"][:, :2].astype(int):
             sets.append(sets[left] | sets[right])
-        found["linkage"] = sets[len(mine):]
+        found["linkage"] = sets[len(mine) :]
         rows = held["triplets" if kind == "kernel_learning" else "constraints"]
         found["rows"] = [[all_names[i] for i in row] for row in rows.tolist()]
         if kind == "partial_order_embedding":

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.state import artifact
-from stream_engine.kernel_learning import fista, hash_split, linear, mkpoe, pdhg, rckl, subgradient
+from stream_engine.kernel_learning import auxiliary_kernels, fista, hash_split, linear, mkpoe, pdhg, rckl, subgradient
 from stream_engine.kernel_learning import problem as form
-from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
+from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
+from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
 from tests.support.generators import planted_triplets
@@ -251,7 +250,9 @@ def test_held_out_by_name_not_by_number(seed):
     before = hash_split.comparison_draws(rows, hash_split.name_hashes(names, seed))
     after = hash_split.comparison_draws(new_id[rows], hash_split.name_hashes(renamed, seed))
     assert np.array_equal(before, after)
-    assert np.array_equal(before, hash_split.comparison_draws(rows[:, [3, 2, 0, 1]], hash_split.name_hashes(names, seed)))
+    assert np.array_equal(
+        before, hash_split.comparison_draws(rows[:, [3, 2, 0, 1]], hash_split.name_hashes(names, seed))
+    )
     assert 0.05 < (before < 0.3).mean() < 0.6 and len(np.unique(before)) > 100
     folds = hash_split.object_folds(hash_split.name_hashes(names, seed), 5)
     assert np.array_equal(hash_split.object_folds(hash_split.name_hashes(renamed, seed), 5)[new_id], folds)
@@ -321,7 +322,13 @@ def test_the_search_goes_on_below_the_grid_while_that_helps():
 
 def test_a_warm_start_matches_kernels_by_name():
     """Also after the artifact was written and read: reports keep their values, not the order of their keys."""
-    arrays = {"K": np.eye(3), "K0": np.eye(3), "mu": np.array([1.0, 2.0]), "dual": np.zeros(1), "triplets": np.array([[0, 1, 2]], np.int32)}
+    arrays = {
+        "K": np.eye(3),
+        "K0": np.eye(3),
+        "mu": np.array([1.0, 2.0]),
+        "dual": np.zeros(1),
+        "triplets": np.array([[0, 1, 2]], np.int32),
+    }
     made = artifact.Artifact("kernel_learning", "", 1, {"loss": "ste"}, 0, arrays, {"mu": {"z": 1.0, "a": 2.0}})
     back = artifact.decode(b"".join(bytes(c) for c in artifact.encode(made)[0]))
     helpers = auxiliary_kernels.Auxiliary(["a", "new", "z"], [], [])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.data import container
 from stream_engine.accumulators import ACCUMULATORS, accumulator
 from stream_engine.accumulators.adds_similarity import AddS3, AddS4, matrix
 from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCounts
@@ -19,6 +18,7 @@ from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.weighted_counts import WeightedAddS3, WeightedTripletCounts
 from stream_engine.accumulators.worker_votes import WorkerVotes
+from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.state.snapshot import frozen
 from tests.support.generators import concatenated, dense_batch, judged, taken
@@ -35,11 +35,16 @@ VARIANTS = {
     "quadruplet_counts, packed to wide": lambda: QuadrupletCounts(key_bits=10, log_floor=3),
 }
 PARAMETERS = {  # of accumulators that forget: half-lives so short that every world rescales, windows that cut
-    "adds3_decayed": {"by": "time", "half_life": 0.4}, "triplet_counts_decayed": {"by": "time", "half_life": 30.0},
-    "window": {"by": "time", "window": 9.0}}
+    "adds3_decayed": {"by": "time", "half_life": 0.4},
+    "triplet_counts_decayed": {"by": "time", "half_life": 30.0},
+    "window": {"by": "time", "window": 9.0},
+}
 BY_COUNT = {"adds3_decayed": {"by": "count", "half_life": 3.0}, "window": {"by": "count", "window": 7.0}}
-VARIANTS |= {f"{name}, by {p['by']}": (lambda name=name, p=p: accumulator(name)(**p))
-             for table in (PARAMETERS, BY_COUNT) for name, p in table.items()}
+VARIANTS |= {
+    f"{name}, by {p['by']}": (lambda name=name, p=p: accumulator(name)(**p))
+    for table in (PARAMETERS, BY_COUNT)
+    for name, p in table.items()
+}
 VARIANTS |= {
     "adds3_weighted dense to sparse": lambda: WeightedAddS3(dense_limit=5, log_floor=3),
     "worker_votes, short log": lambda: WorkerVotes(log_floor=2),
@@ -72,7 +77,8 @@ def learned(make, stream: list[Batch]):
 
 def same(left, right) -> bool:
     return list(left) == list(right) and all(
-        left[key].dtype == right[key].dtype and np.array_equal(left[key], right[key]) for key in left)
+        left[key].dtype == right[key].dtype and np.array_equal(left[key], right[key]) for key in left
+    )
 
 
 def entries(state) -> dict:
@@ -84,22 +90,30 @@ def entries(state) -> dict:
         return dict(zip(keys, state["odds"].tolist())) | dict(enumerate(state["right"].tolist()))
     sizes = np.diff(state["start"])
     keys = zip(np.repeat(state["lo"], sizes).tolist(), np.repeat(state["hi"], sizes).tolist(), state["anchor"].tolist())
-    return {(*key, side): value for key, pair in zip(keys, zip(state["n_lo"].tolist(), state["n_hi"].tolist()))
-            for side, value in enumerate(pair)}
+    return {
+        (*key, side): value
+        for key, pair in zip(keys, zip(state["n_lo"].tolist(), state["n_hi"].tolist()))
+        for side, value in enumerate(pair)
+    }
 
 
 def alike(made, left, right, arrival=True) -> bool:
     """Equal as far as the accumulator promises; without `arrival`, what depends on the order of arrival is left out."""
     if not arrival:
-        left, right = ({k: a for k, a in state.items() if k not in getattr(made, "arrival", ())} for state in (left, right))
+        left, right = (
+            {k: a for k, a in state.items() if k not in getattr(made, "arrival", ())} for state in (left, right)
+        )
     if not hasattr(made, "tolerance"):
         return same(left, right)
     size = float(max(sum(map(abs, entries(right).values())), 1.0))
     one, two = entries(left), entries(right)
     scalars = [key for key in left if left[key].ndim == 0]
-    return list(left) == list(right) and all(left[key].dtype == right[key].dtype for key in left) and all(
-        abs(one.get(key, 0.0) - two.get(key, 0.0)) <= made.tolerance * size for key in one.keys() | two.keys()) and all(
-        np.isclose(left[key], right[key], rtol=made.tolerance, atol=made.tolerance) for key in scalars)
+    return (
+        list(left) == list(right)
+        and all(left[key].dtype == right[key].dtype for key in left)
+        and all(abs(one.get(key, 0.0) - two.get(key, 0.0)) <= made.tolerance * size for key in one.keys() | two.keys())
+        and all(np.isclose(left[key], right[key], rtol=made.tolerance, atol=made.tolerance) for key in scalars)
+    )
 
 
 def definition(made, batch: Batch):
@@ -139,8 +153,12 @@ def test_neither_order_nor_batching_matter(make, stream, seed, looks):
         made.update(taken(whole, rows, quadruplets[:0]))
         if looks:
             made.state()  # looking at it changes nothing
-    catches = whole.judges._replace(**{key: getattr(taken(whole, triplets[:0], quadruplets[:0]).judges, key)
-                                       for key in ("of_triplet", "of_quadruplet", "kind", "worker", "weight", "time")})
+    catches = whole.judges._replace(
+        **{
+            key: getattr(taken(whole, triplets[:0], quadruplets[:0]).judges, key)
+            for key in ("of_triplet", "of_quadruplet", "kind", "worker", "weight", "time")
+        }
+    )
     made.update(taken(whole, triplets[:0], quadruplets[:0])._replace(judges=catches))
     for row in quadruplets:
         made.update(taken(whole, triplets[:0], np.array([row])))
@@ -213,8 +231,15 @@ def arrays_within(thing) -> list[np.ndarray]:
     """All arrays that an object holds, directly or through what it is made of."""
     if isinstance(thing, np.ndarray):
         return [thing]
-    parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, (tuple, list)) else \
-        vars(thing).values() if hasattr(thing, "__dict__") else ()
+    parts = (
+        thing.values()
+        if isinstance(thing, dict)
+        else thing
+        if isinstance(thing, (tuple, list))
+        else vars(thing).values()
+        if hasattr(thing, "__dict__")
+        else ()
+    )
     return [array for part in parts for array in arrays_within(part)]
 
 
@@ -242,8 +267,10 @@ def test_what_is_frozen_shares_nothing_with_what_lives(make, stream):
 def test_renaming_commutes_with_updating(make, stream, seed, spare):
     n = max(batch.n_objects for batch in stream)
     new_id = np.random.default_rng(seed).permutation(n + spare)[:n].astype(np.int32)
-    renamed = [batch._replace(triplets=new_id[batch.triplets], quadruplets=new_id[batch.quadruplets],
-                              n_objects=n + spare) for batch in stream]
+    renamed = [
+        batch._replace(triplets=new_id[batch.triplets], quadruplets=new_id[batch.quadruplets], n_objects=n + spare)
+        for batch in stream
+    ]
     made = learned(make, stream)
     assert alike(made, type(made).renamed(frozen(made.state()), new_id), learned(make, renamed).state())
 

@@ -15,22 +15,64 @@ import pytest
 
 from tests.conftest import ROOT
 
-ROOMS = ("guard", "boosting", "formats", "statistics/gram_matrices.py", "statistics/kernels.py", "accumulators/adds_similarity.py", "accumulators/radix.py",
-         "accumulators/sorted_counts.py", "accumulators/triplet_counts.py", "accumulators/quadruplet_counts.py")
-FILES = ("state/test_engine.py", "formats/test_expansion.py", "accumulators/test_triplet_counts.py", "guard/test_partial_order.py",
-         "guard/test_canonical_order.py", "guard/test_transitive_reduction.py", "statistics/test_kernels.py",
-         "boosting/test_triplet_boost.py", "laws/test_formats.py")
-TESTS = ("finished_while", "kinds_mixed", "small_event and pick", "no_overflow", "quadruplet_keys", "promoted", "radix_sort",
-         "argsort", "n_squared", "every_cut", "batching_changes", "long_chains", "denser_worlds", "arrival_order",
-         "is_its_definition and 64", "kernel_is_the_formula", "blas_blocks", "mulk4", "only_touched", "going_on_equals",
-         "compaction_keeps", "equation_5", "artifacts_arrays", "formats_agree")
+ROOMS = (
+    "guard",
+    "boosting",
+    "formats",
+    "statistics/gram_matrices.py",
+    "statistics/kernels.py",
+    "accumulators/adds_similarity.py",
+    "accumulators/radix.py",
+    "accumulators/sorted_counts.py",
+    "accumulators/triplet_counts.py",
+    "accumulators/quadruplet_counts.py",
+)
+FILES = (
+    "state/test_engine.py",
+    "formats/test_expansion.py",
+    "accumulators/test_triplet_counts.py",
+    "guard/test_partial_order.py",
+    "guard/test_canonical_order.py",
+    "guard/test_transitive_reduction.py",
+    "statistics/test_kernels.py",
+    "boosting/test_triplet_boost.py",
+    "laws/test_formats.py",
+)
+TESTS = (
+    "finished_while",
+    "kinds_mixed",
+    "small_event and pick",
+    "no_overflow",
+    "quadruplet_keys",
+    "promoted",
+    "radix_sort",
+    "argsort",
+    "n_squared",
+    "every_cut",
+    "batching_changes",
+    "long_chains",
+    "denser_worlds",
+    "arrival_order",
+    "is_its_definition and 64",
+    "kernel_is_the_formula",
+    "blas_blocks",
+    "mulk4",
+    "only_touched",
+    "going_on_equals",
+    "compaction_keeps",
+    "equation_5",
+    "artifacts_arrays",
+    "formats_agree",
+)
 
 
 def kernels() -> set[str]:
     """file.function of every compiled function of these rooms that is compiled by itself."""
     found = set()
     for room in ROOMS:
-        for path in [ROOT / "stream_engine" / room] if room.endswith(".py") else (ROOT / "stream_engine" / room).glob("*.py"):
+        for path in (
+            [ROOT / "stream_engine" / room] if room.endswith(".py") else (ROOT / "stream_engine" / room).glob("*.py")
+        ):
             for node in ast.walk(ast.parse(path.read_text())):
                 decorators = [ast.unparse(each) for each in getattr(node, "decorator_list", ())]
                 if any("njit" in each and "inline" not in each for each in decorators):
@@ -42,11 +84,32 @@ def kernels() -> set[str]:
 def test_no_kernel_leaves_its_arrays(request, tmp_path, record_property):
     cache = getattr(request.config, "cache", None)
     folder = Path(cache.mkdir("numba-with-bounds-checks")) if cache else tmp_path  # compiling takes most of the time
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly",
-               *(f"tests/{file}" for file in FILES), "-k", " or ".join(f"({test})" for test in TESTS)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={
-        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-        "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(folder), "OPENBLAS_NUM_THREADS": "1"})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:randomly",
+        *(f"tests/{file}" for file in FILES),
+        "-k",
+        " or ".join(f"({test})" for test in TESTS),
+    ]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={
+            **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+            "NUMBA_BOUNDSCHECK": "1",
+            "NUMBA_CACHE_DIR": str(folder),
+            "OPENBLAS_NUM_THREADS": "1",
+        },
+    )
     passed = re.search(r"(\d+) passed", done.stdout)
     assert done.returncode == 0 and passed, done.stdout[-3000:] + done.stderr[-1000:]
     compiled = {path.name.split("-")[0] for path in folder.rglob("*.nbi")}

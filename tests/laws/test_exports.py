@@ -10,13 +10,13 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.state.engine import Engine
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.state.published import Published
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 
 NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
 
@@ -29,15 +29,48 @@ def state() -> Published:
         engine.learn_many([Triplet(a, b, c), Quadruplet((a, b), (c, d))])
     n = len(NAMES)
     made = {
-        "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {
-            "labels": np.array([0, 1, 0, 1, -1], np.int32), "k": np.array(2), "lam": np.array(0.5), "objective": np.array(1.5),
-            "criterion": np.array([0.9, 0.8]), "residuals": np.zeros(4)}, {}),
-        "triplet_boost": Artifact("triplet_boost", "", 1, {}, 0, {
-            "j": np.array([0], np.int32), "k": np.array([1], np.int32), "alpha": np.array([0.3]),
-            "predicted": np.array([0, 1, 0, 1, 0], np.int32), "given": np.array([0, -1, 0, -1, -1], np.int32),
-            "score": np.linspace(0, 1, n), "abstained": np.array([False] * 4 + [True])}, {"classes": ["x", "y|z"]}),
-        "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {
-            "K": np.eye(n), "mu": np.array([0.5]), "objective": np.array(2.0), "satisfied": np.array(0.9)}, {}),
+        "sdp_clustering": Artifact(
+            "sdp_clustering",
+            "",
+            1,
+            {},
+            0,
+            {
+                "labels": np.array([0, 1, 0, 1, -1], np.int32),
+                "k": np.array(2),
+                "lam": np.array(0.5),
+                "objective": np.array(1.5),
+                "criterion": np.array([0.9, 0.8]),
+                "residuals": np.zeros(4),
+            },
+            {},
+        ),
+        "triplet_boost": Artifact(
+            "triplet_boost",
+            "",
+            1,
+            {},
+            0,
+            {
+                "j": np.array([0], np.int32),
+                "k": np.array([1], np.int32),
+                "alpha": np.array([0.3]),
+                "predicted": np.array([0, 1, 0, 1, 0], np.int32),
+                "given": np.array([0, -1, 0, -1, -1], np.int32),
+                "score": np.linspace(0, 1, n),
+                "abstained": np.array([False] * 4 + [True]),
+            },
+            {"classes": ["x", "y|z"]},
+        ),
+        "kernel_learning": Artifact(
+            "kernel_learning",
+            "",
+            1,
+            {},
+            0,
+            {"K": np.eye(n), "mu": np.array([0.5]), "objective": np.array(2.0), "satisfied": np.array(0.9)},
+            {},
+        ),
     }
     snapshot = engine.snapshot()
     made["reliability"] = reliability.refit(snapshot, reliability.Params(), 0)
@@ -61,7 +94,7 @@ def files(what, published, format):
 def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
     made = files(what, published, format)
     assert made and made == files(what, state(), format)
-    assert all(name[name.rindex("."):] in MEDIA_TYPES for name in made)
+    assert all(name[name.rindex(".") :] in MEDIA_TYPES for name in made)
 
 
 @pytest.mark.parametrize("what", [w for w in exports.EXPORTS if w not in ("objects", "summary")])
@@ -101,15 +134,19 @@ def test_the_canonical_order_keeps_more_than_the_order_of_arrival(published):
     arrays = exports.contents("partial_order", published)["partial_order"].arrays
     assert 0 < arrays["weight_kept"] <= arrays["canonical_weight_kept"] <= 1
     engine = Engine(("triplet_counts", "quadruplet_counts"))
-    engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))] * 2 + [Quadruplet(("c", "d"), ("a", "b")), Triplet("a", "b", "c")])
+    engine.learn_many(
+        [Quadruplet(("a", "b"), ("c", "d"))] * 2 + [Quadruplet(("c", "d"), ("a", "b")), Triplet("a", "b", "c")]
+    )
     counted = exports.contents("partial_order", Published(engine.snapshot(), {}))["partial_order"].arrays
     assert counted["canonical"].tolist() == [[0, 1, 0, 2], [0, 1, 2, 3]] and counted["canonical_weight_kept"] == 1
 
 
 def test_csv_tables_stand_beside_the_arrays(published):
     made = files("clusters", published, "npz")
-    assert read("x.csv", made["clusters.csv"]).to_pydict() == {"object": list(published.snapshot.objects),
-                                                                "cluster": [0, 1, 0, 1, -1]}
+    assert read("x.csv", made["clusters.csv"]).to_pydict() == {
+        "object": list(published.snapshot.objects),
+        "cluster": [0, 1, 0, 1, -1],
+    }
     table = read("x.csv", files("booster", published, "npz")["predictions.csv"]).to_pydict()
     assert table["predicted"] == ["x", "y|z", "x", "y|z", "x"] and table["abstained"][-1] is True
     assert table["label"][0] == "x" and table["label"][1] in ("", None)
@@ -135,8 +172,20 @@ def test_similarities_above_the_dense_limit_come_sparse(published):
 
 def test_what_is_not_there_says_what_makes_it(published):
     bare = Published(Engine(("adds3",), None).snapshot(), {})
-    for what in ("adds4", "partial_order", "clusters", "booster", "kernel", "workers", "workers_online", "adds3_window",
-                 "adds3_trusted", "triplet_counts_weighted", "evidence", "confidence"):
+    for what in (
+        "adds4",
+        "partial_order",
+        "clusters",
+        "booster",
+        "kernel",
+        "workers",
+        "workers_online",
+        "adds3_window",
+        "adds3_trusted",
+        "triplet_counts_weighted",
+        "evidence",
+        "confidence",
+    ):
         with pytest.raises(NothingToExport):
             exports.contents(what, bare)
 

@@ -15,13 +15,23 @@ from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
 from stream_engine.formats import FORMATS, decode_many, decoder
-from stream_engine.formats.options import EventOptions
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.event_columns import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
-from tests.support.event_worlds import (HEADER, arrow_of, csv_of, essence, except_places, expected, ipc_of, some_event, some_events)
+from stream_engine.formats.options import EventOptions
 from tests.formats.test_expansion import comparisons
+from tests.support.event_worlds import (
+    HEADER,
+    arrow_of,
+    csv_of,
+    essence,
+    except_places,
+    expected,
+    ipc_of,
+    some_event,
+    some_events,
+)
 
 MODULES = {name: __import__(target.partition(":")[0], fromlist=["ACCEPTS"]) for name, target in FORMATS.items()}
 PLAIN = EventOptions()
@@ -54,15 +64,18 @@ def test_rejects(format, example):
 
 # ---- the same events in every format ---------------------------------------------------------------------------------
 
+
 def in_all_formats(events, options):
     lines = b"\n".join(json.dumps(event, ensure_ascii=False).encode() for event in events)
     array = json.dumps(events, indent=1).encode()
     header, rows = csv_of(events)
     batch = arrow_of(events)
     return {
-        "lines": JsonDecoder(options)(lines), "array": JsonDecoder(options)(array),
+        "lines": JsonDecoder(options)(lines),
+        "array": JsonDecoder(options)(array),
         "csv": CsvDecoder(options)(rows, header),
-        "batch": ArrowDecoder(options)(batch), "coded": ArrowDecoder(options)(arrow_of(events, coded=True)),
+        "batch": ArrowDecoder(options)(batch),
+        "coded": ArrowDecoder(options)(arrow_of(events, coded=True)),
         "stream": JsonDecoder(options)(ipc_of(batch)),
     }
 
@@ -87,8 +100,17 @@ def test_all_formats_agree_with_the_contract(seed):
 
 def test_the_random_events_reach_every_reason():
     reasons = {reason for seed in range(8) for _, reason in expected(some_events(seed))[3]}
-    assert reasons >= {"unknown_type", "empty_name", "name_too_long", "not_distinct", "not_shown", "nothing_chosen",
-                       "everything_chosen", "bad_weight", "bad_time"}
+    assert reasons >= {
+        "unknown_type",
+        "empty_name",
+        "name_too_long",
+        "not_distinct",
+        "not_shown",
+        "nothing_chosen",
+        "everything_chosen",
+        "bad_weight",
+        "bad_time",
+    }
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES)
@@ -105,11 +127,13 @@ def test_a_type_for_all_events(kind):
 
 
 def test_judges_say_who_when_and_how_much():
-    lines = b'{"anchor":"a","near":"b","far":"c","worker":7,"weight":2,"time":"1970-01-01T00:01:00+00:00"}\n' \
-            b'{"anchor":"a","near":"a","far":"c","worker":"refused"}\n' \
-            b'{"type":"label","object":"a","label":"x","worker":"7"}\n' \
-            b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"time":5}\n' \
-            b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"c","worker":"u"}'
+    lines = (
+        b'{"anchor":"a","near":"b","far":"c","worker":7,"weight":2,"time":"1970-01-01T00:01:00+00:00"}\n'
+        b'{"anchor":"a","near":"a","far":"c","worker":"refused"}\n'
+        b'{"type":"label","object":"a","label":"x","worker":"7"}\n'
+        b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"time":5}\n'
+        b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"c","worker":"u"}'
+    )
     judges = JsonDecoder(EventOptions(judges=True))(lines).judges
     assert judges.workers == ["7", "u"] and judges.worker.tolist() == [0, 0, -1, 1]
     assert judges.of_triplet.tolist() == [0, 3, 3] and judges.of_quadruplet.tolist() == [2]
@@ -129,6 +153,7 @@ def few_lines_at_once():
 
 # ---- boundaries, neighbours, history ---------------------------------------------------------------------------------
 
+
 def put_together(parts):
     """Comparisons, labels, refusals with their places in the whole, of blocks that follow each other."""
     said, labels, refused, at, count = [], [], [], 0, 0
@@ -141,17 +166,38 @@ def put_together(parts):
     return said, labels, refused
 
 
-ODD_LINES = [b"", b"  ", b"\r", b"{}", b"[]", b"5", b"null", b"\xff\xfe", b"{", b"}", b'{"anchor":"a","near":"b",',
-             b'"far":"c"}', b'{"anchor":"a","near":"b","far":"c"} {"anchor":"a","near":"b","far":"c"}',
-             b'{"anchor":"a","near":"b","far":"c"}{}',
-             b' {"anchor":"a","near":"b","far":"c"}\t\r', b'\xef\xbb\xbf{"anchor":"a","near":"b","far":"c"}',
-             b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]',
-             b'{"anchor":"a","near":"b","far":"c","x":"\xff"}',
-             b'{"anchor":"a","near":"b","far":"c","x":"}', b'{"x":"}', b'{"anchor":"a","near":"b","far":"c","x":{}}',
-             b'{"anchor":"a","near":"b","far":"c","objects":5}', b'{"anchor":"a","near":"b","far":"c","y":1e999}',
-             b'{"anchor":"a","near":"b","far":"c","\\ud800":1}', b'{"anchor":"a","near":"b","far":"c","q\\"":1}',
-             b'{"type":"triplet","type":"pick","anchor":"a","near":"b","far":"c"}',
-             b'{"x":{}', b"{}}", b'{"x":[{}', b"{}]}"]
+ODD_LINES = [
+    b"",
+    b"  ",
+    b"\r",
+    b"{}",
+    b"[]",
+    b"5",
+    b"null",
+    b"\xff\xfe",
+    b"{",
+    b"}",
+    b'{"anchor":"a","near":"b",',
+    b'"far":"c"}',
+    b'{"anchor":"a","near":"b","far":"c"} {"anchor":"a","near":"b","far":"c"}',
+    b'{"anchor":"a","near":"b","far":"c"}{}',
+    b' {"anchor":"a","near":"b","far":"c"}\t\r',
+    b'\xef\xbb\xbf{"anchor":"a","near":"b","far":"c"}',
+    b'[{"anchor":"a","near":"b","far":"d"}, 5,{"anchor":"a"} ]',
+    b'{"anchor":"a","near":"b","far":"c","x":"\xff"}',
+    b'{"anchor":"a","near":"b","far":"c","x":"}',
+    b'{"x":"}',
+    b'{"anchor":"a","near":"b","far":"c","x":{}}',
+    b'{"anchor":"a","near":"b","far":"c","objects":5}',
+    b'{"anchor":"a","near":"b","far":"c","y":1e999}',
+    b'{"anchor":"a","near":"b","far":"c","\\ud800":1}',
+    b'{"anchor":"a","near":"b","far":"c","q\\"":1}',
+    b'{"type":"triplet","type":"pick","anchor":"a","near":"b","far":"c"}',
+    b'{"x":{}',
+    b"{}}",
+    b'{"x":[{}',
+    b"{}]}",
+]
 
 
 def some_lines(rng, size=60):
@@ -172,7 +218,7 @@ def test_json_lines_stand_for_themselves(seed, where):
     alone = put_together((JsonDecoder(options)(line), len(line) + 1) for line in lines)
     assert put_together([(JsonDecoder(options)(whole), 0)]) == alone
     for start, at, _, _, value in put_together([(JsonDecoder(options)(whole), 0)])[2]:
-        assert whole[at:at + len(value)] == value
+        assert whole[at : at + len(value)] == value
     cuts = sorted(rng.integers(len(lines), size=4).tolist())
     parts = [b"\n".join(lines[a:b]) + b"\n" for a, b in zip([0, *cuts], [*cuts, len(lines)]) if b > a]
     decode = JsonDecoder(options)
@@ -182,8 +228,11 @@ def test_json_lines_stand_for_themselves(seed, where):
 def test_two_wrong_lines_never_make_one_right():
     """`decode_lines` alone takes a value over two lines and two values on one; together they would balance."""
     good = b'{"anchor":"a","near":"b","far":"c"}'
-    for pair in ([good + b" " + good, good[:10], good[10:]], [good + good, b'{"x":{}', b"{}}"],
-                 [b'{"x":[{}', b'{}],"anchor":"a","near":"b","far":"c"}', good + good]):
+    for pair in (
+        [good + b" " + good, good[:10], good[10:]],
+        [good + good, b'{"x":{}', b"{}}"],
+        [b'{"x":[{}', b'{}],"anchor":"a","near":"b","far":"c"}', good + good],
+    ):
         value = b"\n".join([good, *pair, good])
         done = JsonDecoder(PLAIN)(value)
         assert [r.index for r in done.rejected] == [1, 2, 3] and len(done.triplets) == 2
@@ -211,22 +260,53 @@ def slowly(options):
 
 def mangled():
     """Lines of events with a few bytes changed, dropped or doubled."""
-    new = st.sampled_from([b"", b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"1", b"null", b"\xff", b"\xc3\xa9",
-                           b" ", b"\x00", b"e", b"-", b'"x":1,', b"\t", b"|"])
+    new = st.sampled_from(
+        [
+            b"",
+            b'"',
+            b"{",
+            b"}",
+            b"[",
+            b"]",
+            b",",
+            b":",
+            b"\\",
+            b"1",
+            b"null",
+            b"\xff",
+            b"\xc3\xa9",
+            b" ",
+            b"\x00",
+            b"e",
+            b"-",
+            b'"x":1,',
+            b"\t",
+            b"|",
+        ]
+    )
     return st.tuples(st.integers(0, 10**6), st.lists(st.tuples(st.integers(0, 10**6), new), max_size=6))
 
 
 def apply(text, edits):
     for place, new in edits:
         place %= len(text) + 1
-        text = text[:place] + new + text[place + (place % 3 > 0):]
+        text = text[:place] + new + text[place + (place % 3 > 0) :]
     return text
 
 
 @QUICK
-@given(mangled(), st.sampled_from([
-    PLAIN, EventOptions(type="triplet"), EventOptions(type="pick"), EventOptions(where={"worker": "u"}),
-    EventOptions(columns={"near": ("chosen",), "worker": ("near",)})]))
+@given(
+    mangled(),
+    st.sampled_from(
+        [
+            PLAIN,
+            EventOptions(type="triplet"),
+            EventOptions(type="pick"),
+            EventOptions(where={"worker": "u"}),
+            EventOptions(columns={"near": ("chosen",), "worker": ("near",)}),
+        ]
+    ),
+)
 def test_fast_paths_accept_what_the_definition_accepts(mangle, options):
     seed, edits = mangle
     value = apply(b"\n".join(json.dumps(e, ensure_ascii=False).encode() for e in some_events(seed, 8)), edits)
@@ -249,7 +329,7 @@ def test_csv_rows_stand_for_themselves(mangle):
     alone = put_together((CsvDecoder(PLAIN)(line, header), len(line)) for line in lines)
     assert put_together([(whole, 0)]) == alone
     for one in whole.rejected:
-        assert rows[one.start:one.start + len(one.value)] == one.value
+        assert rows[one.start : one.start + len(one.value)] == one.value
 
 
 @QUICK
@@ -261,7 +341,7 @@ def test_csv_with_quotes_reads_as_pyarrow_does(mangle):
     rows = apply(rows.replace(b",", b'","', 5), edits)
     done = CsvDecoder(PLAIN)(rows, header)
     for one in done.rejected:
-        assert rows[one.start:one.start + len(one.value)] == one.value
+        assert rows[one.start : one.start + len(one.value)] == one.value
     assert len(done.rejected) + sum(done.events.values()) <= rows.count(b"\n") + rows.count(b"\r") + 1
 
 
@@ -293,8 +373,11 @@ def test_tables_split_anywhere(format):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_results_do_not_depend_on_history(format):
-    values = {"json": lambda e: b"\n".join(json.dumps(x).encode() for x in e), "csv": lambda e: csv_of(e)[1],
-              "arrow": arrow_of}[format]
+    values = {
+        "json": lambda e: b"\n".join(json.dumps(x).encode() for x in e),
+        "csv": lambda e: csv_of(e)[1],
+        "arrow": arrow_of,
+    }[format]
     options = EventOptions(judges=True)
     used = decoder(format, options)
     for seed in range(4):
@@ -310,8 +393,14 @@ def test_many_messages_are_one_block(seed, options):
     events = some_events(seed, 90, faults=seed > 1)
     values = [json.dumps(event).encode() for event in events]
     if seed:
-        values += [None, b"", json.dumps(events[:5]).encode(), json.dumps(events[0], indent=2).encode(),
-                   b"\n".join(values[:3]), *ODD_LINES]
+        values += [
+            None,
+            b"",
+            json.dumps(events[:5]).encode(),
+            json.dumps(events[0], indent=2).encode(),
+            b"\n".join(values[:3]),
+            *ODD_LINES,
+        ]
         values = [values[i] for i in rng.permutation(len(values))]
     if seed == 3:
         values.insert(7, ipc_of(arrow_of(events[:9])))
@@ -322,7 +411,7 @@ def test_many_messages_are_one_block(seed, options):
     assert found == [(i, r) for i, p in enumerate(parts) for r in p.rejected]
     if seed == 0:  # but for the places of refusals, these are the lines of one block
         assert except_places(done) == except_places(JsonDecoder(options)(b"\n".join(values)))
-    batches = [arrow_of(events[at:at + 30]) for at in (0, 30, 60)]
+    batches = [arrow_of(events[at : at + 30]) for at in (0, 30, 60)]
     whole, _ = decode_many(ArrowDecoder(options), batches)
     assert except_places(whole) == except_places(ArrowDecoder(options)(arrow_of(events)))
     assert joined([]).names == []
@@ -335,18 +424,31 @@ def test_many_arrow_messages_are_one_block(seed, options):
     batches, empty, broken, or without a row, they say what they say one by one."""
     rng = np.random.default_rng(seed)
     events = some_events(seed, 120, faults=seed > 1)
-    pieces = [arrow_of(events[at:at + 12], coded=bool(seed % 2)) for at in range(0, 120, 12)]
+    pieces = [arrow_of(events[at : at + 12], coded=bool(seed % 2)) for at in range(0, 120, 12)]
     values = [ipc_of(piece) for piece in pieces]
     if seed:
         text = ipc_of(arrow_of([{"anchor": "a", "near": "b", "far": "ccc", "worker": "u"}] * 3))
         wrong = text.replace(b"ccc", b"\xffcc")  # no UTF-8 any more
-        values += [None, b"", ipc_of(pieces[0], 5), ipc_of(pieces[1].slice(0, 0)), values[2][:-300], text, wrong, text,
-                   b"\xff\xff\xff\xffjunk", ipc_of(arrow_of(events[:12], coded=not seed % 2)), *values[:3]]
+        values += [
+            None,
+            b"",
+            ipc_of(pieces[0], 5),
+            ipc_of(pieces[1].slice(0, 0)),
+            values[2][:-300],
+            text,
+            wrong,
+            text,
+            b"\xff\xff\xff\xffjunk",
+            ipc_of(arrow_of(events[:12], coded=not seed % 2)),
+            *values[:3],
+        ]
         values = [values[i] for i in rng.permutation(len(values))]
     done, refused_in = decode_many(ArrowDecoder(options), values)
     parts = [ArrowDecoder(options)(value) for value in values]
     assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
-    assert list(zip(refused_in, done.rejected, strict=True)) == [(i, r) for i, p in enumerate(parts) for r in p.rejected]
+    assert list(zip(refused_in, done.rejected, strict=True)) == [
+        (i, r) for i, p in enumerate(parts) for r in p.rejected
+    ]
     assert seed == 0 or any(r.message.startswith("not a readable") for r in done.rejected)
 
 
@@ -362,8 +464,11 @@ def test_junk_is_refused_and_raises_nothing(format):
 
 def test_refusals_leave_nothing_for_the_collector():
     """A run collects rarely: a fault that stays in a cycle keeps the messages of a whole poll in memory."""
-    cases = [(decoder(name, example.options), example.value, example.header, name != "csv")
-             for name, module in MODULES.items() for example in module.REJECTS]
+    cases = [
+        (decoder(name, example.options), example.value, example.header, name != "csv")
+        for name, module in MODULES.items()
+        for example in module.REJECTS
+    ]
     for decode, value, header, _ in cases:
         decode(value, header)  # what is made once
     gc.collect()
@@ -403,10 +508,15 @@ def test_catch_trials_are_left_out_and_remembered(seed):
     header, rows = csv_of(marked, ["ok"])
     coded = arrow_of(marked).append_column("ok", pa.array([event.get("ok") for event in marked], pa.bool_()))
     lines = b"\n".join(json.dumps(event, ensure_ascii=False).encode() for event in marked)
-    for name, done in {"lines": JsonDecoder(options)(lines), "csv": CsvDecoder(options)(rows, header),
-                       "batch": ArrowDecoder(options)(coded)}.items():
+    for name, done in {
+        "lines": JsonDecoder(options)(lines),
+        "csv": CsvDecoder(options)(rows, header),
+        "batch": ArrowDecoder(options)(coded),
+    }.items():
         wanted = said[name]
-        assert comparisons(done) == comparisons(wanted) and done.events == wanted.events and done.labels == wanted.labels
+        assert (
+            comparisons(done) == comparisons(wanted) and done.events == wanted.events and done.labels == wanted.labels
+        )
         assert [r.reason for r in done.rejected] == [r.reason for r in wanted.rejected]
         assert done.filtered == len(trials) > 5
         judges = done.judges
@@ -415,7 +525,7 @@ def test_catch_trials_are_left_out_and_remembered(seed):
         assert judges.weight.tolist() == wanted.judges.weight.tolist()
         assert [names[w] for w in judges.worker] == [[*wanted.judges.workers, None][w] for w in wanted.judges.worker]
     for wrong in (b'{"anchor":"a","near":"b","far":"c","ok":1}', b'{"anchor":"a","near":"b","far":"c","ok":"yes"}'):
-        one, = JsonDecoder(options)(wrong).rejected
+        (one,) = JsonDecoder(options)(wrong).rejected
         assert one.reason == "wrong_type" and "ok (as catch) holds" in one.message
     assert comparisons(JsonDecoder(options)(b'{"anchor":"a","near":"b","far":"c","ok":null}'))
     both = joined([JsonDecoder(options)(line) for line in lines.split(b"\n")])

@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from stream_engine.state import artifact as artifacts
-from stream_engine.state import snapshot as snapshots
 from stream_engine.accumulators import ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Batch, empty_batch
-from stream_engine.refits import CannotRefit, REFITS, refit_module
+from stream_engine.refits import REFITS, CannotRefit, refit_module
+from stream_engine.state import artifact as artifacts
+from stream_engine.state import snapshot as snapshots
 from stream_engine.state.snapshot import Snapshot, frozen
 from tests.support.generators import as_batch, planted_triplets
 
@@ -46,10 +46,20 @@ def published(batch: Batch, labels: dict[int, str], prefix: str = "o") -> Snapsh
         statistic.update(batch)
         arrays |= {f"{name}/{key}": array for key, array in statistic.state().items()}
     names = tuple(f"{prefix}{i}" for i in range(batch.n_objects))
-    counters = {"comparisons": len(batch.triplets) + len(batch.quadruplets), "triplets": len(batch.triplets),
-                "quadruplets": len(batch.quadruplets)}
-    made = Snapshot(3, {}, names, {names[i]: text for i, text in labels.items()}, counters,
-                    {"accumulators": list(ACCUMULATORS)}, frozen(arrays))
+    counters = {
+        "comparisons": len(batch.triplets) + len(batch.quadruplets),
+        "triplets": len(batch.triplets),
+        "quadruplets": len(batch.quadruplets),
+    }
+    made = Snapshot(
+        3,
+        {},
+        names,
+        {names[i]: text for i, text in labels.items()},
+        counters,
+        {"accumulators": list(ACCUMULATORS)},
+        frozen(arrays),
+    )
     return snapshots.encode(made)[1]
 
 
@@ -90,8 +100,10 @@ POOR = {
     "one object": lambda: published(empty_batch(1), {0: "a"}),
     "two objects": lambda: published(empty_batch(2), {0: "a", 1: "b"}),
     "one triplet": lambda: published(as_batch(np.array([[0, 1, 2]]), 3), {0: "a", 1: "b", 2: "a"}),
-    "one quadruplet": lambda: published(empty_batch(4)._replace(
-        quadruplets=np.array([[0, 1, 2, 3]], np.int32), quadruplet_at=np.zeros(1, np.int64)), {0: "a", 1: "b"}),
+    "one quadruplet": lambda: published(
+        empty_batch(4)._replace(quadruplets=np.array([[0, 1, 2, 3]], np.int32), quadruplet_at=np.zeros(1, np.int64)),
+        {0: "a", 1: "b"},
+    ),
     "only contradictions": contradictions,
     "disconnected groups": disconnected,
     "a class with one member": small_class,

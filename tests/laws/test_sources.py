@@ -50,8 +50,9 @@ def lines(suffix: str = "", pack: Callable[[bytes], bytes] = bytes, follow: bool
         if not follow and size % 2 and items and items[-1]:
             text[1] = text[1][:-1]  # the last line ends with the file
         Path(path).write_bytes(b"".join(pack(part) for part in text))
-        return World({path: items}, lambda at: open_source(path, at, follow=follow, block_bytes=size), _lines,
-                     ends=not follow)
+        return World(
+            {path: items}, lambda at: open_source(path, at, follow=follow, block_bytes=size), _lines, ends=not follow
+        )
 
     return make
 
@@ -69,7 +70,7 @@ def csv_rows(suffix: str = "", pack: Callable[[bytes], bytes] = bytes):
             cut = len(item) // 2
             writer.writerow([item[:cut] + '"\n', item[cut:] + '",\n'])
         Path(path).write_bytes(pack(b'\xef\xbb\xbf"a,\nb",c\r\n' + out.getvalue().encode()))
-        expected = [item[:len(item) // 2] + '"\n' + item[len(item) // 2:] + '",\n' for item in items]
+        expected = [item[: len(item) // 2] + '"\n' + item[len(item) // 2 :] + '",\n' for item in items]
         return World({path: expected}, lambda at: open_source(path, at, block_bytes=size), _rows)
 
     return make
@@ -102,8 +103,11 @@ def several_files(folder: Path, items: list[str], size: int) -> World:
     expected = lines(".gz", gzip.compress)(folder, items[:half], size).expected
     expected |= table(".parquet")(folder, items[half:], size).expected
     (folder / "e0.jsonl").write_bytes(b"")
-    return World(expected, lambda at: open_source(_path(folder, "e*"), at, block_bytes=size),
-                 lambda record: _column(record) if record.unit == "row" else _lines(record))
+    return World(
+        expected,
+        lambda at: open_source(_path(folder, "e*"), at, block_bytes=size),
+        lambda record: _column(record) if record.unit == "row" else _lines(record),
+    )
 
 
 def memory(folder: Path, items: list[str], size: int) -> World:
@@ -112,24 +116,34 @@ def memory(folder: Path, items: list[str], size: int) -> World:
     for i, item in enumerate(items):
         content.append(item.encode() if i % 3 else Record(item.encode(), "other", 0, 0))
         content += [Pause()] * (i % size == 0)
-    expected = {"memory": [item for i, item in enumerate(items) if i % 3],
-                "other": [item for i, item in enumerate(items) if i % 3 == 0]}
-    return World({name: there for name, there in expected.items() if there},
-                 lambda at: open_source("memory://", at, items=content, per_poll=size),
-                 lambda record: [record.value.decode()])
+    expected = {
+        "memory": [item for i, item in enumerate(items) if i % 3],
+        "other": [item for i, item in enumerate(items) if i % 3 == 0],
+    }
+    return World(
+        {name: there for name, there in expected.items() if there},
+        lambda at: open_source("memory://", at, items=content, per_poll=size),
+        lambda record: [record.value.decode()],
+    )
 
 
 def deltas(folder: Path, items: list[str], size: int) -> World:
     """Batches of a Spark job with one item in each of their rows; some are empty."""
-    partition, pieces = f"deltas://{folder}", [items[at:at + 1 + size % 3] for at in range(0, len(items), 1 + size % 3)]
+    partition, pieces = (
+        f"deltas://{folder}",
+        [items[at : at + 1 + size % 3] for at in range(0, len(items), 1 + size % 3)],
+    )
     (folder / "delta").mkdir()
     (folder / "delta" / "job.json").write_text('{"query": "q", "format": 1}')
     for number, piece in enumerate(pieces):
         part = folder / "delta" / f"batch={number}" / "part=x"
         part.mkdir(parents=True)
         parquet.write_table(pa.table({"x": pa.array(piece, pa.string())}), part / "one.parquet")
-    return World({partition: items}, lambda at: open_source(partition, at),
-                 lambda record: record.value["x"].column("x").to_pylist())
+    return World(
+        {partition: items},
+        lambda at: open_source(partition, at),
+        lambda record: record.value["x"].column("x").to_pylist(),
+    )
 
 
 def _frame(data: bytes) -> bytes:
@@ -194,7 +208,7 @@ def check(world: World) -> None:
     for i, record in enumerate(records):
         assert at.get(record.partition, Position(0)).offset <= record.offset < record.next_offset
         at[record.partition] = Position(record.next_offset, record.mark)
-        left = by_partition(world, records[i + 1:])
+        left = by_partition(world, records[i + 1 :])
         rest = drain(world, world.open(dict(at)), sum(map(len, left.values())))
         assert by_partition(world, rest) == left, f"resumed after record {i} at {at}"
 
@@ -215,7 +229,7 @@ def test_lag_shrinks_to_nothing_in_every_partition(fixture, tmp_path):
     world = fixture(tmp_path, [f"item {i}" for i in range(40)], 50)
     source, lags, looks = world.open({}), [], 0
     try:
-        while not (source.finished() or not world.ends and lags and not any(lags[-1].values())) and looks < 200:
+        while not (source.finished() or (not world.ends and lags and not any(lags[-1].values()))) and looks < 200:
             looks += 1
             if source.poll(0.1):
                 lags.append(source.lag())
@@ -233,17 +247,17 @@ def test_lag_shrinks_to_nothing_in_every_partition(fixture, tmp_path):
 def test_a_half_written_tail_is_not_consumed_until_it_is_whole(suffix, tmp_path_factory, items, cut, size):
     """Write in pieces that end anywhere: never is anything read but whole items, and in the end all of them."""
     world = (lines() if suffix == "jsonl" else csv_rows())(tmp_path_factory.mktemp("world"), items, 2 * size)
-    path, = world.expected
+    (path,) = world.expected
     content = Path(path).read_bytes()
     Path(path).write_bytes(b"")
     source, records = open_source(path, {}, follow=True, block_bytes=size), []
     with open(path, "ab", buffering=0) as file:
         for at in range(0, len(content), cut):
-            file.write(content[at:at + cut])
+            file.write(content[at : at + cut])
             while more := source.poll(0.0):
                 records += more
             whole = [item for record in records for item in world.items_of(record)]
-            assert whole == world.expected[path][:len(whole)]
+            assert whole == world.expected[path][: len(whole)]
             assert all(record.value.endswith(b"\n") for record in records)
             assert not records or records[-1].next_offset <= at + cut
     source.close()

@@ -12,19 +12,28 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from stream_engine.statistics import kernels
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
+from stream_engine.statistics import kernels
 
-POINTS = np.array([(5.48, 1.66), (1.24, 3.44), (1.36, 0.4), (3.44, -2.94), (-1.94, 0.04), (-2.23, 2.74),
-                   (-4.34, -2.87)])
+POINTS = np.array(
+    [(5.48, 1.66), (1.24, 3.44), (1.36, 0.4), (3.44, -2.94), (-1.94, 0.04), (-2.23, 2.74), (-4.34, -2.87)]
+)
 D = np.linalg.norm(POINTS[:, None] - POINTS, axis=2)
 TAU = {(0, 1): Fraction(1, 3), (0, 6): Fraction(-5, 7), (1, 6): Fraction(-3, 7)}
 SAME_BALLS = {(0, 1): Fraction(15, 49), (0, 6): Fraction(3, 49), (1, 6): Fraction(1, 49)}
 
 
 def all_triplets() -> Columns:
-    return columns_from_triplets(np.array([(a, *sorted((b, c), key=lambda x: D[a, x]))
-                                           for a in range(7) for b, c in combinations(set(range(7)) - {a}, 2)]), 7)
+    return columns_from_triplets(
+        np.array(
+            [
+                (a, *sorted((b, c), key=lambda x: D[a, x]))
+                for a in range(7)
+                for b, c in combinations(set(range(7)) - {a}, 2)
+            ]
+        ),
+        7,
+    )
 
 
 def test_the_configuration_is_the_caption_s():
@@ -73,8 +82,12 @@ def test_far_apart_and_yet_similar():
     d[2:, 2:] = np.abs(chain[:, None] - chain)
     d[0, 2:], d[1, 2:], d[0, 1] = 10 + chain, 20 + chain, 100
     d = np.maximum(d, d.T)
-    rows = [(a, i, j) if d[a, i] < d[a, j] else (a, j, i) for a in range(n) for i, j in combinations(range(n), 2)
-            if a not in (i, j) and d[a, i] != d[a, j]]
+    rows = [
+        (a, i, j) if d[a, i] < d[a, j] else (a, j, i)
+        for a in range(n)
+        for i, j in combinations(range(n), 2)
+        if a not in (i, j) and d[a, i] != d[a, j]
+    ]
     k1 = kernels.k1(columns_from_triplets(np.array(rows), n))
     # Of an anchor's C(39, 2) = 741 pairs, two anchors share C(38, 2) = 703. x1 and x2 agree on all; x3 and xn agree on
     # those with x1 or x2 (73) and differ on those along the chain (630). Both ratios tend to 1 in size as n grows.

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.refits.sdp_clustering import spur
 from stream_engine.clustering import partition
+from stream_engine.refits.sdp_clustering import spur
 from tests.benchmarks import planted_clusters, usps_clusters
 from tests.support.planted_similarities import adds3, planted, planted_adds3, planted_adds4
 
@@ -53,8 +53,12 @@ def test_the_benchmark_draws_distinct_comparisons_of_its_model():
 def test_the_benchmark_runs_and_draws(tmp_path):
     found = planted_clusters.run(40, (3.5, 1.0, 0.9, "normal"), 0)
     assert found["AddS-3"] == 1 and set(planted_clusters.METHODS) < set(found)
-    results = [{"setting": list(setting), "found": found} for settings in planted_clusters.PANELS.values()
-               for setting in settings for seed in range(2)]
+    results = [
+        {"setting": list(setting), "found": found}
+        for settings in planted_clusters.PANELS.values()
+        for setting in settings
+        for seed in range(2)
+    ]
     planted_clusters.draw(results, list(planted_clusters.PANELS), str(tmp_path / "planted.png"))
     assert len(planted_clusters.table(results).splitlines()) == 17  # 16 settings: the defaults are in every panel
     assert (tmp_path / "planted.png").stat().st_size > 10_000
@@ -103,11 +107,15 @@ def test_figure_2a_adds_needs_fewer_triplets_than_mulk(judgements, monkeypatch, 
         x, y = file["X_test"][at], file["y_test"][at].astype(int)
     plane = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[0][:, :2]
     monkeypatch.setattr(usps_clusters, "plane", lambda folder: (plane, y))
-    results = [{"which": which, "objects": 0, "power": power, "found": usps_clusters.digits(judgements, which, power, 0, 0)}
-               for which, power in (("1 vs 7", 1.8), ("1 vs 7", 3.0))]
+    results = [
+        {"which": which, "objects": 0, "power": power, "found": usps_clusters.digits(judgements, which, power, 0, 0)}
+        for which, power in (("1 vs 7", 1.8), ("1 vs 7", 3.0))
+    ]
     few, many = (result["found"] for result in results)
     assert few["AddS-3"] > 0.85 and few["MulK-3"] < 0.4 and many["AddS-3"] > 0.85 and many["MulK-3"] > 0.85
-    assert few["t-STE"] > 0.8 and few["k-means"] == 1 and few["AddS-3 SPUR"] < few["AddS-3"]  # SPUR finds 3 clusters here
+    assert (
+        few["t-STE"] > 0.8 and few["k-means"] == 1 and few["AddS-3 SPUR"] < few["AddS-3"]
+    )  # SPUR finds 3 clusters here
     assert len(usps_clusters.table(results).splitlines()) == 3
     usps_clusters.draw(results, {"ari": [[1.0]], "methods": ["AddS-3"], "k": 2}, str(tmp_path / "usps.png"))
     assert (tmp_path / "usps.png").stat().st_size > 10_000

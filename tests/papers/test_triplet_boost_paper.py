@@ -69,8 +69,15 @@ def accuracies():
     wanted |= {("moons", "euclidean", 0.1, noise) for noise in boosting_paper.NOISES}
     wanted |= {("iris", "euclidean", share, 0.0) for share in boosting_paper.SHARES}
     wanted |= {("iris", metric, 0.1, 0.0) for metric in boosting_paper.METRICS}
-    return {cell: np.mean([boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)["accuracy"]
-                           for seed in range(3)]) for cell in sorted(wanted)}
+    return {
+        cell: np.mean(
+            [
+                boosting_paper.boosted(boosting_paper.dataset(cell[0], seed), *cell[1:], 40_000, seed)["accuracy"]
+                for seed in range(3)
+            ]
+        )
+        for cell in sorted(wanted)
+    }
 
 
 def test_figure_2a_more_triplets_come_close_to_the_baselines(accuracies):
@@ -109,8 +116,15 @@ def test_triplets_drawn_into_codes_are_those_of_counts(own):
     distances = cdist(points[groups.example], points[anchors])
     whole = codes_from_columns(sampled_columns(cdist(points, points[:20]), 1.0), groups, anchors)
     drawn = [sampled_codes(distances, groups, *how, own=own) for how in ((1.0,), (0.2, 0.3, 5))]
-    every, some = (set(zip(np.repeat(np.arange(len(codes.start) - 1), np.diff(codes.start.astype(int))).tolist(),
-                           codes.code.tolist())) for codes in (drawn[0], drawn[1]))
+    every, some = (
+        set(
+            zip(
+                np.repeat(np.arange(len(codes.start) - 1), np.diff(codes.start.astype(int))).tolist(),
+                codes.code.tolist(),
+            )
+        )
+        for codes in (drawn[0], drawn[1])
+    )
     assert len(every) == len(whole.code) == len(drawn[0].code)
     for name in ("first", "row", "partner", "start"):
         np.testing.assert_array_equal(getattr(drawn[0], name), getattr(whole, name))
@@ -127,7 +141,11 @@ def test_without_data_one_line_says_where_it_should_be(tmp_path, monkeypatch, ca
         monkeypatch.setattr("sys.argv", ["boosting_paper", name])
         with pytest.raises(SystemExit):
             boosting_paper.main()
-        assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {name}: no {file} in {tmp_path}: set STREAM_ENGINE_DATA")
+        assert (
+            capsys.readouterr()
+            .err.splitlines()[-1]
+            .endswith(f"error: {name}: no {file} in {tmp_path}: set STREAM_ENGINE_DATA")
+        )
 
 
 @pytest.mark.data

@@ -8,19 +8,19 @@ import pytest
 from river import metrics
 
 from stream_engine import prediction
-from stream_engine.statistics import kernels
-from stream_engine.state.artifact import Artifact
-from stream_engine.data.comparisons import Batch, Decoded, EVENT_TYPES, Kinds
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
+from stream_engine.data.comparisons import EVENT_TYPES, Batch, Decoded, Kinds
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import Worsening
-from stream_engine.prediction.observer import Progressive, SAMPLE, signals
-from stream_engine.prediction.scores import BINS, KINDS, Scores, WINDOW, figures, table
+from stream_engine.prediction.observer import SAMPLE, Progressive, signals
+from stream_engine.prediction.scores import BINS, KINDS, WINDOW, Scores, figures, table
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import kernels
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -52,8 +52,13 @@ def test_totals_equal_a_plain_count():
     w, id_of = plain_adds3(learned, 8), {name: int(name) for name in snapshot.objects}
     w = w[np.ix_(list(id_of.values()), list(id_of.values()))]
     margins = [w[a, b] - w[a, c] for a, b, c in fresh.tolist() if max(a, b, c) < 8]
-    assert totals == {"adds3": {"tested": len(margins), "correct": sum(m > 0 for m in margins),
-                                "undecided": sum(m == 0 for m in margins)}}
+    assert totals == {
+        "adds3": {
+            "tested": len(margins),
+            "correct": sum(m > 0 for m in margins),
+            "undecided": sum(m == 0 for m in margins),
+        }
+    }
     assert 0 < totals["adds3"]["undecided"] < totals["adds3"]["tested"] < 300
     everything = figures_of(observer)["adds3"]["all"]["total"]  # 300 are not more than SAMPLE: a sample of nearly all
     assert observer.sampled == SAMPLE and everything["tested"] <= len(margins)
@@ -73,7 +78,9 @@ def world():
     engine.learn(Decoded(names, batch.triplets, batch.quadruplets, batch.quadruplet_at, [], {}, []))
     x = rng.normal(size=(6, 3))
     made = {
-        "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {"labels": np.array([0, 0, 1, 1, 1, -1], np.int32)}, {}),
+        "sdp_clustering": Artifact(
+            "sdp_clustering", "", 1, {}, 0, {"labels": np.array([0, 0, 1, 1, 1, -1], np.int32)}, {}
+        ),
         "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {}),
         "partial_order_embedding": Artifact("partial_order_embedding", "", 1, {}, 0, {"K": x[:, :2] @ x[:, :2].T}, {}),
     }
@@ -120,8 +127,13 @@ def expected_margins(name, world, rows):
 @pytest.mark.parametrize("name", PREDICTORS)
 def test_every_predictor_equals_its_definition(name, world):
     rng = np.random.default_rng(4)
-    rows = np.array([(a, b, a, c) if rng.random() < 0.6 else (a, b, c, d) for a, b, c, d in
-                     (rng.permutation(7)[:4] for _ in range(300))], np.int32)
+    rows = np.array(
+        [
+            (a, b, a, c) if rng.random() < 0.6 else (a, b, c, d)
+            for a, b, c, d in (rng.permutation(7)[:4] for _ in range(300))
+        ],
+        np.int32,
+    )
     made = predictor(name, world[0])
     np.testing.assert_allclose(made.margins(rows), list(expected_margins(name, world, rows)), atol=1e-9)
     turned = made.margins(rows[:, [2, 3, 0, 1]])
@@ -211,9 +223,11 @@ def test_the_calibration_that_predicts_has_not_seen_the_answers():
 
 
 def test_kinds_of_sampled_comparisons():
-    lines = (b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c","d"]}\n'
-             b'{"type":"quadruplet","near":["a","b"],"far":["c","d"]}\n{"type":"label","object":"a","label":"x"}\n'
-             b'{"type":"odd_one_out","objects":["b","c","d"],"odd":"d"}\n')
+    lines = (
+        b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c","d"]}\n'
+        b'{"type":"quadruplet","near":["a","b"],"far":["c","d"]}\n{"type":"label","object":"a","label":"x"}\n'
+        b'{"type":"odd_one_out","objects":["b","c","d"],"odd":"d"}\n'
+    )
     engine = Engine()
     batch = engine.learn(decoder("json", EventOptions())(lines))
     assert [EVENT_TYPES[k] for k in batch.kinds.kind] == ["triplet", "ranking", "quadruplet", "label", "odd_one_out"]
@@ -225,7 +239,11 @@ def test_kinds_of_sampled_comparisons():
     assert names[0] == ["a", "b", "a", "c"] and names[4] == ["a", "b", "c", "d"] and names[6] == ["c", "b", "c", "d"]
     observer.observe(batch, {})
     assert {kind: said["total"]["tested"] for kind, said in figures_of(observer)["adds3"].items()} == {
-        "all": 6, "triplet": 1, "ranking": 3, "odd_one_out": 2}
+        "all": 6,
+        "triplet": 1,
+        "ranking": 3,
+        "odd_one_out": 2,
+    }
     assert figures_of(observer)["adds4"]["quadruplet"]["total"]["tested"] == 1
 
 
@@ -236,8 +254,9 @@ def test_a_sample_is_spread_evenly_and_in_order():
     rows, kind = observer._drawn(batch)
     assert len(rows) == SAMPLE and abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
     assert all(tuple(r[[0, 1, 3]]) in set(map(tuple, batch.triplets.tolist())) for r in rows[rows[:, 0] == rows[:, 2]])
-    many = Batch(np.tile(np.array([[0, 1, 2]], np.int32), (64 * 1000, 1)), *batch[1:4], Kinds(*[np.empty(0)] * 3))._replace(
-        quadruplets=batch.quadruplets[:0], quadruplet_at=batch.quadruplet_at[:0], kinds=None)
+    many = Batch(
+        np.tile(np.array([[0, 1, 2]], np.int32), (64 * 1000, 1)), *batch[1:4], Kinds(*[np.empty(0)] * 3)
+    )._replace(quadruplets=batch.quadruplets[:0], quadruplet_at=batch.quadruplet_at[:0], kinds=None)
     assert len(observer._drawn(many)[0]) == 1000
 
 
@@ -276,7 +295,11 @@ def test_improvement_is_no_alarm():
 
 def stream(rng, points, observer, blocks):
     """Blocks of a thousand; the alarms they raised."""
-    return [alarm for _ in range(blocks) for alarm in observer.observe(as_batch(planted_triplets(rng, points, 1000, 0.1), 30), {})]
+    return [
+        alarm
+        for _ in range(blocks)
+        for alarm in observer.observe(as_batch(planted_triplets(rng, points, 1000, 0.1), 30), {})
+    ]
 
 
 def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():

@@ -6,17 +6,17 @@ import json
 import numpy as np
 import pytest
 
-from stream_engine.prediction import online_predictor
 from stream_engine.data.comparisons import Batch
 from stream_engine.kernel_learning import rckl
+from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.kernel_learning.auxiliary_files import KernelSpec
-from stream_engine.service.metrics import Metrics
+from stream_engine.prediction import online_predictor
 from stream_engine.prediction.online_predictor import Online, steps
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.prediction_monitor import Watch
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.store import Store
-from stream_engine.service.prediction_monitor import Watch
 from tests.support import kernel_reference as reference
 from tests.support.generators import planted_triplets
 from tests.support.process import engine, jsonl, one_line
@@ -136,20 +136,44 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
     lines = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in t))) for t in TRIPLETS.tolist()]
     events = jsonl(tmp_path / "events.jsonl", lines[:2000])
     np.savez(tmp_path / "known.npz", objects=np.array(NAMES), X=POINTS)
-    (tmp_path / "on.toml").write_text("[kernels.known]\nfile = 'known.npz'\nkind = 'rbf'\n[online]\nenabled = true\nrank = 5\n"
-                                      "[input]\nblock_bytes = 20000\n")
+    (tmp_path / "on.toml").write_text(
+        "[kernels.known]\nfile = 'known.npz'\nkind = 'rbf'\n[online]\nenabled = true\nrank = 5\n"
+        "[input]\nblock_bytes = 20000\n"
+    )
     (tmp_path / "off.toml").write_text("[input]\nblock_bytes = 20000\n")
     for name in ("on", "off"):
-        engine("run", events, "--state", tmp_path / name, "--config", tmp_path / f"{name}.toml", "--no-refits", "--guard", "off")
+        engine(
+            "run",
+            events,
+            "--state",
+            tmp_path / name,
+            "--config",
+            tmp_path / f"{name}.toml",
+            "--no-refits",
+            "--guard",
+            "off",
+        )
     on, off = (Store(tmp_path / name).latest().snapshot for name in ("on", "off"))
-    assert all(np.array_equal(on.arrays[key], off.arrays[key]) for key in off.arrays) and on.arrays.keys() == off.arrays.keys()
+    assert (
+        all(np.array_equal(on.arrays[key], off.arrays[key]) for key in off.arrays)
+        and on.arrays.keys() == off.arrays.keys()
+    )
     told = json.loads((tmp_path / "on" / "progressive.json").read_text())["predictors"]["online"]["triplet"]["total"]
     assert told["accuracy"] > 0.75
     made = Store(tmp_path / "on").latest_artifact("online_kernel")
     assert made.report["learned"] == 2000 and made.report["live_accuracy"] > 0.75 and made.report["mu"]["known"] > 0
     jsonl(tmp_path / "more.jsonl", lines[2000:])
-    engine("run", tmp_path / "more.jsonl", "--state", tmp_path / "on", "--config", tmp_path / "on.toml", "--no-refits",
-           "--guard", "off")
+    engine(
+        "run",
+        tmp_path / "more.jsonl",
+        "--state",
+        tmp_path / "on",
+        "--config",
+        tmp_path / "on.toml",
+        "--no-refits",
+        "--guard",
+        "off",
+    )
     made = Store(tmp_path / "on").latest_artifact("online_kernel")
     assert made.report["learned"] == 3000
     engine("export", "--state", tmp_path / "on", "--out", tmp_path / "out", "kernel")
@@ -163,5 +187,7 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
         at = [number[name] for name in sorted(NAMES)]
         assert np.array_equal(turned["K"], held["K"][np.ix_(at, at)]) and np.array_equal(turned["L"], held["L"][at])
     (tmp_path / "known.npz").write_bytes(b"PK\x03\x04")
-    said = one_line(engine("run", events, "--state", tmp_path / "no", "--config", tmp_path / "on.toml", status=1).stderr)
+    said = one_line(
+        engine("run", events, "--state", tmp_path / "no", "--config", tmp_path / "on.toml", status=1).stderr
+    )
     assert "kernel 'known' (known.npz): cannot be read as a numpy file" in said

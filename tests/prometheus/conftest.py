@@ -37,7 +37,7 @@ def _unpack(folder: Path) -> None:
             done = subprocess.run(get, cwd=download, capture_output=True, text=True)
             if done.returncode:
                 raise PrometheusMissing(f"apt-get download prometheus: {done.stderr.strip().splitlines()[-1:]}")
-        package, = Path(download).glob("prometheus_*.deb")
+        (package,) = Path(download).glob("prometheus_*.deb")
         subprocess.run(["dpkg", "-x", package, folder], check=True, capture_output=True)
 
 

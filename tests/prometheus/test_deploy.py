@@ -31,28 +31,40 @@ def metrics_in(expression: str) -> set[str]:
     return set(re.findall(r"\b(?:stream_engine|process)_[a-z_]+\b|\bup\b", expression))
 
 
-@pytest.mark.parametrize("where, expression", [(rule["alert"], rule["expr"]) for rule in RULES] + [
-    (panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]])
+@pytest.mark.parametrize(
+    "where, expression",
+    [(rule["alert"], rule["expr"]) for rule in RULES]
+    + [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]],
+)
 def test_dashboards_and_alerts_use_only_metrics_that_exist(where, expression):
     used = metrics_in(expression)
     assert used and used <= known_metrics(), used - known_metrics()
 
 
 def test_the_operators_rules_are_the_same():
-    rule, = (m for m in MANIFESTS if m["kind"] == "PrometheusRule")
+    (rule,) = (m for m in MANIFESTS if m["kind"] == "PrometheusRule")
     assert rule["spec"] == yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text())
 
 
 def test_manifests_hang_together():
     kinds = {m["kind"]: m for m in MANIFESTS}
-    assert set(kinds) == {"ConfigMap", "Service", "StatefulSet", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule"}
+    assert set(kinds) == {
+        "ConfigMap",
+        "Service",
+        "StatefulSet",
+        "PodDisruptionBudget",
+        "NetworkPolicy",
+        "ServiceMonitor",
+        "PrometheusRule",
+    }
     pod = kinds["StatefulSet"]["spec"]["template"]
-    container, = pod["spec"]["containers"]
+    (container,) = pod["spec"]["containers"]
     for owner in ("Service", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor"):
         text = json.dumps(kinds[owner]["spec"])
         assert '"app": "stream-engine"' in text, owner
     volumes = {v["name"] for v in pod["spec"]["volumes"]} | {
-        c["metadata"]["name"] for c in kinds["StatefulSet"]["spec"]["volumeClaimTemplates"]}
+        c["metadata"]["name"] for c in kinds["StatefulSet"]["spec"]["volumeClaimTemplates"]
+    }
     assert {mount["name"] for mount in container["volumeMounts"]} == volumes
     assert container["securityContext"]["readOnlyRootFilesystem"] and pod["spec"]["securityContext"]["runAsNonRoot"]
     port = container["ports"][0]["containerPort"]
@@ -82,7 +94,9 @@ def test_compose_names_files_and_verbs_that_exist(tmp_path):
         for port in service.get("ports", []):
             assert port.startswith("127.0.0.1:"), "published on loopback only"
         if "build" in service:
-            assert (DEPLOY / "compose" / service["build"]["context"] / service["build"]["dockerfile"]).resolve().exists()
+            assert (
+                (DEPLOY / "compose" / service["build"]["context"] / service["build"]["dockerfile"]).resolve().exists()
+            )
     verb = compose["services"]["producer"]["command"][0]
     assert "Usage" in engine(verb, "--help").stdout
     engine("run", DEPLOY / "compose" / "samples" / "events.jsonl", "--state", tmp_path / "s", "--no-refits")
@@ -104,7 +118,9 @@ def test_the_units_commands_run(tmp_path):
 
 def test_the_image_uses_files_and_verbs_that_exist():
     text = (DEPLOY / "Dockerfile").read_text()
-    copied = [words[1:-1] for line in text.splitlines() if (words := line.split())[:1] == ["COPY"] and "--from" not in line]
+    copied = [
+        words[1:-1] for line in text.splitlines() if (words := line.split())[:1] == ["COPY"] and "--from" not in line
+    ]
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists(), name
     assert "USER 10001" in text and "warm-up" in text

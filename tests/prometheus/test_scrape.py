@@ -24,8 +24,20 @@ def scraped(tmp_path_factory, prometheus):
     """(engine's address, Prometheus' address) of a running pair."""
     folder = tmp_path_factory.mktemp("scrape")
     events = jsonl(folder / "events.jsonl", [{"anchor": "a", "near": "b", "far": "c"}] * 20 + ["{bad"])
-    running = started("run", events, "--state", folder / "state", "--follow", "--listen", "127.0.0.1:0", "--no-refits",
-                      "--snapshot-interval", "0.2", "--log-format", "json")
+    running = started(
+        "run",
+        events,
+        "--state",
+        folder / "state",
+        "--follow",
+        "--listen",
+        "127.0.0.1:0",
+        "--no-refits",
+        "--snapshot-interval",
+        "0.2",
+        "--log-format",
+        "json",
+    )
     server = None
     try:
         address = json.loads(running.stderr.readline())["address"]
@@ -35,8 +47,16 @@ def scraped(tmp_path_factory, prometheus):
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         (folder / "alerts.yml").write_text(ALERTS.read_text())
         web = f"127.0.0.1:{free_ports(1)[0]}"
-        server = subprocess.Popen([prometheus, f"--config.file={folder}/prometheus.yml", f"--web.listen-address={web}",
-                                   f"--storage.tsdb.path={folder}/data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(
+            [
+                prometheus,
+                f"--config.file={folder}/prometheus.yml",
+                f"--web.listen-address={web}",
+                f"--storage.tsdb.path={folder}/data",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         yield address, web
     finally:
         if server:
@@ -79,12 +99,28 @@ PROVOKED = {
     "StreamEngineNotReady": ({'stream_engine_ready{instance="e"}': "0x30"}, "10m"),
     "StreamEngineStalled": ({'stream_engine_stalled{instance="e"}': "1x30"}, "5m"),
     "StreamEngineLagGrows": ({'stream_engine_lag_records{instance="e", partition="t/0"}': "2000000+1000x60"}, "40m"),
-    "StreamEngineSnapshotsFail": ({'stream_engine_snapshot_failures_total{instance="e"}': "0 0 0 1 1 1 1 1 1 1 1"}, "6m"),
-    "StreamEngineSnapshotOld": ({'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0x200",
-                                 'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200"}, "90m"),
-    "StreamEngineRejectsMany": ({'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+50x60",
-                                 'stream_engine_events_total{instance="e", kind="triplet"}': "0+100x60"}, "30m"),
-    "StreamEngineRefitsFail": ({'stream_engine_refit_failures_total{instance="e", refit="sdp_clustering"}': "0 1 2 3 4 5 6 7 8 9 9 9"}, "10m"),
+    "StreamEngineSnapshotsFail": (
+        {'stream_engine_snapshot_failures_total{instance="e"}': "0 0 0 1 1 1 1 1 1 1 1"},
+        "6m",
+    ),
+    "StreamEngineSnapshotOld": (
+        {
+            'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0x200",
+            'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
+        },
+        "90m",
+    ),
+    "StreamEngineRejectsMany": (
+        {
+            'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+50x60",
+            'stream_engine_events_total{instance="e", kind="triplet"}': "0+100x60",
+        },
+        "30m",
+    ),
+    "StreamEngineRefitsFail": (
+        {'stream_engine_refit_failures_total{instance="e", refit="sdp_clustering"}': "0 1 2 3 4 5 6 7 8 9 9 9"},
+        "10m",
+    ),
     "StreamEngineDrift": ({'stream_engine_drifts_total{instance="e", refit="adds3"}': "0 0 1 1 1 1 1 1"}, "5m"),
 }
 
@@ -93,10 +129,23 @@ def firing(promtool, tmp_path, alert: str, series: dict[str, str], at: str, expe
     """promtool's own unit test of one rule: is it firing then?"""
     rule = next(r for r in yaml.safe_load(ALERTS.read_text())["groups"][0]["rules"] if r["alert"] == alert)
     expression = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
-    test = {"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [{
-        "interval": "1m", "input_series": [{"series": name, "values": values} for name, values in series.items()],
-        "promql_expr_test": [{"expr": expression, "eval_time": at,
-                              "exp_samples": [{"labels": "{}", "value": 1}] if expected else []}]}]}
+    test = {
+        "rule_files": [str(ALERTS)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series.items()],
+                "promql_expr_test": [
+                    {
+                        "expr": expression,
+                        "eval_time": at,
+                        "exp_samples": [{"labels": "{}", "value": 1}] if expected else [],
+                    }
+                ],
+            }
+        ],
+    }
     path = tmp_path / "test.yml"
     path.write_text(yaml.safe_dump(test))
     assert rule and promtool("test", "rules", path)
@@ -106,12 +155,16 @@ def firing(promtool, tmp_path, alert: str, series: dict[str, str], at: str, expe
 def test_each_alert_fires_when_provoked_and_not_otherwise(alert, promtool, tmp_path):
     series, at = PROVOKED[alert]
     firing(promtool, tmp_path, alert, series, at, True)
-    healthy = {'up{job="stream-engine", instance="e"}': "1x200", 'stream_engine_ready{instance="e"}': "1x200",
-               'stream_engine_stalled{instance="e"}': "0x200", 'stream_engine_lag_records{instance="e", partition="t/0"}': "10x200",
-               'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0+60x200",
-               'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
-               'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+1x200",
-               'stream_engine_events_total{instance="e", kind="triplet"}': "0+1000x200"}
+    healthy = {
+        'up{job="stream-engine", instance="e"}': "1x200",
+        'stream_engine_ready{instance="e"}': "1x200",
+        'stream_engine_stalled{instance="e"}': "0x200",
+        'stream_engine_lag_records{instance="e", partition="t/0"}': "10x200",
+        'stream_engine_snapshot_published_timestamp_seconds{instance="e"}': "0+60x200",
+        'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
+        'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+1x200",
+        'stream_engine_events_total{instance="e", kind="triplet"}': "0+1000x200",
+    }
     firing(promtool, tmp_path, alert, healthy, at, False)
 
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.state import artifact
 from stream_engine.refits import CannotRefit
 from stream_engine.refits.hierarchy import METHODS, Params, refit, revenue, revenue_bound, tree
+from stream_engine.state import artifact
+from tests.clustering.test_spur import snapshot_of
 from tests.support.generators import planted_triplets
 from tests.support.planted_similarities import adds3, planted
-from tests.clustering.test_spur import snapshot_of
 
 
 def under(made: np.ndarray, m: int) -> np.ndarray:
@@ -85,7 +85,8 @@ def test_a_planted_hierarchy_is_recovered_and_earns_more_than_a_random_tree():
     assert made.report["revenue_per_comparison"] == pytest.approx(float(made.arrays["revenue"]) / len(triplets))
     assert float(made.arrays["revenue"]) > 3 * revenue(W, linkage(rng.normal(size=(40, 1)), "average"))
     assert set(made.report["revenue"]) == set(METHODS) and made.report["method"] == max(
-        made.report["revenue"], key=made.report["revenue"].get)
+        made.report["revenue"], key=made.report["revenue"].get
+    )
     one = refit(snapshot, Params(method="complete"), 0)
     assert one.report["method"] == "complete" and list(one.report["revenue"]) == ["complete"]
 

@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 
 from stream_engine import exports
-from stream_engine.service import settings
-from stream_engine.statistics import subset
 from stream_engine.boosting import labels
-from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
+from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.guard.partial_order import POLICIES, PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
+from stream_engine.service import settings
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, frozen
-from tests.support.subset_world import KERNEL, N, NAMES, ORDER, POINTS, learned, planted
+from stream_engine.statistics import subset
 from tests.support.generators import planted_triplets
 from tests.support.kernel_reference import snapshot_of
 from tests.support.process import engine, jsonl, one_line
+from tests.support.subset_world import KERNEL, NAMES, ORDER, POINTS, N, learned, planted
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,19 @@ def test_labels_of_others_do_not_train():
     bare = snapshot._replace(labels={name: text for name, text in snapshot.labels.items() if int(name[1:]) in CHOSEN})
     three = triplet_boost.refit(bare, msgspec.structs.replace(BOOST, objects=None), 4)
     for other in (two, three):
-        for name in ("j", "k", "alpha", "o_j", "o_k", "predicted", "score", "margin", "abstained", "bound", "watched_error"):
+        for name in (
+            "j",
+            "k",
+            "alpha",
+            "o_j",
+            "o_k",
+            "predicted",
+            "score",
+            "margin",
+            "abstained",
+            "bound",
+            "watched_error",
+        ):
             np.testing.assert_array_equal(one.arrays[name], other.arrays[name], err_msg=name)
     assert set(one.arrays["j"].tolist()) | set(one.arrays["k"].tolist()) <= set(CHOSEN)
     parts = one.arrays["part"]
@@ -135,11 +147,20 @@ def test_labels_of_others_do_not_train():
     np.testing.assert_array_equal(quiet.arrays["predicted"][inside], one.arrays["predicted"][inside])
     assert quiet.report["predicted"] == 30 and "outside" not in quiet.report
     said = labelled().labels
-    known = triplet_boost.refit(labelled()._replace(labels={name: "new" if name == "o1" else text for name, text in said.items()}), BOOST, 4)
+    known = triplet_boost.refit(
+        labelled()._replace(labels={name: "new" if name == "o1" else text for name, text in said.items()}), BOOST, 4
+    )
     np.testing.assert_array_equal(known.arrays["j"], one.arrays["j"])  # a class that no chosen object has is none
     assert known.report["other_classes"] == ["new"] and known.report["classes"] == ["a", "b", "c"]
-    assert exports.contents("booster", Published(labelled(), {"triplet_boost": known}))["booster"].tables["predictions"]["label"][1] == "new"
-    table = exports.contents("booster", Published(labelled(), {"triplet_boost": quiet}))["booster"].tables["predictions"]
+    assert (
+        exports.contents("booster", Published(labelled(), {"triplet_boost": known}))["booster"].tables["predictions"][
+            "label"
+        ][1]
+        == "new"
+    )
+    table = exports.contents("booster", Published(labelled(), {"triplet_boost": quiet}))["booster"].tables[
+        "predictions"
+    ]
     assert table["predicted"][1] == "" and table["predicted"][0] != ""
 
 
@@ -148,7 +169,7 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
     params = msgspec.structs.replace(BOOST, mode="continue", rounds=1500, test=0.4)
     one = triplet_boost.refit(labelled(), params, 1)
     trained = set(np.flatnonzero(one.arrays["part"] == labels.TRAIN).tolist())
-    moved = msgspec.structs.replace(params, objects=tuple(f"o{i}" for i in range(0, 60) if i % 4 < 2))
+    moved = msgspec.structs.replace(params, objects=tuple(f"o{i}" for i in range(60) if i % 4 < 2))
     two = triplet_boost.refit(labelled(), moved, 1, one)
     parts = two.arrays["part"]
     assert {i for i in trained if i % 4 < 2} <= set(np.flatnonzero(parts == labels.TRAIN).tolist())
@@ -164,17 +185,35 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
 # --- refusals, and size --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params, line", [
-    (msgspec.structs.replace(KERNEL, objects=("o0", "nobody", "x")), "objects: 2 of 3 names are in no comparison, the first is 'nobody'"),
-    (msgspec.structs.replace(KERNEL, objects=("o0", "o3")), "got 0 triplets among the 2 chosen of 14 objects"),
-    (msgspec.structs.replace(KERNEL, objects=None, rest="placed"), "none were chosen; expected names or a number in `objects`"),
-    (msgspec.structs.replace(KERNEL, objects=None, memory_gb=1e-6), r"14 objects need 0.0 GB \(16 matrices of 14 x 14.*choose objects"),
-    (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "1 of 2 names are in no comparison"),
-    (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
-    (msgspec.structs.replace(ORDER, objects=None, memory_gb=1e-6), r"14 objects need 0.0 GB \(24 matrices.*--set objects=500"),
-    (msgspec.structs.replace(ORDER, form="order", constraints="canonical", rest="placed"), "got objects chosen and form 'order'"),
-    (msgspec.structs.replace(ORDER, objects=None, rest="placed"), "got objects none and form 'full'"),
-])
+@pytest.mark.parametrize(
+    "params, line",
+    [
+        (
+            msgspec.structs.replace(KERNEL, objects=("o0", "nobody", "x")),
+            "objects: 2 of 3 names are in no comparison, the first is 'nobody'",
+        ),
+        (msgspec.structs.replace(KERNEL, objects=("o0", "o3")), "got 0 triplets among the 2 chosen of 14 objects"),
+        (
+            msgspec.structs.replace(KERNEL, objects=None, rest="placed"),
+            "none were chosen; expected names or a number in `objects`",
+        ),
+        (
+            msgspec.structs.replace(KERNEL, objects=None, memory_gb=1e-6),
+            r"14 objects need 0.0 GB \(16 matrices of 14 x 14.*choose objects",
+        ),
+        (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "1 of 2 names are in no comparison"),
+        (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
+        (
+            msgspec.structs.replace(ORDER, objects=None, memory_gb=1e-6),
+            r"14 objects need 0.0 GB \(24 matrices.*--set objects=500",
+        ),
+        (
+            msgspec.structs.replace(ORDER, form="order", constraints="canonical", rest="placed"),
+            "got objects chosen and form 'order'",
+        ),
+        (msgspec.structs.replace(ORDER, objects=None, rest="placed"), "got objects none and form 'full'"),
+    ],
+)
 def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
     with pytest.raises(CannotRefit, match=line) as caught:
         learned(params, world)
@@ -182,7 +221,10 @@ def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
 
 
 def test_boosting_refuses_in_one_line():
-    for given, line in ((("o0", "nobody"), "names are in no comparison"), (("o0", "o5", "o10"), "no labelled object among the 3 chosen of 60")):
+    for given, line in (
+        (("o0", "nobody"), "names are in no comparison"),
+        (("o0", "o5", "o10"), "no labelled object among the 3 chosen of 60"),
+    ):
         with pytest.raises(CannotRefit, match=line) as caught:
             triplet_boost.refit(labelled(size=500), triplet_boost.Params(objects=given), 0)
         assert "\n" not in str(caught.value)
@@ -191,7 +233,10 @@ def test_boosting_refuses_in_one_line():
 def test_what_does_not_fit_whole_fits_as_a_choice(world):
     """The way out that the refusal names: under a limit that the whole exceeds."""
     limit = 1e-4  # GB
-    for params in (msgspec.structs.replace(KERNEL, memory_gb=limit, rest="placed"), msgspec.structs.replace(ORDER, memory_gb=limit)):
+    for params in (
+        msgspec.structs.replace(KERNEL, memory_gb=limit, rest="placed"),
+        msgspec.structs.replace(ORDER, memory_gb=limit),
+    ):
         big = snapshot_of(planted_triplets(np.random.default_rng(6), np.repeat(POINTS, 9, axis=0), 4000, 0.05), 9 * N)
         with pytest.raises(CannotRefit, match="may be used; next: choose objects"):
             learned(msgspec.structs.replace(params, objects=None, rest="none"), big)
@@ -209,11 +254,15 @@ def test_nothing_of_size_n_squared_is_made():
     columns = columns_from_triplets(np.column_stack([anchor, pair]), n)
     room = {f"triplet_counts/{key}": array for key, array in columns._asdict().items() if key != "n_objects"}
     names = tuple(f"o{i}" for i in range(n))
-    snapshot = Snapshot(1, {}, names, {f"o{i}": "ab"[i % 2] for i in range(40)}, {}, {"guard": None}, frozen(room), "0" * 64)
+    snapshot = Snapshot(
+        1, {}, names, {f"o{i}": "ab"[i % 2] for i in range(40)}, {}, {"guard": None}, frozen(room), "0" * 64
+    )
     made = {}
-    for params in (kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-2, objects=30, rest="placed"),
-                   partial_order_embedding.Params(constraints="raw", beta=100.0, tolerance=0.1, objects=30, rest="placed"),
-                   triplet_boost.Params(rounds=500, objects=30)):
+    for params in (
+        kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-2, objects=30, rest="placed"),
+        partial_order_embedding.Params(constraints="raw", beta=100.0, tolerance=0.1, objects=30, rest="placed"),
+        triplet_boost.Params(rounds=500, objects=30),
+    ):
         tracemalloc.start()
         try:
             refit = triplet_boost.refit if isinstance(params, triplet_boost.Params) else learned
@@ -224,7 +273,10 @@ def test_nothing_of_size_n_squared_is_made():
             tracemalloc.stop()
     telling = pair[:, 0] % 2 != pair[:, 1] % 2  # the others are tosses
     about = np.setdiff1d(anchor[telling], np.arange(40))
-    assert made["kernel_learning"].report["placed"] == len(np.setdiff1d(anchor, subset.ids_of(snapshot, 30))) and made["kernel_learning"].report["placed_unfinished"] == 0
+    assert (
+        made["kernel_learning"].report["placed"] == len(np.setdiff1d(anchor, subset.ids_of(snapshot, 30)))
+        and made["kernel_learning"].report["placed_unfinished"] == 0
+    )
     for kind in ("kernel_learning", "partial_order_embedding"):
         F = made[kind].arrays["factor"].astype(float)
         mean = np.array([F[:10][np.arange(10) % 2 == side].mean(axis=0) for side in range(2)])
@@ -239,26 +291,48 @@ def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
     rows = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in row))) for row in said.tolist()]
     engine("run", jsonl(tmp_path / "e.jsonl", rows), "--state", tmp_path / "s", "--no-refits")
     (tmp_path / "names").write_text("\n".join(KERNEL.objects) + "\n")
-    shown = engine("refit", "--state", tmp_path / "s", "kernel_learning", "--objects", tmp_path / "names", "--set", "rest=placed",
-                   "--set", "lambda1=2", "--set", "form=t").stdout
+    shown = engine(
+        "refit",
+        "--state",
+        tmp_path / "s",
+        "kernel_learning",
+        "--objects",
+        tmp_path / "names",
+        "--set",
+        "rest=placed",
+        "--set",
+        "lambda1=2",
+        "--set",
+        "form=t",
+    ).stdout
     assert "chosen" in shown and "placed" in shown
     (tmp_path / "more").write_text("o0\nnobody\n")
-    line = one_line(engine("refit", "--state", tmp_path / "s", "kernel_learning", "--objects", tmp_path / "more", status=1).stderr)
+    line = one_line(
+        engine("refit", "--state", tmp_path / "s", "kernel_learning", "--objects", tmp_path / "more", status=1).stderr
+    )
     assert "1 of 2 names are in no comparison, the first is 'nobody'" in line
     engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "kernel", "evidence", "--object-order", "name")
     held = np.load(tmp_path / "o" / "kernel.npz")
-    assert held["K"].shape == (8, 8) and held["factor"].shape[0] == N and sorted(held["known"].tolist()) == [1] * 8 + [2] * 6
+    assert (
+        held["K"].shape == (8, 8)
+        and held["factor"].shape[0] == N
+        and sorted(held["known"].tolist()) == [1] * 8 + [2] * 6
+    )
     about = np.load(tmp_path / "o" / "evidence.npz")["right_kernel_learning"]
     assert len(about) == N and about.mean() > 0.7
 
 
 def test_a_choice_in_a_configuration(tmp_path):
     """By number and by names, for refits of a run and of the verb; what is no choice is one line."""
-    (tmp_path / "c.toml").write_text('[refits.params.kernel_learning]\nobjects = 500\nrest = "placed"\n'
-                                     '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n')
+    (tmp_path / "c.toml").write_text(
+        '[refits.params.kernel_learning]\nobjects = 500\nrest = "placed"\n'
+        '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n'
+    )
     loaded = settings.load(str(tmp_path / "c.toml"), {}, {})
-    found = {kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind)))) for kind in
-             ("kernel_learning", "triplet_boost")}  # as a worker is told
+    found = {
+        kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind))))
+        for kind in ("kernel_learning", "triplet_boost")
+    }  # as a worker is told
     assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "placed")
     assert (found["triplet_boost"].objects, found["triplet_boost"].rest) == (("a", "b"), "none")
     for wrong in ({"objects": 1}, {"rest": "nearest"}, {"objects": 2.5}):

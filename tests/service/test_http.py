@@ -38,9 +38,14 @@ def test_published_files_and_nothing_else(served):
     assert client.get("/snapshot").status_code == 404
     world.published = state()
     assert client.get("/snapshot").json()["triplets"] == 60
-    for name, kind in (("adds3.npz", "application/octet-stream"), ("k1.csv", "text/csv; charset=utf-8"),
-                       ("clusters.csv", "text/csv; charset=utf-8"), ("predictions.csv", "text/csv; charset=utf-8"),
-                       ("partial_order.kept.parquet", "application/vnd.apache.parquet"), ("summary.json", "application/json")):
+    for name, kind in (
+        ("adds3.npz", "application/octet-stream"),
+        ("k1.csv", "text/csv; charset=utf-8"),
+        ("clusters.csv", "text/csv; charset=utf-8"),
+        ("predictions.csv", "text/csv; charset=utf-8"),
+        ("partial_order.kept.parquet", "application/vnd.apache.parquet"),
+        ("summary.json", "application/json"),
+    ):
         answer = client.get(f"/export/{name}")
         assert (answer.status_code, answer.headers["content-type"]) == (200, kind), name
         assert answer.content == client.get(f"/export/{name}").content

@@ -77,7 +77,7 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
 def test_one_refit_takes_them_from_the_file_and_set_is_over_it(world, tmp_path):
     (tmp_path / "engine.toml").write_text(f"""
         [kernels.taste]
-        file = "{world / 'aux' / 'taste.csv'}"
+        file = "{world / "aux" / "taste.csv"}"
         kind = "rbf"
         [refits]
         seed = 7
@@ -86,8 +86,18 @@ def test_one_refit_takes_them_from_the_file_and_set_is_over_it(world, tmp_path):
     engine(*arguments)
     made = Store(world / "s").latest_artifact("kernel_learning")
     assert list(made.report["mu"]) == ["taste"] and made.report["kernels"][0]["kind"] == "rbf" and made.seed == 7
-    engine(*arguments, "--set", "kernels.taste.kind=linear", "--set", "kernels.more.file=aux/taste.npz", "--set",
-           "kernels.more.kind=cosine", "--seed", "8", cwd=world)
+    engine(
+        *arguments,
+        "--set",
+        "kernels.taste.kind=linear",
+        "--set",
+        "kernels.more.file=aux/taste.npz",
+        "--set",
+        "kernels.more.kind=cosine",
+        "--seed",
+        "8",
+        cwd=world,
+    )
     made = Store(world / "s").latest_artifact("kernel_learning")
     assert [each["kind"] for each in made.report["kernels"]] == ["linear", "cosine"] and made.seed == 8
 
@@ -102,30 +112,47 @@ def test_what_a_refit_is_told(world, tmp_path):
     found = load(str(world / "told.toml"), {}, {})
     assert params_of(found, "kernel_learning")["kernels"]["taste"]["file"] == str(world / "aux" / "taste.csv")
     assert params_of(found, "partial_order_embedding") == {
-        "features": {"file": str(world / "aux" / "taste.npz"), "kind": "linear"}}
+        "features": {"file": str(world / "aux" / "taste.npz"), "kind": "linear"}
+    }
     assert params_of(found, "spectral") == {}
     own = {"kernels": {"mine": {"file": str(world / "aux" / "taste.npz")}}}
     found = load(str(world / "told.toml"), {"refits.params.kernel_learning": own}, {})
     assert params_of(found, "kernel_learning") == own
     shown = json.loads(engine("check-config", world / "told.toml").stdout)
-    assert shown["kernels"]["taste"] == {"file": str(world / "aux" / "taste.csv"), "kind": "rbf", "gamma": None,
-                                         "key": None, "columns": None, "objects": None, "array": None}
+    assert shown["kernels"]["taste"] == {
+        "file": str(world / "aux" / "taste.csv"),
+        "kind": "rbf",
+        "gamma": None,
+        "key": None,
+        "columns": None,
+        "objects": None,
+        "array": None,
+    }
 
 
-@pytest.mark.parametrize("text, said", [
-    ("fle = 'aux/taste.csv'", "unknown key kernels.taste.fle; did you mean file?"),
-    ("kind = 'rbf'", "kernels.taste: object missing required field `file`"),
-    ("file = 'aux/taste.csv'\nkind = 'rfb'", "kernels.taste.kind: invalid enum value 'rfb'"),
-    ("file = 'aux/taste.csv'\ngamma = 0", "kernels.taste.gamma: expected `float` > 0"),
-    ("file = 'taste.csv'", "taste.csv', no such file; expected one (a relative name is seen from the configuration file"),
-    ("file = 'aux/names.json'", "expected a name ending in .npy, .npz, .csv, .parquet"),
-    ("file = 'aux/taste.npy'\nobjects = 'aux/nams.json'", "kernels.taste.objects: got"),
-], ids=range(7))
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("fle = 'aux/taste.csv'", "unknown key kernels.taste.fle; did you mean file?"),
+        ("kind = 'rbf'", "kernels.taste: object missing required field `file`"),
+        ("file = 'aux/taste.csv'\nkind = 'rfb'", "kernels.taste.kind: invalid enum value 'rfb'"),
+        ("file = 'aux/taste.csv'\ngamma = 0", "kernels.taste.gamma: expected `float` > 0"),
+        (
+            "file = 'taste.csv'",
+            "taste.csv', no such file; expected one (a relative name is seen from the configuration file",
+        ),
+        ("file = 'aux/names.json'", "expected a name ending in .npy, .npz, .csv, .parquet"),
+        ("file = 'aux/taste.npy'\nobjects = 'aux/nams.json'", "kernels.taste.objects: got"),
+    ],
+    ids=range(7),
+)
 def test_an_unusable_configuration_ends_with_2(world, text, said):
     (world / "bad.toml").write_text("[kernels.taste]\n" + text)
-    for command in (("check-config", world / "bad.toml"),
-                    ("refit", "--state", world / "s", "kernel_learning", "--config", world / "bad.toml"),
-                    ("run", world / "events.jsonl", "--state", world / "never", "--config", world / "bad.toml")):
+    for command in (
+        ("check-config", world / "bad.toml"),
+        ("refit", "--state", world / "s", "kernel_learning", "--config", world / "bad.toml"),
+        ("run", world / "events.jsonl", "--state", world / "never", "--config", world / "bad.toml"),
+    ):
         assert said in one_line(engine(*command, status=2).stderr)
     assert not (world / "never").exists()
 
@@ -146,18 +173,32 @@ def bad_kernels(folder):
         np.save(folder / f"{name}.npy", k)
     np.savez(folder / "strange.npz", objects=np.array([f"x{i}" for i in range(N)]), K=good)
     (folder / "torn.npy").write_bytes(b"\x93NUMPY\x01")
-    return {"wide.npy": "wrong shape: got (12, 5)", "few.npy": "wrong shape: got 5 rows for 12 objects",
-            "skew.npy": "not symmetric: entries (0, 1) and (1, 0) differ by 0.25", "hole.npy": "nan at (2, 3)",
-            "below.npy": f"not positive semidefinite: smallest eigenvalue {np.linalg.eigvalsh(below)[0]:.4g}",
-            "strange.npz": "unknown objects: none of its objects", "torn.npy": "cannot be read as a numpy file"}
+    return {
+        "wide.npy": "wrong shape: got (12, 5)",
+        "few.npy": "wrong shape: got 5 rows for 12 objects",
+        "skew.npy": "not symmetric: entries (0, 1) and (1, 0) differ by 0.25",
+        "hole.npy": "nan at (2, 3)",
+        "below.npy": f"not positive semidefinite: smallest eigenvalue {np.linalg.eigvalsh(below)[0]:.4g}",
+        "strange.npz": "unknown objects: none of its objects",
+        "torn.npy": "cannot be read as a numpy file",
+    }
 
 
 def test_data_that_turns_out_bad_ends_with_1(world, tmp_path):
     """Kernels that no refit can use, and comparisons that teach nothing: one line each, for both refits."""
     for file, said in bad_kernels(tmp_path).items():
         for kind in ("kernel_learning", "partial_order_embedding"):
-            done = engine("refit", "--state", world / "s", kind, "--set", f"kernels.k.file={tmp_path / file}",
-                          "--progress", "none", status=1)
+            done = engine(
+                "refit",
+                "--state",
+                world / "s",
+                kind,
+                "--set",
+                f"kernels.k.file={tmp_path / file}",
+                "--progress",
+                "none",
+                status=1,
+            )
             assert said in one_line(done.stderr) and file in done.stderr
     nothing, both = tmp_path / "nothing.jsonl", TRIPLETS[:20]
     nothing.write_text("")
@@ -172,7 +213,19 @@ def test_data_that_turns_out_bad_ends_with_1(world, tmp_path):
 def test_names_that_cannot_be_read_are_said(world, tmp_path):
     for text, said in (("{", "names cannot be read from names.json"), ("[1, 2]", "expected a JSON list of texts")):
         (tmp_path / "names.json").write_text(text)
-        done = engine("refit", "--state", world / "s", "kernel_learning", "--progress", "none", "--set",
-                      f"kernels.k.file={world / 'aux' / 'taste.npy'}", "--set", f"kernels.k.objects={tmp_path / 'names.json'}",
-                      "--set", "kernels.k.kind=rbf", status=1)
+        done = engine(
+            "refit",
+            "--state",
+            world / "s",
+            "kernel_learning",
+            "--progress",
+            "none",
+            "--set",
+            f"kernels.k.file={world / 'aux' / 'taste.npy'}",
+            "--set",
+            f"kernels.k.objects={tmp_path / 'names.json'}",
+            "--set",
+            "kernels.k.kind=rbf",
+            status=1,
+        )
         assert said in one_line(done.stderr)

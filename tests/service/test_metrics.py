@@ -5,9 +5,9 @@ import re
 import pytest
 
 from stream_engine.data.comparisons import Triplet
-from stream_engine.state.engine import Engine
-from stream_engine.service.metrics import Metrics
 from stream_engine.refits.sdp_clustering import solve
+from stream_engine.service.metrics import Metrics
+from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support.planted_similarities import planted_adds3
 
@@ -54,7 +54,9 @@ def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():
     value = metrics.registry.get_sample_value
     assert value("stream_engine_refit_progress_ratio", {"refit": "sdp_clustering"}) == made.iterations / 3000
     for figure, last in (("done", made.iterations), ("bound", made.upper_bound), ("objective", made.objective)):
-        assert value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": figure}) == pytest.approx(last, rel=1e-9)
+        assert value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": figure}) == pytest.approx(
+            last, rel=1e-9
+        )
     assert 0 < value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": "gap"}) <= 1e-4
     metrics.refitting("spectral", {"impossible": True})
     assert value("stream_engine_refit_figure", {"refit": "spectral", "figure": "impossible"}) is None

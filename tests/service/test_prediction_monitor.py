@@ -6,13 +6,14 @@ import numpy as np
 from prometheus_client import CollectorRegistry
 
 from stream_engine.commands import export_inspect
-from stream_engine.service import prediction_monitor, run, settings as configuration
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
+from stream_engine.service import prediction_monitor, run
+from stream_engine.service import settings as configuration
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
-from tests.support.generators import as_batch, planted_triplets
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
 from tests.prediction.test_observer import decoded
+from tests.support.generators import as_batch, planted_triplets
 
 
 class Lines:
@@ -38,9 +39,19 @@ def events(path, seed=0):
 
 def consumed(tmp_path, name, **drift):
     log = Lines()
-    given = configuration.load(None, {"source": [str(tmp_path / "events.csv")], "state": str(tmp_path / name),
-                                      "refits.enabled": False, "input.block_bytes": 20_000, "snapshot.every": 10_000,
-                                      "snapshot.interval": 0, "snapshot.keep": 20, "drift": drift})
+    given = configuration.load(
+        None,
+        {
+            "source": [str(tmp_path / "events.csv")],
+            "state": str(tmp_path / name),
+            "refits.enabled": False,
+            "input.block_bytes": 20_000,
+            "snapshot.every": 10_000,
+            "snapshot.interval": 0,
+            "snapshot.keep": 20,
+            "drift": drift,
+        },
+    )
     this = run.Run(given, log=log)
     try:
         this.open()
@@ -57,7 +68,9 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
     value = this.metrics.registry.get_sample_value
     alarm = [more for level, event, more in said if event == "the comparisons changed" and level == "warning"]
     assert 1 <= len(alarm) <= 2 and "loss" in {more["signal"] for more in alarm}
-    assert all(30_000 < more["at_comparison"] + 10_000 < 60_000 for more in alarm)  # nothing was predicted before the first snapshot
+    assert all(
+        30_000 < more["at_comparison"] + 10_000 < 60_000 for more in alarm
+    )  # nothing was predicted before the first snapshot
     assert value("stream_engine_drifts_total", {"signal": "loss"}) == 1
     why = [more["why"] for _, event, more in said if event == "snapshot"]
     assert 1 <= why.count("drift") <= len(alarm) and why.count("comparisons") >= 4
@@ -70,7 +83,10 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
         assert value("stream_engine_progressive_calibration_error", labels) < 0.2
     assert 0 < value("stream_engine_progressive_sampled_ratio") < 1 and value("stream_engine_predict_seconds_total") > 0
     found = export_inspect.inspect(str(tmp_path / "on"))
-    assert found["progressive"]["snapshot"] == found["summary"]["snapshot"] and found["progressive"]["drift"]["loss"]["alarms"] == 1
+    assert (
+        found["progressive"]["snapshot"] == found["summary"]["snapshot"]
+        and found["progressive"]["drift"]["loss"]["alarms"] == 1
+    )
     text = export_inspect.as_text(found)
     assert "predictions before learning" in text and "alarms of change: loss 1" in text and "calibration error" in text
     note = (tmp_path / "on" / "progressive.json").read_bytes()

@@ -12,8 +12,8 @@ from stream_engine import Engine
 from stream_engine.commands import refit
 from stream_engine.data.comparisons import Decoded, Triplet
 from stream_engine.refits import spectral
-from stream_engine.state.store import Store
 from stream_engine.service.refit_workers import Workers, _Worker
+from stream_engine.state.store import Store
 
 
 def backed_by(array) -> type:
@@ -26,7 +26,9 @@ def backed_by(array) -> type:
 def test_a_refit_maps_the_snapshots_arrays_and_runs_on_one_blas_thread(tmp_path, monkeypatch):
     engine = Engine()
     triplets = np.array([[0, 1, 2], [1, 0, 2], [3, 4, 0], [4, 3, 1]], np.int32)
-    engine.learn(Decoded(list("abcde"), triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {"triplet": 4}, []))
+    engine.learn(
+        Decoded(list("abcde"), triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {"triplet": 4}, [])
+    )
     Store(tmp_path).publish(engine.snapshot())
     seen = {}
 
@@ -60,7 +62,10 @@ def test_a_refit_that_says_nothing_ends_with_its_engine(tmp_path):
     Store(tmp_path).publish(engine.snapshot())
 
     def command(seconds):
-        return [sys.executable, "-c", f"""
+        return [
+            sys.executable,
+            "-c",
+            f"""
 import time
 from types import SimpleNamespace
 from stream_engine.commands import refit as command
@@ -72,7 +77,8 @@ def refit(*given):
 
 command.refit_module = lambda kind: SimpleNamespace(refit=refit)
 command.refit({str(tmp_path)!r}, "spectral", "latest", {{}}, 0, "json")
-"""]
+""",
+        ]
 
     worker = subprocess.Popen(command(600), stdout=subprocess.PIPE)
     try:

@@ -22,19 +22,23 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
     assert load(None, {}, {}).snapshot == settings.SnapshotSettings()
 
 
-@pytest.mark.parametrize("text, said", [
-    ("[snapshot]\nevry = 1\n", "unknown key snapshot.evry; did you mean every?"),
-    ("zzz = 1\n", "unknown key zzz; known are source, state"),
-    ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
-    ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int`, got `str`"),
-    ("[guard]\npolicy = 'best'\n", "guard.policy: invalid enum value 'best'"),
-    ("[refits.params.sdp_clustering]\nkk = 3\n", "refits.params.sdp_clustering: unknown key kk"),
-    ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp: unknown refit; did you mean sdp_clustering?"),
-    ("snapshot = 3\n", "snapshot: expected `object`, got `int`"),
-    ("= 3\n", "not TOML"),
-    ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
-    ("[kafka]\nssl_password = { file = '/not/there' }\n", "a secret is to come from /not/there: No such file"),
-], ids=range(11))
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[snapshot]\nevry = 1\n", "unknown key snapshot.evry; did you mean every?"),
+        ("zzz = 1\n", "unknown key zzz; known are source, state"),
+        ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
+        ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int`, got `str`"),
+        ("[guard]\npolicy = 'best'\n", "guard.policy: invalid enum value 'best'"),
+        ("[refits.params.sdp_clustering]\nkk = 3\n", "refits.params.sdp_clustering: unknown key kk"),
+        ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp: unknown refit; did you mean sdp_clustering?"),
+        ("snapshot = 3\n", "snapshot: expected `object`, got `int`"),
+        ("= 3\n", "not TOML"),
+        ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
+        ("[kafka]\nssl_password = { file = '/not/there' }\n", "a secret is to come from /not/there: No such file"),
+    ],
+    ids=range(11),
+)
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:
         load(written(tmp_path, text), {}, {})
@@ -48,13 +52,16 @@ def test_a_wrong_environment_key_is_named():
 
 def test_secrets_reach_the_client_and_never_the_screen(tmp_path):
     (tmp_path / "pw").write_text("from-a-file\n")
-    path = written(tmp_path, f"""
+    path = written(
+        tmp_path,
+        f"""
         [kafka]
         sasl_plain_username = "me"
         sasl_plain_password = {{ env = "PW" }}
-        ssl_password = {{ file = "{tmp_path / 'pw'}" }}
+        ssl_password = {{ file = "{tmp_path / "pw"}" }}
         sasl_oauth_token_provider = "plain-but-hidden"
-        """)
+        """,
+    )
     found = load(path, {}, {"PW": "hunter2"})
     assert found.kafka["sasl_plain_password"] == "hunter2" and found.kafka["ssl_password"] == "from-a-file"
     text = json.dumps(shown(found)) + repr(found)

@@ -17,23 +17,24 @@ from pyarrow import parquet
 
 from connectors import Position, Record, SourceFailed, UnusableSource, open_source
 from stream_engine import exports
-from stream_engine.state.artifact import Artifact
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
-from stream_engine.state.engine import Engine
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.ingest import Intake
 from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.service.ingest import Intake
 from stream_engine.spark import counts
-from tests.support.event_worlds import some_event
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
 from tests.laws.test_formats import examples
-from tests.support.process import engine, jsonl, one_line, summary
 from tests.support import spark_written
+from tests.support.event_worlds import some_event
+from tests.support.process import engine, jsonl, one_line, summary
 
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow,
-                                                                        HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
 
 
@@ -45,7 +46,9 @@ def messages(rng, n: int, faults: bool = True) -> list[Record]:
         event = some_event(rng, EVENT_TYPES[rng.integers(len(EVENT_TYPES))], faults)
         value = b"{" if faults and rng.random() < 0.1 else json.dumps(event).encode()
         name = f"t/{rng.integers(2)}"
-        made.append(Record(value, name, at[name], at[name] + 1, unit="message", key=b"k" if rng.random() < 0.5 else None))
+        made.append(
+            Record(value, name, at[name], at[name] + 1, unit="message", key=b"k" if rng.random() < 0.5 else None)
+        )
         at[name] += 1
     return made
 
@@ -90,18 +93,23 @@ def test_deltas_add_up_to_what_one_process_counts(tmp_path_factory, seed, sizes)
     mine, letters = one_process(records)
     assert files(theirs) == files(mine)
     left, right = (summary_of(each.snapshot()) for each in (theirs, mine))
-    assert {k: v for k, v in left.items() if k not in ("positions", "labelled_objects")} == \
-        {k: v for k, v in right.items() if k not in ("positions", "labelled_objects")}
+    assert {k: v for k, v in left.items() if k not in ("positions", "labelled_objects")} == {
+        k: v for k, v in right.items() if k not in ("positions", "labelled_objects")
+    }
     assert sorted(buried, key=repr) == sorted(letters, key=repr)
     quadruplets = [each.accumulators["quadruplet_counts"].state()["n_lo"].sum() for each in (theirs, mine)]
-    assert quadruplets[0] + theirs.accumulators["quadruplet_counts"].state()["n_hi"].sum() == \
-        quadruplets[1] + mine.accumulators["quadruplet_counts"].state()["n_hi"].sum() == mine.counters["quadruplets"]
+    assert (
+        quadruplets[0] + theirs.accumulators["quadruplet_counts"].state()["n_hi"].sum()
+        == quadruplets[1] + mine.accumulators["quadruplet_counts"].state()["n_hi"].sum()
+        == mine.counters["quadruplets"]
+    )
 
 
 def test_the_last_label_of_a_partition_holds(tmp_path):
     """Inside a partition in its order, whatever the tasks; a label taken back stays away over batches."""
-    say = lambda at, name, label: Record(json.dumps({"type": "label", "object": name, "label": label}).encode(), "t/0", at,
-                                         at + 1, unit="message")
+    say = lambda at, name, label: Record(
+        json.dumps({"type": "label", "object": name, "label": label}).encode(), "t/0", at, at + 1, unit="message"
+    )
     batches = [[[say(0, "a", "x"), say(1, "b", "x"), say(2, "a", "y")]], [[say(3, "b", None), say(4, "c", "z")]]]
     made, _ = through_deltas(tmp_path, batches)
     assert made.labels == {"a": "y", "c": "z"} and made.counters["labels"] == 5
@@ -114,12 +122,15 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     mine = Engine(counts.COUNTED, None)
     (block,) = Intake(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
-    rows = spark_written.summed(counts.counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]]))
+    rows = spark_written.summed(
+        counts.counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
+    )
     said = [row for row in rows.to_pylist() if row["part"] == "counters"]
     assert sorted((row["a"], row["b"], row["m"]) for row in said) == sorted(counts.counter_rows(mine.counters))
     refused = [row for row in rows.to_pylist() if row["part"] == "rejected"]
-    assert sorted((r["a"], r["at"], r["nth"], r["b"], r["c"], r["value"]) for r in refused) == \
-        sorted((x.partition, x.offset, x.index, x.reason, x.message, x.value) for x in block.letters)
+    assert sorted((r["a"], r["at"], r["nth"], r["b"], r["c"], r["value"]) for r in refused) == sorted(
+        (x.partition, x.offset, x.index, x.reason, x.message, x.value) for x in block.letters
+    )
     w = {(row["a"], row["b"]): row["m"] for row in rows.to_pylist() if row["part"] == "adds4"}
     state, names = mine.accumulators["adds4"].state(), mine.objects.names
     assert w == {tuple(sorted((names[i], names[j]))): x for i, j, x in zip(*(state[k].tolist() for k in "ijw"))}
@@ -163,7 +174,7 @@ def test_the_guard_is_offered_net_votes_in_the_order_of_names(policy, tmp_path):
 def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_path):
     rng = np.random.default_rng(1)
     records = messages(rng, 40)
-    batches = [[records[a:a + 10]] for a in range(0, 40, 10)]
+    batches = [[records[a : a + 10]] for a in range(0, 40, 10)]
     whole = spark_written.deltas(tmp_path / "whole", batches)
     engine("run", spark_written.source_of(whole), "--state", tmp_path / "a", "--no-refits", "--max-reject-ratio", "1")
     out = tmp_path / "grows"
@@ -186,7 +197,9 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
 
 
 def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
-    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)])
+    some = spark_written.deltas(
+        tmp_path / "d", [[messages(np.random.default_rng(n), 5, faults=False)] for n in range(3)]
+    )
     with pytest.raises(UnusableSource, match="no deltas there"):
         open_source(f"deltas://{tmp_path}", {})
     partition = spark_written.source_of(some)
@@ -206,13 +219,17 @@ def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):
     assert "batch=1: cannot be read" in line and summary(tmp_path / "s")["positions"] == {partition: 1}
     job = json.loads((some / "delta" / "job.json").read_text())
     (some / "delta" / "job.json").write_text(json.dumps(job | {"format": 2}))
-    assert "format 2, this engine reads 1" in one_line(engine("run", partition, "--state", tmp_path / "s2", status=1).stderr)
+    assert "format 2, this engine reads 1" in one_line(
+        engine("run", partition, "--state", tmp_path / "s2", status=1).stderr
+    )
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     """Two batches that hold something in every part, faults included."""
-    return spark_written.deltas(tmp_path_factory.mktemp("two") / "d", [[messages(np.random.default_rng(n), 40)] for n in range(2)])
+    return spark_written.deltas(
+        tmp_path_factory.mktemp("two") / "d", [[messages(np.random.default_rng(n), 40)] for n in range(2)]
+    )
 
 
 def first(folder: Path, part: str) -> Path:
@@ -225,7 +242,9 @@ def lost(part):
 
 
 def cut(part):
-    return lambda folder: parquet.write_table(parquet.read_table(first(folder, part), partitioning=None).slice(1), first(folder, part))
+    return lambda folder: parquet.write_table(
+        parquet.read_table(first(folder, part), partitioning=None).slice(1), first(folder, part)
+    )
 
 
 def twice(part):
@@ -237,6 +256,7 @@ def changed(part, column, change):
         for file in folder.glob(f"part={part}/*"):
             table = parquet.read_table(file, partitioning=None)
             parquet.write_table(table.set_column(table.schema.get_field_index(column), column, change(table)), file)
+
     return how
 
 
@@ -244,26 +264,47 @@ def without(part, column):
     def how(folder):
         for file in folder.glob(f"part={part}/*"):
             parquet.write_table(parquet.read_table(file, partitioning=None).drop_columns([column]), file)
+
     return how
 
 
-PARTS = {"triplet_counts": "triplets: got", "quadruplet_counts": "quadruplets: got", "adds3": "adds3: is not the AddS",
-         "adds4": "adds4: is not the AddS", "rejected": "rejected: got"}
+PARTS = {
+    "triplet_counts": "triplets: got",
+    "quadruplet_counts": "quadruplets: got",
+    "adds3": "adds3: is not the AddS",
+    "adds4": "adds4: is not the AddS",
+    "rejected": "rejected: got",
+}
 
 
-@pytest.mark.parametrize("how, expected", [
-    *(pytest.param(lost(part), said, id=f"{part} lost") for part, said in (PARTS | {"counters": "by the counters"}).items()),
-    *(pytest.param(cut(part), said, id=f"{part} cut") for part, said in PARTS.items()),
-    *(pytest.param(twice(part), said, id=f"{part} twice") for part, said in (PARTS | {"triplet_counts": "a key twice"}).items()),
-    *(pytest.param(without("triplet_counts", column), column, id=f"no column {column}") for column in "am"),
-    pytest.param(changed("adds3", "m", lambda t: pc.add(t["m"], 1)), "adds3: is not the AddS", id="another sum"),
-    pytest.param(changed("quadruplet_counts", "n", lambda t: pc.subtract(t["n"], 1)), "a count below 0", id="a count below 0"),
-    pytest.param(changed("triplet_counts", "m", lambda t: [[None] * len(t)]), "column m: got null", id="no counts"),
-    pytest.param(changed("adds4", "a", lambda t: [range(len(t))]), "adds4: column a: got int64", id="numbers for names"),
-    pytest.param(changed("adds4", "a", lambda t: t["b"]), "adds4: i, j that are no pair", id="a pair of one"),
-    pytest.param(changed("triplet_counts", "a", lambda t: t["b"]), "that are no question", id="an anchor in its own question"),
-    pytest.param(lambda folder: [shutil.rmtree(folder), folder.mkdir()], "holds nothing", id="an empty folder"),
-])
+@pytest.mark.parametrize(
+    "how, expected",
+    [
+        *(
+            pytest.param(lost(part), said, id=f"{part} lost")
+            for part, said in (PARTS | {"counters": "by the counters"}).items()
+        ),
+        *(pytest.param(cut(part), said, id=f"{part} cut") for part, said in PARTS.items()),
+        *(
+            pytest.param(twice(part), said, id=f"{part} twice")
+            for part, said in (PARTS | {"triplet_counts": "a key twice"}).items()
+        ),
+        *(pytest.param(without("triplet_counts", column), column, id=f"no column {column}") for column in "am"),
+        pytest.param(changed("adds3", "m", lambda t: pc.add(t["m"], 1)), "adds3: is not the AddS", id="another sum"),
+        pytest.param(
+            changed("quadruplet_counts", "n", lambda t: pc.subtract(t["n"], 1)), "a count below 0", id="a count below 0"
+        ),
+        pytest.param(changed("triplet_counts", "m", lambda t: [[None] * len(t)]), "column m: got null", id="no counts"),
+        pytest.param(
+            changed("adds4", "a", lambda t: [range(len(t))]), "adds4: column a: got int64", id="numbers for names"
+        ),
+        pytest.param(changed("adds4", "a", lambda t: t["b"]), "adds4: i, j that are no pair", id="a pair of one"),
+        pytest.param(
+            changed("triplet_counts", "a", lambda t: t["b"]), "that are no question", id="an anchor in its own question"
+        ),
+        pytest.param(lambda folder: [shutil.rmtree(folder), folder.mkdir()], "holds nothing", id="an empty folder"),
+    ],
+)
 def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
     """Rows that got lost, came twice or changed on the way: the batch is refused, what was before it stays."""
     some = shutil.copytree(two, tmp_path / "d")
@@ -284,7 +325,10 @@ def test_a_run_goes_on_where_a_delta_was_restored(two, tmp_path):
     assert summary(tmp_path / "s")["positions"] == {spark_written.source_of(some): 1}
     shutil.copytree(two, some, dirs_exist_ok=True)
     engine("run", *given)
-    made, whole = summary(tmp_path / "s"), through_deltas(tmp_path / "w", [[messages(np.random.default_rng(n), 40)] for n in range(2)])[0]
+    made, whole = (
+        summary(tmp_path / "s"),
+        through_deltas(tmp_path / "w", [[messages(np.random.default_rng(n), 40)] for n in range(2)])[0],
+    )
     assert made["triplets"] == whole.counters["triplets"] and made["positions"] == {spark_written.source_of(some): 2}
 
 
@@ -323,25 +367,34 @@ def test_one_driver_at_a_time_writes_deltas(tmp_path):
 def test_the_submit_line_is_checked_and_printed(tmp_path):
     events = jsonl(tmp_path / "e.jsonl", [])
     said = engine("spark-counts", events, "--out", tmp_path / "o", "--per-batch", "3", "--print-only").stdout
-    assert said.startswith("spark-submit --master 'local[2]' --driver-memory 1g ") and said.rstrip().endswith("--per-batch 3")
+    assert said.startswith("spark-submit --master 'local[2]' --driver-memory 1g ") and said.rstrip().endswith(
+        "--per-batch 3"
+    )
     said = engine("spark-counts", "kafka://h:9092/a", "--out", "o", "--print-only", "--master", "spark://h:7077").stdout
     assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in said and "--master spark://h:7077" in said
-    assert "--packages" not in engine("spark-counts", "kafka://h:9/a", "--out", "o", "--print-only", "--jars", "a.jar").stdout
+    assert (
+        "--packages"
+        not in engine("spark-counts", "kafka://h:9/a", "--out", "o", "--print-only", "--jars", "a.jar").stdout
+    )
     hidden, odd = jsonl(tmp_path / "_e.jsonl", []), jsonl(tmp_path / "e.weird", [])
-    for wrong, expected in ((["nope.jsonl", "--out", "o"], "nope.jsonl: no such file"), ([events], "--out"),
-                            (["nope*.jsonl", "--out", "o"], "nope*.jsonl: no file matches"),
-                            ([events, f"{tmp_path}/e*", "--out", "o"], "e.jsonl: named by two sources, its events would count twice"),
-                            ([hidden, "--out", "o"], "Spark passes over files whose names begin with _"),
-                            ([odd, "--out", "o"], "e.weird: "),
-                            ([events, "--out", events], "expected a folder"), ([events, "--out", "kafka://h:9/t"], "expected a folder"),
-                            ([events, "--out", "o", "--per-batch", "0"], "--per-batch: got 0, expected a number above 0"),
-                            ([events, "--out", "o", "--follow", "--every", "nan"], "--every: got nan"),
-                            ([events, "--out", "o", "--every", "5"], "without effect without --follow"),
-                            ([events, "--out", "o", "--start", "latest"], "without effect on files"),
-                            ([events, "--out", "o", "--columns", "nonsense=x"], "--columns maps 'nonsense'"),
-                            ([events, "kafka://h:9092/t", "--out", "o"], "expected files, or topics"),
-                            ([events, "--out", "o", "--columns", "anchor"], "expected NAME=VALUE"),
-                            ([events, "--out", "o", "--per-batch", "few"], "invalid int value")):
+    for wrong, expected in (
+        (["nope.jsonl", "--out", "o"], "nope.jsonl: no such file"),
+        ([events], "--out"),
+        (["nope*.jsonl", "--out", "o"], "nope*.jsonl: no file matches"),
+        ([events, f"{tmp_path}/e*", "--out", "o"], "e.jsonl: named by two sources, its events would count twice"),
+        ([hidden, "--out", "o"], "Spark passes over files whose names begin with _"),
+        ([odd, "--out", "o"], "e.weird: "),
+        ([events, "--out", events], "expected a folder"),
+        ([events, "--out", "kafka://h:9/t"], "expected a folder"),
+        ([events, "--out", "o", "--per-batch", "0"], "--per-batch: got 0, expected a number above 0"),
+        ([events, "--out", "o", "--follow", "--every", "nan"], "--every: got nan"),
+        ([events, "--out", "o", "--every", "5"], "without effect without --follow"),
+        ([events, "--out", "o", "--start", "latest"], "without effect on files"),
+        ([events, "--out", "o", "--columns", "nonsense=x"], "--columns maps 'nonsense'"),
+        ([events, "kafka://h:9092/t", "--out", "o"], "expected files, or topics"),
+        ([events, "--out", "o", "--columns", "anchor"], "expected NAME=VALUE"),
+        ([events, "--out", "o", "--per-batch", "few"], "invalid int value"),
+    ):
         assert expected in one_line(engine("spark-counts", *wrong, "--print-only", status=2).stderr)
 
 
@@ -371,13 +424,34 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
         K = np.add.outer(np.arange(5.0), 10 * np.arange(5.0))[np.ix_(ids, ids)]
         ring = one.objects.find(["a", "b"]).tolist()
         artifacts = {
-            "sdp_clustering": Artifact("sdp_clustering", "", 1, {}, 0, {"labels": np.array(ids, np.int32), "k": np.array(2),
-                                                                           "stability": np.array(ids) / 4}, {}),
-            "triplet_boost": Artifact("triplet_boost", "", 1, {}, 0, {
-                "j": np.array(ring[:1], np.int32), "k": np.array(ring[1:], np.int32), "predicted": np.array(ids, np.int32) % 2,
-                "given": np.full(n, -1, np.int32), "score": np.array(ids, float), "abstained": np.array(ids) > 2},
-                {"classes": ["x", "y"]}),
-            "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": K, "mu": np.ones(1), "triplets": np.array([ring])}, {}),
+            "sdp_clustering": Artifact(
+                "sdp_clustering",
+                "",
+                1,
+                {},
+                0,
+                {"labels": np.array(ids, np.int32), "k": np.array(2), "stability": np.array(ids) / 4},
+                {},
+            ),
+            "triplet_boost": Artifact(
+                "triplet_boost",
+                "",
+                1,
+                {},
+                0,
+                {
+                    "j": np.array(ring[:1], np.int32),
+                    "k": np.array(ring[1:], np.int32),
+                    "predicted": np.array(ids, np.int32) % 2,
+                    "given": np.full(n, -1, np.int32),
+                    "score": np.array(ids, float),
+                    "abstained": np.array(ids) > 2,
+                },
+                {"classes": ["x", "y"]},
+            ),
+            "kernel_learning": Artifact(
+                "kernel_learning", "", 1, {}, 0, {"K": K, "mu": np.ones(1), "triplets": np.array([ring])}, {}
+            ),
         }
         published = by_name(exports.Published(one.snapshot(), artifacts))
         found = {}

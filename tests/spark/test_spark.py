@@ -16,13 +16,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.commands import spark_counts
+from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.spark import counts
 from tests.conftest import ROOT
+from tests.support import spark_cluster, spark_killed
 from tests.support.event_worlds import arrow_of, csv_of, some_event
 from tests.support.process import engine, summary, until
-from tests.support import spark_cluster, spark_killed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # seconds of start-up, many times that on a loaded machine
 EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
@@ -80,7 +80,14 @@ def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_p
     source, state = world
     out, log = tmp_path / "out", tmp_path / "log"
     job = [*source, "--out", str(out), "--per-batch", "2"]
-    submit = [spark_cluster.home() / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g", *spark_cluster.conf()]
+    submit = [
+        spark_cluster.home() / "bin" / "spark-submit",
+        "--master",
+        "local[2]",
+        "--driver-memory",
+        "1g",
+        *spark_cluster.conf(),
+    ]
     for when, renamed in (("before", 1), ("after", 2)):
         run = spark_cluster.start([*submit, Path(spark_killed.__file__), when, "1", *job], log)
         run.wait(400)
@@ -115,22 +122,29 @@ def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_pat
 @pytest.mark.parametrize("script", sorted((ROOT / "deploy" / "spark").glob("*.sh")), ids=lambda path: path.stem)
 def test_submit_scripts_name_what_is_there(script, spark_help):
     """Run with a `spark-submit` that prints its arguments: options that Spark knows, its version, the job and its options."""
-    stand_in = f"spark-submit() {{ printf '%s\\n' \"$@\"; }}; python() {{ {sys.executable} \"$@\"; }}; "
+    stand_in = f'spark-submit() {{ printf \'%s\\n\' "$@"; }}; python() {{ {sys.executable} "$@"; }}; '
     text = script.read_text().replace("exec spark-submit", "spark-submit")
-    done = subprocess.run(["bash", "-c", stand_in + text], env=spark_cluster.ENVIRONMENT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", stand_in + text], env=spark_cluster.ENVIRONMENT, capture_output=True, text=True, check=True
+    )
     said = done.stdout.splitlines()
     (at,) = [number for number, word in enumerate(said) if word.endswith("stream_engine/spark/counts.py")]
     options = [word for word in said[:at] if word.startswith("--")]
     assert {"--master", "--packages"} <= set(options) <= set(re.findall(r"--[a-z-]+", spark_help))
     assert f"{spark_counts.KAFKA_PACKAGE}:{spark_counts.VERSION}" in said
     assert all(re.fullmatch(r"spark\.[\w.]+=\S+", said[n + 1]) for n, word in enumerate(said) if word == "--conf")
-    assert counts.job_of(said[at + 1:]).follow and (script.stat().st_mode & 0o111)
+    assert counts.job_of(said[at + 1 :]).follow and (script.stat().st_mode & 0o111)
     if said[at].startswith("/"):
         assert Path(said[at]).exists()
 
 
 @pytest.fixture(scope="module")
 def spark_help():
-    done = subprocess.run([spark_cluster.home() / "bin" / "spark-submit", "--help"], env=spark_cluster.ENVIRONMENT, capture_output=True,
-                          text=True, timeout=200)
+    done = subprocess.run(
+        [spark_cluster.home() / "bin" / "spark-submit", "--help"],
+        env=spark_cluster.ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
     return done.stdout + done.stderr

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from connectors import Position
 from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Triplet
@@ -20,7 +21,7 @@ def learned(stream, guard="first", sizes=()):
     engine = Engine(guard=guard)
     start = 0
     for size in (*sizes, len(stream)):
-        engine.learn_many(stream[start:start + size])
+        engine.learn_many(stream[start : start + size])
         start += size
     return engine
 
@@ -86,7 +87,9 @@ def test_a_snapshot_does_not_change_with_the_engine():
 @pytest.mark.parametrize("policy", ["first", "drop-both", "majority", "sift", None])
 def test_a_snapshot_can_be_finished_while_more_is_learned(policy):
     """What the run does: capture in the loop, sort and publish in a thread."""
-    one, two = (learned([Triplet("a", "b", "c"), Triplet("a", "c", "d"), Triplet("a", "c", "b")], policy) for _ in range(2))
+    one, two = (
+        learned([Triplet("a", "b", "c"), Triplet("a", "c", "d"), Triplet("a", "c", "b")], policy) for _ in range(2)
+    )
     at_once = two.snapshot()
     now, whole = one.capture()
     assert not now.room("partial_order") and now.sequence == one.sequence == 1

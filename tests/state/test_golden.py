@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from connectors import open_source
-from stream_engine.service import ingest
-from stream_engine.state.engine import Engine
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
+from stream_engine.service import ingest
+from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode, read_snapshot
 from tests.conftest import ROOT
 
@@ -19,7 +19,11 @@ EVENTS, SNAPSHOT = GOLDEN / "events.jsonl", GOLDEN / "snapshot-v1.snapshot"
 
 def folded(path: Path) -> Engine:
     """The engine after a file, read as the run loop reads it; positions by file name alone."""
-    engine, reader, source = Engine(("adds3", "adds4", "triplet_counts", "quadruplet_counts")), ingest.Intake(EventOptions()), open_source(str(path), {})
+    engine, reader, source = (
+        Engine(("adds3", "adds4", "triplet_counts", "quadruplet_counts")),
+        ingest.Intake(EventOptions()),
+        open_source(str(path), {}),
+    )
     while not source.finished():
         for block in reader.blocks(source.poll(1.0)):
             positions = {Path(name).name: position for name, position in block.positions().items()}
@@ -31,7 +35,12 @@ def folded(path: Path) -> Engine:
 def test_version_1_is_still_read_and_means_the_same():
     old, now = read_snapshot(SNAPSHOT), folded(EVENTS).snapshot()
     assert old.digest == hashlib.sha256(SNAPSHOT.read_bytes()[:-32]).hexdigest()
-    assert (old.objects, old.labels, old.positions, old.settings) == (now.objects, now.labels, now.positions, now.settings)
+    assert (old.objects, old.labels, old.positions, old.settings) == (
+        now.objects,
+        now.labels,
+        now.positions,
+        now.settings,
+    )
     assert summary_of(old) == summary_of(now)
     assert old.arrays.keys() == now.arrays.keys()
     for name, array in now.arrays.items():

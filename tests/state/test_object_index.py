@@ -6,11 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data import packed_names as packed
-from stream_engine.state.labels import waiting
 from stream_engine.data.packed_names import Names, pack_names
+from stream_engine.state.labels import waiting
 from stream_engine.state.object_index import ObjectIndex
 
-ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=4) | st.sampled_from(["a", "aa", "é", "e\u0301", "", "\0", "\0\0"])
+ANY = st.text(st.characters(exclude_categories=("Cs",)), max_size=4) | st.sampled_from(
+    ["a", "aa", "é", "e\u0301", "", "\0", "\0\0"]
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -21,7 +23,9 @@ def test_ids_are_those_of_a_dictionary(blocks):
         assert index.ids(block).tolist() == [known.setdefault(name, len(known)) for name in block]
         views.append((index.names, tuple(known)))
         assert len(index) == len(known)
-    assert all(view == names and list(view) == list(names) for view, names in views)  # none changed with what came later
+    assert all(
+        view == names and list(view) == list(names) for view, names in views
+    )  # none changed with what came later
     asked = [name for block in blocks for name in block] + ["nobody", "\U0001f600"]
     assert index.find(asked).tolist() == [known.get(name, -1) for name in asked]
     again = ObjectIndex(index.names)

@@ -8,17 +8,17 @@ import pytest
 from scipy.stats import beta
 
 from stream_engine import exports
-from stream_engine.statistics import confidence
-from stream_engine.state.artifact import Artifact
+from stream_engine.clustering.stability import stability
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry
-from stream_engine.state.engine import Engine
-from stream_engine.state.published import Published
 from stream_engine.exports.files import encode
 from stream_engine.refits.sdp_clustering import Params, refit
-from stream_engine.clustering.stability import stability
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.statistics import confidence
+from tests.prediction.test_observer import decoded
 from tests.support.generators import dense_batch, planted_triplets
 from tests.support.planted_similarities import adds3
-from tests.prediction.test_observer import decoded
 
 
 def test_majority_is_the_posterior_of_a_beta():
@@ -79,8 +79,9 @@ def test_evidence_equals_a_plain_count():
         pairs = [tuple(sorted([tuple(sorted(q[:2])), tuple(sorted(q[2:]))])) for q in four]
         assert found.questions[o] == len(asked) + len(set(pairs))
         turned = {q: [tuple(sorted(s[:2])) == q[0] for s, p in zip(four, pairs) if p == q] for q in set(pairs)}
-        assert found.contradicted[o] == sum(min(mine.count((a, lo, hi)), mine.count((a, hi, lo))) for a, lo, hi in asked) + \
-            sum(min(sum(t), len(t) - sum(t)) for t in turned.values())
+        assert found.contradicted[o] == sum(
+            min(mine.count((a, lo, hi)), mine.count((a, hi, lo))) for a, lo, hi in asked
+        ) + sum(min(sum(t), len(t) - sum(t)) for t in turned.values())
         right = sum(0.5 if not (m := margin[a, *sorted((b, c))]) else float((m > 0) == (b < c)) for a, b, c in mine)
         assert found.agreement[o] == pytest.approx(right / len(mine))
     assert found.contradicted.min() > 0
@@ -130,13 +131,20 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
 def test_exports_hold_the_figures_beside_the_names(groups):
     x = np.random.default_rng(0).normal(size=(29, 2))  # made before the last object came
     clusters = refit(groups, Params(k=3, bootstrap=0), 0)
-    published = Published(groups, {"sdp_clustering": clusters,
-                                   "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {})})
+    published = Published(
+        groups,
+        {"sdp_clustering": clusters, "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {})},
+    )
     content = exports.contents("evidence", published)["evidence"]
     assert content.arrays["answers"].sum() == 3 * groups.counters["triplets"]
     np.testing.assert_array_equal(content.arrays["cluster_stability"], clusters.arrays["stability"])
-    table = pyarrow.csv.read_csv(io.BytesIO(encode("evidence", content, "npz", groups.objects)["evidence.csv"])).to_pydict()
-    assert list(map(str, table["object"])) == list(groups.objects) and table["answers"] == content.arrays["answers"].tolist()
+    table = pyarrow.csv.read_csv(
+        io.BytesIO(encode("evidence", content, "npz", groups.objects)["evidence.csv"])
+    ).to_pydict()
+    assert (
+        list(map(str, table["object"])) == list(groups.objects)
+        and table["answers"] == content.arrays["answers"].tolist()
+    )
     assert content.arrays["right_sdp_clustering"].mean() > 0.65 > 0.6 > content.arrays["right_kernel_learning"].mean()
     assert content.arrays["right_kernel_learning"][29] == 0.5  # it knows nothing of that one
     sure = exports.contents("confidence", published)["confidence"].arrays
@@ -157,7 +165,12 @@ def test_right_is_a_plain_count(groups):
     made = Artifact("sdp_clustering", "", 1, {}, 0, {"labels": labels}, {})
     found = exports.contents("evidence", Published(engine.snapshot(), {"sdp_clustering": made}))["evidence"].arrays
     for o in range(5):
-        score = [0.5 if labels[b] == labels[a] and labels[c] == labels[a] or labels[a] not in (labels[b], labels[c])
-                 else float(labels[a] == labels[b]) for a, b, c in triplets.tolist() if o in (a, b, c) and 4 not in (a, b, c)]
+        score = [
+            0.5
+            if (labels[b] == labels[a] and labels[c] == labels[a]) or labels[a] not in (labels[b], labels[c])
+            else float(labels[a] == labels[b])
+            for a, b, c in triplets.tolist()
+            if o in (a, b, c) and 4 not in (a, b, c)
+        ]
         assert found["right_sdp_clustering"][o] == pytest.approx(np.mean(score) if score else 0.5)
     assert len(small.anchor) and "cluster_stability" not in found

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse as sp
 
-from stream_engine.statistics import feature_space, gram_matrices, kernels
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
 from stream_engine.data.comparisons import empty_batch
+from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
 from stream_engine.state.snapshot import frozen
+from stream_engine.statistics import feature_space, gram_matrices, kernels
 from tests.support.generators import dense_batch
 
 

@@ -6,8 +6,12 @@ import math
 from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Triplet, canonical_quadruplet
 
 FIELDS = {
-    "triplet": ["anchor", "near", "far"], "quadruplet": ["near", "far"], "odd_one_out": ["objects", "odd"],
-    "most_central": ["objects", "central"], "pick": ["anchor", "shown", "chosen"], "ranking": ["anchor", "ranked"],
+    "triplet": ["anchor", "near", "far"],
+    "quadruplet": ["near", "far"],
+    "odd_one_out": ["objects", "odd"],
+    "most_central": ["objects", "central"],
+    "pick": ["anchor", "shown", "chosen"],
+    "ranking": ["anchor", "ranked"],
     "label": ["object", "label"],
 }
 LISTS = {"objects": 3, "shown": None, "chosen": None, "ranked": None}
@@ -95,7 +99,7 @@ def pick(anchor, shown, chosen):
     for place, name in enumerate(chosen):
         if name not in shown:
             raise InvalidEvent("not_shown", "")
-        distinct(*chosen[:place + 1])
+        distinct(*chosen[: place + 1])
     if len(chosen) == len(shown):
         raise InvalidEvent("everything_chosen", "")
     for near in chosen:
@@ -116,5 +120,12 @@ def label(object, label):
     yield Label(object, label)
 
 
-EXPANSIONS = {"triplet": triplet, "quadruplet": quadruplet, "odd_one_out": odd_one_out, "most_central": most_central,
-              "pick": pick, "ranking": ranking, "label": label}
+EXPANSIONS = {
+    "triplet": triplet,
+    "quadruplet": quadruplet,
+    "odd_one_out": odd_one_out,
+    "most_central": most_central,
+    "pick": pick,
+    "ranking": ranking,
+    "label": label,
+}

@@ -10,8 +10,27 @@ import pyarrow as pa
 from stream_engine.data.comparisons import EVENT_TYPES, InvalidEvent, Label
 from tests.support.event_reference import FIELDS, LISTS, reference_expand
 
-COLUMNS = ["type", "anchor", "near", "far", "near_i", "near_j", "far_i", "far_j", "objects", "odd", "central", "shown",
-           "chosen", "ranked", "object", "label", "worker", "weight", "time"]
+COLUMNS = [
+    "type",
+    "anchor",
+    "near",
+    "far",
+    "near_i",
+    "near_j",
+    "far_i",
+    "far_j",
+    "objects",
+    "odd",
+    "central",
+    "shown",
+    "chosen",
+    "ranked",
+    "object",
+    "label",
+    "worker",
+    "weight",
+    "time",
+]
 HEADER = ",".join(COLUMNS).encode() + b"\n"
 
 
@@ -21,10 +40,19 @@ def some_event(rng, kind, faults):
     draw = lambda n: [str(x) for x in rng.choice(names, n, replace=False)]
     event = {"type": kind} if kind != "triplet" or rng.random() < 0.5 else {}
     anchor, *rest = draw(int(rng.integers(4, 7)))
-    said = {"anchor": anchor, "near": rest[0], "far": rest[1], "objects": rest[:3], "shown": rest, "ranked": rest,
-            "odd": rest[int(rng.integers(3))], "central": rest[int(rng.integers(3))], "object": anchor,
-            "chosen": [str(x) for x in rng.permutation(rest)[:rng.integers(1, len(rest))]],
-            "label": None if rng.random() < 0.3 else rest[0]}
+    said = {
+        "anchor": anchor,
+        "near": rest[0],
+        "far": rest[1],
+        "objects": rest[:3],
+        "shown": rest,
+        "ranked": rest,
+        "odd": rest[int(rng.integers(3))],
+        "central": rest[int(rng.integers(3))],
+        "object": anchor,
+        "chosen": [str(x) for x in rng.permutation(rest)[: rng.integers(1, len(rest))]],
+        "label": None if rng.random() < 0.3 else rest[0],
+    }
     if kind == "quadruplet":
         said |= {"near": draw(2), "far": draw(2)}
     event |= {field: said[field] for field in FIELDS[kind]}
@@ -54,8 +82,13 @@ def spoil(rng, event, kind):
     elif how == 4:
         event["time"] = "yesterday"
     elif how == 5:
-        event[field] = [*event[field][:1], "", *event[field][2:]] if names and len(event[field]) > 1 else \
-            event[field] if names else "x" * 1025
+        event[field] = (
+            [*event[field][:1], "", *event[field][2:]]
+            if names and len(event[field]) > 1
+            else event[field]
+            if names
+            else "x" * 1025
+        )
     elif how == 6:
         event[field] = [event[field][0], *event[field][:-1]] if names else "" if field != "label" else "x" * 1025
     elif names:
@@ -126,8 +159,18 @@ def essence(done):
     judges = done.judges and [np.asarray(column).tolist() for column in done.judges._replace(time=[])]
     times = done.judges and [None if math.isnan(t) else t for t in done.judges.time.tolist()]
     refused = [(r.index, r.reason, r.message if r.reason != "bad_weight" else "") for r in done.rejected]
-    return (done.names, done.triplets.tolist(), done.quadruplets.tolist(), done.quadruplet_at.tolist(), done.labels,
-            done.events, refused, done.filtered, judges, times)
+    return (
+        done.names,
+        done.triplets.tolist(),
+        done.quadruplets.tolist(),
+        done.quadruplet_at.tolist(),
+        done.labels,
+        done.events,
+        refused,
+        done.filtered,
+        judges,
+        times,
+    )
 
 
 def except_places(done):

@@ -15,8 +15,12 @@ def dense_batch(rng: np.random.Generator, n_objects: int = 5, size: int = 60, qu
             at.append(len(triplets))
         else:
             triplets.append(rng.choice(n_objects, 3, replace=False))
-    return Batch(np.array(triplets, np.int32).reshape(-1, 3), np.array(quads, np.int32).reshape(-1, 4),
-                 np.array(at, np.int64), n_objects)
+    return Batch(
+        np.array(triplets, np.int32).reshape(-1, 3),
+        np.array(quads, np.int32).reshape(-1, 4),
+        np.array(at, np.int64),
+        n_objects,
+    )
 
 
 def planted_triplets(rng, points: np.ndarray, size: int, flip: float = 0.0) -> np.ndarray:
@@ -70,30 +74,64 @@ def judged(rng, batch: Batch, workers: tuple[str, ...] = ("u", "v", "w", "x"), u
     time = rng.uniform(0, 40, m + q).round(1)
     time[rng.random(m + q) < untimed] = np.nan
     used = [str(name) for name in rng.permutation(workers)]
-    judges = Judges(np.arange(m, dtype=np.int32), np.arange(m, m + q, dtype=np.int32), np.repeat(np.int8([0, 1]), [m, q]),
-                    rng.integers(-1, len(used), m + q).astype(np.int32), used, rng.choice([0.0, 0.25, 1.0, 3.7], m + q), time,
-                    rng.integers(-1, len(used), 3).astype(np.int32), rng.random(3) < 0.5)
+    judges = Judges(
+        np.arange(m, dtype=np.int32),
+        np.arange(m, m + q, dtype=np.int32),
+        np.repeat(np.int8([0, 1]), [m, q]),
+        rng.integers(-1, len(used), m + q).astype(np.int32),
+        used,
+        rng.choice([0.0, 0.25, 1.0, 3.7], m + q),
+        time,
+        rng.integers(-1, len(used), 3).astype(np.int32),
+        rng.random(3) < 0.5,
+    )
     return batch._replace(judges=judges)
 
 
 def concatenated(stream: list[Batch]) -> Batch:
     """Batches that follow each other as one; those that have judges all have an event a comparison."""
     before = np.cumsum([0] + [len(batch.triplets) for batch in stream])
-    whole = Batch(np.concatenate([batch.triplets for batch in stream]),
-                  np.concatenate([batch.quadruplets for batch in stream]),
-                  np.concatenate([batch.quadruplet_at + at for batch, at in zip(stream, before)]),
-                  max(batch.n_objects for batch in stream))
+    whole = Batch(
+        np.concatenate([batch.triplets for batch in stream]),
+        np.concatenate([batch.quadruplets for batch in stream]),
+        np.concatenate([batch.quadruplet_at + at for batch, at in zip(stream, before)]),
+        max(batch.n_objects for batch in stream),
+    )
     judges, events, workers = [batch.judges for batch in stream], 0, []
     parts: list[list[np.ndarray]] = []
     for one in judges:
-        who = np.array([workers.index(w) if w in workers else workers.append(w) or len(workers) - 1 for w in one.workers] + [-1])
-        parts.append([one.of_triplet + events, one.of_quadruplet + events, one.kind, who[one.worker], one.weight, one.time,
-                      who[one.catch_worker], one.catch_passed])
+        who = np.array(
+            [workers.index(w) if w in workers else workers.append(w) or len(workers) - 1 for w in one.workers] + [-1]
+        )
+        parts.append(
+            [
+                one.of_triplet + events,
+                one.of_quadruplet + events,
+                one.kind,
+                who[one.worker],
+                one.weight,
+                one.time,
+                who[one.catch_worker],
+                one.catch_passed,
+            ]
+        )
         events += len(one.kind)
-    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed = (np.concatenate(column) for column in zip(*parts))
-    return whole._replace(judges=Judges(of_triplet.astype(np.int32), of_quadruplet.astype(np.int32), kind,
-                                        worker.astype(np.int32), workers, weight, time,
-                                        catch_worker.astype(np.int32), catch_passed))
+    of_triplet, of_quadruplet, kind, worker, weight, time, catch_worker, catch_passed = (
+        np.concatenate(column) for column in zip(*parts)
+    )
+    return whole._replace(
+        judges=Judges(
+            of_triplet.astype(np.int32),
+            of_quadruplet.astype(np.int32),
+            kind,
+            worker.astype(np.int32),
+            workers,
+            weight,
+            time,
+            catch_worker.astype(np.int32),
+            catch_passed,
+        )
+    )
 
 
 def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
@@ -101,8 +139,19 @@ def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
     judges = batch.judges
     events = np.concatenate([judges.of_triplet[triplets], judges.of_quadruplet[quadruplets]]).astype(np.int64)
     m, q = len(triplets), len(quadruplets)
-    return Batch(batch.triplets[triplets], batch.quadruplets[quadruplets], np.full(q, m, np.int64), batch.n_objects,
-                 judges._replace(of_triplet=np.arange(m, dtype=np.int32), of_quadruplet=np.arange(m, m + q, dtype=np.int32),
-                                 kind=judges.kind[events], worker=judges.worker[events], weight=judges.weight[events],
-                                 time=judges.time[events], catch_worker=judges.catch_worker[:0],
-                                 catch_passed=judges.catch_passed[:0]))
+    return Batch(
+        batch.triplets[triplets],
+        batch.quadruplets[quadruplets],
+        np.full(q, m, np.int64),
+        batch.n_objects,
+        judges._replace(
+            of_triplet=np.arange(m, dtype=np.int32),
+            of_quadruplet=np.arange(m, m + q, dtype=np.int32),
+            kind=judges.kind[events],
+            worker=judges.worker[events],
+            weight=judges.weight[events],
+            time=judges.time[events],
+            catch_worker=judges.catch_worker[:0],
+            catch_passed=judges.catch_passed[:0],
+        ),
+    )

@@ -24,8 +24,13 @@ VERSION = "4.3.1"
 USER, PASSWORD = "engine", "correct-horse-battery"
 START_SECONDS = 90
 # C1 only, shared class data and the serial collector: the broker lives for seconds, so start-up counts, not speed.
-JVM = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
-       "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+JVM = [
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+]
 
 
 class BrokerMissing(RuntimeError):
@@ -39,11 +44,15 @@ def jars() -> Path:
             return folder
         for tool in ("java", "keytool", "mvn"):
             if shutil.which(tool) is None:
-                raise BrokerMissing(f"{tool} is not on the path (Java 17 and Maven, or KAFKA_BOOTSTRAP_SERVERS, needed)")
+                raise BrokerMissing(
+                    f"{tool} is not on the path (Java 17 and Maven, or KAFKA_BOOTSTRAP_SERVERS, needed)"
+                )
         command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
         fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if fetched.returncode:
-            raise BrokerMissing(f"mvn could not fetch Kafka {VERSION}: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
+            raise BrokerMissing(
+                f"mvn could not fetch Kafka {VERSION}: {(fetched.stdout + fetched.stderr).strip()[-300:]}"
+            )
         (folder / ".complete").touch()
         return folder
 
@@ -62,8 +71,14 @@ class Broker:
     take over what it (`like`) was formatted with. A node among others has no TLS listener.
     """
 
-    def __init__(self, folder: Path, number: int = 1, quorum: dict[int, int] | None = None, port: int | None = None,
-                 like: "Broker | None" = None):
+    def __init__(
+        self,
+        folder: Path,
+        number: int = 1,
+        quorum: dict[int, int] | None = None,
+        port: int | None = None,
+        like: "Broker | None" = None,
+    ):
         self.folder, self.lib, self.java = Path(folder), jars(), java()
         self.folder.mkdir(parents=True, exist_ok=True)
         some = free_ports(3)
@@ -80,8 +95,13 @@ class Broker:
 
     def secure_options(self, mechanism: str = "PLAIN") -> dict[str, object]:
         """kafka-python's options for the TLS listener."""
-        return {"security_protocol": "SASL_SSL", "sasl_mechanism": mechanism, "sasl_plain_username": USER,
-                "sasl_plain_password": PASSWORD, "ssl_cafile": str(self.certificate)}
+        return {
+            "security_protocol": "SASL_SSL",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": USER,
+            "sasl_plain_password": PASSWORD,
+            "ssl_cafile": str(self.certificate),
+        }
 
     def start(self) -> None:
         """Start and wait until it answers requests."""
@@ -95,7 +115,11 @@ class Broker:
         with (self.folder / "broker.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [self.java, *JVM, *heap, "-cp", f"{self.lib}/*", "kafka.Kafka", str(self.folder / "server.properties")],
-                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True)
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
     def stop(self) -> None:
         """A controlled shutdown (SIGTERM)."""
@@ -139,11 +163,34 @@ class Broker:
         keytool = shutil.which("keytool")
         if keytool is None:
             raise BrokerMissing("keytool is not on the path (it comes with Java 17)")
-        common = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-keystore", str(store), "-storetype", "PKCS12",
-                  "-storepass", PASSWORD, "-alias", "broker"]
+        common = [
+            "-J-XX:TieredStopAtLevel=1",
+            "-J-XX:+UseSerialGC",
+            "-keystore",
+            str(store),
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            PASSWORD,
+            "-alias",
+            "broker",
+        ]
         for command in (
-            [keytool, "-genkeypair", *common, "-keyalg", "EC", "-groupname", "secp256r1", "-validity", "30",
-             "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1,dns:localhost"],
+            [
+                keytool,
+                "-genkeypair",
+                *common,
+                "-keyalg",
+                "EC",
+                "-groupname",
+                "secp256r1",
+                "-validity",
+                "30",
+                "-dname",
+                "CN=localhost",
+                "-ext",
+                "san=ip:127.0.0.1,dns:localhost",
+            ],
             [keytool, "-exportcert", *common, "-rfc", "-file", str(self.certificate)],
         ):
             subprocess.run(command, check=True, capture_output=True, timeout=60)
@@ -151,9 +198,20 @@ class Broker:
     def _format(self) -> None:
         """Write the first metadata records (among them the SCRAM user)."""
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = [self.java, *JVM, "-cp", f"{self.lib}/*", "kafka.tools.StorageTool", "format", "-t", cluster,
-                   "-c", str(self.folder / "server.properties"),
-                   "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
+        command = [
+            self.java,
+            *JVM,
+            "-cp",
+            f"{self.lib}/*",
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            cluster,
+            "-c",
+            str(self.folder / "server.properties"),
+            "--add-scram",
+            f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         if done.returncode:
             raise RuntimeError(f"the storage could not be formatted: {(done.stdout + done.stderr)[-500:]}")
@@ -166,7 +224,8 @@ class Broker:
         own = {"node.id": self.number, "directory.id": urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")}
         pairs = [line.partition("=") for line in lines if "=" in line]
         (self.folder / "data" / "meta.properties").write_text(
-            "".join(f"{key}={own.get(key, value)}\n" for key, _, value in pairs))
+            "".join(f"{key}={own.get(key, value)}\n" for key, _, value in pairs)
+        )
 
     def _properties(self) -> str:
         plain = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -17,8 +17,12 @@ from typing import NamedTuple
 from stream_engine.__main__ import main
 from tests.conftest import ROOT
 
-ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")}, "PYTHONPATH": str(ROOT),
-               "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if not k.startswith("STREAM_ENGINE__")},
+    "PYTHONPATH": str(ROOT),
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONFAULTHANDLER": "1",
+}
 
 
 class Done(NamedTuple):
@@ -42,8 +46,14 @@ def engine(*arguments, status: int | None = 0, cwd: Path | None = None) -> Done:
 
 def process(*arguments, status: int | None = 0, stdin: bytes = b"", **more) -> Done:
     """`stream-engine ARGUMENTS` in a process of its own, run to its end."""
-    done = subprocess.run([sys.executable, "-m", "stream_engine", *map(str, arguments)], capture_output=True, input=stdin,
-                          env=ENVIRONMENT, timeout=240, **more)
+    done = subprocess.run(
+        [sys.executable, "-m", "stream_engine", *map(str, arguments)],
+        capture_output=True,
+        input=stdin,
+        env=ENVIRONMENT,
+        timeout=240,
+        **more,
+    )
     done = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
     assert status is None or done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
@@ -51,8 +61,14 @@ def process(*arguments, status: int | None = 0, stdin: bytes = b"", **more) -> D
 
 def started(*arguments, **more) -> subprocess.Popen:
     """Start `stream-engine ARGUMENTS`; the caller ends it."""
-    return subprocess.Popen([sys.executable, "-m", "stream_engine", *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, **more)
+    return subprocess.Popen(
+        [sys.executable, "-m", "stream_engine", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        **more,
+    )
 
 
 def catches(process: subprocess.Popen, number: int) -> bool:

@@ -41,8 +41,9 @@ def frame(data: bytes) -> bytes:
 
 
 LINES = b"".join(b'{"anchor": "%d"}\n' % (i * i) for i in range(40))
-TABLE = pa.table({"anchor": [f"a{i}" for i in range(10)],
-                  "near": pa.array([str(i) for i in range(10)]).dictionary_encode()})
+TABLE = pa.table(
+    {"anchor": [f"a{i}" for i in range(10)], "near": pa.array([str(i) for i in range(10)]).dictionary_encode()}
+)
 
 
 def ipc(new):

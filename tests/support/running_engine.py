@@ -13,16 +13,46 @@ from tests.support.process import ENVIRONMENT, stopped, until
 class Engine:
     """A running engine that reads a source from its beginning; the caller stops `process`."""
 
-    def __init__(self, folder: Path, uri: str, *more: str, config: str = "",
-                 program: tuple[str, str] = ("-m", "stream_engine"), **environment: str):
+    def __init__(
+        self,
+        folder: Path,
+        uri: str,
+        *more: str,
+        config: str = "",
+        program: tuple[str, str] = ("-m", "stream_engine"),
+        **environment: str,
+    ):
         (folder / "engine.toml").write_text(config)
         self.state, self.said = folder / "s", folder / "said"
         with self.said.open("w") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", "--no-refits",
-                 "--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml", *more],
-                stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
-        until(lambda: self.process.poll() is not None or any("address" in line for line in self.lines()), 120, "its address")
+                [
+                    sys.executable,
+                    *program,
+                    "run",
+                    uri,
+                    "--state",
+                    self.state,
+                    "--start",
+                    "earliest",
+                    "--no-refits",
+                    "--log-format",
+                    "json",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--config",
+                    folder / "engine.toml",
+                    *more,
+                ],
+                stdout=errors,
+                stderr=errors,
+                env=ENVIRONMENT | environment,
+            )
+        until(
+            lambda: self.process.poll() is not None or any("address" in line for line in self.lines()),
+            120,
+            "its address",
+        )
         addresses = [line["address"] for line in self.lines() if "address" in line]
         assert addresses, self.said.read_text()
         self.address = addresses[0]

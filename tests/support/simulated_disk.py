@@ -48,8 +48,13 @@ DIRECTORY = Inode()
 class SimDisk:
     """Directories and files under absolute paths. `crash_at` counts operations that change or sync something."""
 
-    def __init__(self, files: dict[str, bytes] | None = None, directories: tuple[str, ...] = ("/state",),
-                 crash_at: int | None = None, capacity: int | None = None):
+    def __init__(
+        self,
+        files: dict[str, bytes] | None = None,
+        directories: tuple[str, ...] = ("/state",),
+        crash_at: int | None = None,
+        capacity: int | None = None,
+    ):
         self.live: dict[str, Inode] = {"/": DIRECTORY}
         for path in directories:
             self.live[os.path.normpath(path)] = DIRECTORY
@@ -193,7 +198,8 @@ class SimDisk:
             choices = list(itertools.product((False, True), repeat=n))
         else:
             choices = [tuple(i < k for i in range(n)) for k in range(n + 1)] + [
-                tuple(i == k for i in range(n)) for k in range(n)]
+                tuple(i == k for i in range(n)) for k in range(n)
+            ]
         for choice in choices:
             names = dict(self.durable)
             for kept, (_, change) in zip(choice, self.unsynced):
@@ -212,7 +218,7 @@ def _apply(names: dict[str, Inode], change: dict[str, Inode | None]) -> None:
 
 def _reachable(path: str, names: dict[str, Inode]) -> bool:
     parent = os.path.dirname(path)
-    return path == "/" or names.get(parent) is DIRECTORY and _reachable(parent, names)
+    return path == "/" or (names.get(parent) is DIRECTORY and _reachable(parent, names))
 
 
 def _combinations(options: list[list[bytes]]) -> Iterator[tuple[bytes, ...]]:
@@ -227,11 +233,12 @@ def _combinations(options: list[list[bytes]]) -> Iterator[tuple[bytes, ...]]:
         base = [each[rest] for each in options]
         for i, each in enumerate(options):
             for choice in each:
-                yield (*base[:i], choice, *base[i + 1:])
+                yield (*base[:i], choice, *base[i + 1 :])
 
 
-def crash_images(run: Callable[[SimDisk, list], Any], make: Callable[[], SimDisk] = SimDisk
-                 ) -> Iterator[tuple[int, list, SimDisk]]:
+def crash_images(
+    run: Callable[[SimDisk, list], Any], make: Callable[[], SimDisk] = SimDisk
+) -> Iterator[tuple[int, list, SimDisk]]:
     """Run on a new disk, cut the power before its n-th operation, for every n and once after the last one.
 
     Yields `(n, promises, image)` for every image that may be found; `promises` is the list that `run(disk, promises)`

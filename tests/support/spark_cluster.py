@@ -20,13 +20,28 @@ from tests.support.kafka_broker import free_ports
 POM = ROOT / "tests" / "spark" / "pom.xml"
 # Short-lived processes on a small machine: start-up counts, not speed.
 JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-CONF = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": JVM, "spark.executor.extraJavaOptions": JVM, "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "1",
-        "spark.executorEnv.OPENBLAS_NUM_THREADS": "1"}
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
-               "PYSPARK_DRIVER_PYTHON": sys.executable, "OPENBLAS_NUM_THREADS": "1", "SPARK_DAEMON_MEMORY": "256m",
-               "SPARK_DAEMON_JAVA_OPTS": JVM}
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": JVM,
+    "spark.executor.extraJavaOptions": JVM,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT),
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "PYSPARK_DRIVER_PYTHON": sys.executable,
+    "OPENBLAS_NUM_THREADS": "1",
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": JVM,
+}
 
 
 class SparkMissing(RuntimeError):
@@ -46,7 +61,9 @@ def home() -> Path:
 def kafka_jars() -> str:
     """The jars with which Spark reads Kafka, fetched on first use, joined for --jars."""
     version = POM.read_text().split("<version>")[1].split("<")[0]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / f"spark-kafka-{version}"
+    cache = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / f"spark-kafka-{version}"
+    )
     if not (cache / ".complete").exists():
         if shutil.which("mvn") is None:
             raise SparkMissing("mvn is not on the path (Maven fetches the jars with which Spark reads Kafka)")
@@ -67,8 +84,14 @@ def conf(**more: str) -> list[str]:
 def start(command: list[str], log: Path) -> subprocess.Popen:
     """A process in a group of its own, what it says in a file."""
     with log.open("ab") as said:
-        return subprocess.Popen([str(part) for part in command], env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=said,
-                                stderr=subprocess.STDOUT, start_new_session=True)
+        return subprocess.Popen(
+            [str(part) for part in command],
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
 
 def kill(process: subprocess.Popen) -> None:
@@ -82,8 +105,21 @@ def kill(process: subprocess.Popen) -> None:
 
 def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", submit: tuple = ()) -> subprocess.Popen:
     """`stream-engine spark-counts ARGUMENTS`."""
-    return start([sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(), *submit,
-                  *(["--jars", jars] if jars else [])], log)
+    return start(
+        [
+            sys.executable,
+            "-m",
+            "stream_engine",
+            "spark-counts",
+            *arguments,
+            "--master",
+            master,
+            *conf(),
+            *submit,
+            *(["--jars", jars] if jars else []),
+        ],
+        log,
+    )
 
 
 def ended(process: subprocess.Popen, log: Path, seconds: float = 400) -> None:
@@ -104,13 +140,34 @@ class Standalone:
         (port,) = free_ports(1)
         self.url = f"spark://127.0.0.1:{port}"
         main = "org.apache.spark.deploy"
-        self.processes = [start([spark, f"{main}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0],
-                                folder / "master.log")]
+        self.processes = [
+            start(
+                [spark, f"{main}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0],
+                folder / "master.log",
+            )
+        ]
         self._wait(port)
         for number in range(workers):
-            self.processes.append(start(
-                [spark, f"{main}.worker.Worker", "--host", "127.0.0.1", "--cores", 1, "--memory", "512m", "--webui-port", 0,
-                 "--work-dir", folder / f"work-{number}", self.url], folder / f"worker-{number}.log"))
+            self.processes.append(
+                start(
+                    [
+                        spark,
+                        f"{main}.worker.Worker",
+                        "--host",
+                        "127.0.0.1",
+                        "--cores",
+                        1,
+                        "--memory",
+                        "512m",
+                        "--webui-port",
+                        0,
+                        "--work-dir",
+                        folder / f"work-{number}",
+                        self.url,
+                    ],
+                    folder / f"worker-{number}.log",
+                )
+            )
 
     @staticmethod
     def _wait(port: int, seconds: float = 200) -> None:
