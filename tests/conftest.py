@@ -1,6 +1,8 @@
 """Shared fixtures, and the last lines of every run: what ran, what was left out and why."""
 
+import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -65,7 +67,31 @@ def pytest_testnodedown(node, error):
     node.config.stash.setdefault(_LEFT_OUT, set()).update(getattr(node, "workeroutput", {}).get("left out", []))
 
 
+def covered_by_room(folder: Path) -> list[str]:
+    """A line that says how much of each room ran, lines and branches together; from the data that pytest-cov left."""
+    from coverage import Coverage
+
+    measured = Coverage()
+    measured.load()
+    measured.json_report(outfile=str(folder / "coverage.json"))
+    rooms: dict[str, list[int]] = {}
+    for name, file in json.loads((folder / "coverage.json").read_text())["files"].items():
+        parts = Path(name).parts
+        room = parts[0] if parts[0] == "connectors" or len(parts) < 3 else parts[1]
+        totals, figures = rooms.setdefault(room, [0, 0]), file["summary"]
+        totals[0] += figures["covered_lines"] + figures["covered_branches"]
+        totals[1] += figures["num_statements"] + figures["num_branches"]
+    ran, there = (sum(column) for column in zip(*rooms.values(), strict=True))
+    shares = ", ".join(f"{room} {covered / max(total, 1):.0%}" for room, (covered, total) in sorted(rooms.items()))
+    return [f"coverage of lines and branches: {ran / there:.1%} ({shares})"]
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter, config):
+    if config.pluginmanager.hasplugin("_cov") and config.option.cov_source:
+        with tempfile.TemporaryDirectory() as folder:
+            for line in covered_by_room(Path(folder)):
+                terminalreporter.write_line(line)
     for line in sorted(config.stash.get(_LEFT_OUT, set())):
         terminalreporter.write_line(line)
     checked = [

@@ -1,0 +1,1 @@
+"""Files and standard input as sources, dead letters in files as a sink."""

@@ -1,0 +1,1 @@
+"""Kafka as a source and as a sink, by kafka-python or confluent-kafka."""

@@ -1,0 +1,3 @@
+"""What passes between rooms: comparisons and batches, columns of triplet counts, packed names, arrays in memory or on disk,
+the container format of files. Imports nothing else of the engine.
+"""

@@ -1,0 +1,1 @@
+"""Pure functions of counts: kernels and their factors, eigenpairs, confidence, worker reliability, restriction to a subset."""
