@@ -1,4 +1,5 @@
-"""Power cut before every disk operation, every image that may be found: published is there, resumed equals uninterrupted.
+"""Power cut before every disk operation, every image that may be found: what was published is there, and a resumed run
+equals an uninterrupted one.
 
 Two properties, because one hides the other: files replay from the start, so "the final state is equal" would be true
 even if every snapshot were lost. Hence also: a sequence that `publish` returned for is still there.

@@ -9,6 +9,7 @@ import csv
 import gzip
 import io
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,7 +238,7 @@ def test_lag_shrinks_to_nothing_in_every_partition(fixture, tmp_path):
     finally:
         source.close()
     assert lags[-1].keys() >= world.expected.keys() and not any(lags[-1].values())
-    for earlier, later in zip(lags, lags[1:]):
+    for earlier, later in pairwise(lags):
         assert all(later[name] <= n for name, n in earlier.items())
 
 

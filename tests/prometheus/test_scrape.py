@@ -1,4 +1,4 @@
-"""The real Prometheus scrapes a running engine; promtool finds nothing to complain about; every alert fires when it should."""
+"""The real Prometheus scrapes a running engine, promtool has no complaint, and every alert fires when it should."""
 
 import json
 import subprocess
