@@ -3,11 +3,14 @@
 Everything that must survive a crash (dead letters, snapshots, artifacts) goes through a `Disk`, so that a test can put
 a simulated disk in its place that loses what was not synced and crashes before every operation. The invariant that the
 callers rely on: content is durable after `fsync(path)` returned, a *name* (created, renamed or removed) is durable
-after `fsync_dir` of its directory returned, and nothing else is promised.
+after `fsync_dir` of its directory returned, and nothing else is promised. `write_whole` and `FolderLock` are the one way
+to publish a file and the one way to own a folder.
 """
 
+import fcntl
 import os
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 
 Path = str | os.PathLike[str]
 Chunks = Iterable[bytes | memoryview]
@@ -70,6 +73,87 @@ class Disk:
     def mkdir(self, path: Path) -> None:
         """Make one directory inside an existing one (`FileExistsError`, `FileNotFoundError`)."""
         os.mkdir(path)
+
+
+def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object]) -> None:
+    """Make a file (or a folder of files) of that name durable, whole or not at all: no reader ever sees a part of it.
+
+    Written beside its place under a name that readers pass over, synced, renamed, and the name synced. `fill` is the
+    content of a file, or a function that writes a file or a folder at the path that it is given. Folders on the way
+    are made. After an error nothing is left. O(bytes).
+    """
+    folder, name = os.path.split(os.fspath(path))
+    make_folders(disk, folder or ".")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}")
+    _remove_whole(disk, temporary)  # left by a dead process of our number, as in a restarted container
+    try:
+        if callable(fill):
+            fill(temporary)
+        else:
+            disk.write_new(temporary, fill)
+        _sync_whole(disk, temporary)
+        disk.rename(temporary, path)
+    except OSError:
+        _remove_whole(disk, temporary)
+        raise
+    disk.fsync_dir(folder or ".")
+
+
+def make_folders(disk: Disk, folder: Path) -> None:
+    """Make a folder and those above it, each with its name synced."""
+    missing = []
+    folder = os.fspath(folder)
+    while folder and not disk.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for new in reversed(missing):
+        disk.mkdir(new)
+        disk.fsync_dir(os.path.dirname(new) or ".")
+
+
+def _sync_whole(disk: Disk, path: str) -> None:
+    for inner, _, names in os.walk(path, topdown=False):
+        for name in names:
+            disk.fsync(os.path.join(inner, name))
+        disk.fsync_dir(inner)
+    if not os.path.isdir(path):
+        disk.fsync(path)
+
+
+def _remove_whole(disk: Disk, path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif disk.exists(path):
+        disk.remove(path)
+
+
+class FolderInUse(RuntimeError):
+    """Another process owns the folder; `owner` is its number, "unknown" where it did not say."""
+
+    def __init__(self, folder: Path, owner: str):
+        super().__init__(f"{folder}: in use by process {owner}")
+        self.owner = owner
+
+
+class FolderLock:
+    """Ownership of a folder by one process; the system releases it when the process ends, however it ends."""
+
+    def __init__(self, folder: Path):
+        """Take the folder, which is made when it is missing. Raises `FolderInUse`, `OSError`."""
+        os.makedirs(folder, exist_ok=True)
+        self._file = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(self._file, 32).decode().strip() or "unknown"
+            os.close(self._file)
+            raise FolderInUse(folder, owner) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give the folder up."""
+        os.close(self._file)
 
 
 def _fsync(path: Path, flags: int) -> None:
