@@ -3,8 +3,8 @@
 Everything that must survive a crash (dead letters, snapshots, artifacts) goes through a `Disk`, so that a test can put
 a simulated disk in its place that loses what was not synced and crashes before every operation. The invariant that the
 callers rely on: content is durable after `fsync(path)` returned, a *name* (created, renamed or removed) is durable
-after `fsync_dir` of its directory returned, and nothing else is promised. `write_whole` and `FolderLock` are the one way
-to publish a file and the one way to own a folder.
+after `fsync_dir` of its directory returned, and nothing else is promised. `write_whole` is the one way to publish a
+file, `FolderLock` the one way to own a folder.
 """
 
 import fcntl

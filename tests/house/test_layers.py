@@ -1,4 +1,4 @@
-"""The plan of the house: imports point strictly down one ordered list of rooms, and no files import each other in a circle.
+"""The plan of the house: imports point strictly down one ordered list of rooms, and no files form a circle.
 
 Imports inside functions count like those at the top of a file. A name that a registry loads by its text
 ("module:attribute") is no import: that is how a room offers a growth point without knowing what grows there.
@@ -90,7 +90,7 @@ def wrong_arrows(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Strongly connected components of more than one module (Tarjan 1972), sorted; and modules that import themselves."""
+    """Strongly connected components of more than one module (Tarjan 1972), and modules that import themselves."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

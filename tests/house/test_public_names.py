@@ -1,0 +1,49 @@
+"""Names that users and scripts rely on import from where the documentation says, wherever the code lives."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import stream_engine
+
+PUBLIC = {
+    "stream_engine": ("Engine", "Triplet", "Quadruplet", "Label", "read_snapshot", "__version__"),
+    "stream_engine.kernels": ("k1", "k2", "mulk4", "features1", "features2", "landmarks", "shift"),
+    "stream_engine.snapshot": ("Snapshot", "read_snapshot", "triplet_columns"),
+    "stream_engine.refits.sdp_clustering": ("solve", "spur", "Params", "refit"),
+    "stream_engine.refits.triplet_boost": ("fit", "predict", "Params", "refit"),
+    "stream_engine.refits.spectral": ("Params", "refit"),
+    "stream_engine.refits.hierarchy": ("Params", "refit"),
+    "stream_engine.refits.reliability": ("Params", "refit"),
+    "stream_engine.refits.kernel_learning": ("Params", "refit"),
+    "stream_engine.refits.partial_order_embedding": ("Params", "refit"),
+    "stream_engine.estimators": (
+        "ComparisonClassifier",
+        "ComparisonClustering",
+        "ComparisonEmbedding",
+        "ComparisonKernel",
+        "TripletBoostClassifier",
+        "as_stream",
+    ),
+    "connectors": ("Position", "Record", "Source", "Sink", "SourceFailed", "SinkUnavailable", "UnusableSource"),
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_names_import(module):
+    missing = [name for name in PUBLIC[module] if not hasattr(import_module(module), name)]
+    assert not missing
+
+
+def test_submodules_come_with_the_package():
+    """`from stream_engine import kernels, estimators, refits` in a fresh interpreter, as scripts do."""
+    code = "from stream_engine import Engine, estimators, kernels, refits, snapshot; print(kernels.k1.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "k1\n"
+
+
+def test_an_unknown_name_is_said():
+    with pytest.raises(AttributeError, match="has no attribute 'k3'"):
+        _ = stream_engine.k3
