@@ -52,12 +52,13 @@ def _heap_pop(node, work, row, n, sign):
 
 
 @njit(cache=True, nogil=True)
-def put_before(node, link, pool, book, work, u, v):
+def put_before(g, u, v):
     """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
 
     Called with v before u in the sequence, and where the masks say nothing. They gain the bits that the walked arcs
     justify.
     """
+    node, pool, book, work = g.node, g.pool, g.book, g.work
     book[STAMP] += 2
     ahead = book[STAMP]  # mark of nodes that v reaches; ahead + 1: nodes that reach u
     node[v, MARK] = ahead
@@ -113,13 +114,14 @@ def put_before(node, link, pool, book, work, u, v):
             if in_b > 0:
                 z = _heap_pop(node, work, HEAP_BEHIND, in_b, DOWN)
                 in_b -= 1
-    _reorder(node, link, work, u, x, n_f, n_b)
+    _reorder(g, u, x, n_f, n_b)
     return False
 
 
 @njit(cache=True, nogil=True)
-def _cut_out(node, link, work, row, n, limit, sign):
+def _cut_out(g, row, n, limit, sign):
     """Keep of work[row, :n] those with sign * label < sign * limit, sort them by label, take them off the sequence."""
+    node, link, work = g.node, g.link, g.work
     spare = 2 + row
     m = NONE
     for i in range(n):
@@ -133,16 +135,17 @@ def _cut_out(node, link, work, row, n, limit, sign):
 
 
 @njit(cache=True, nogil=True)
-def _reorder(node, link, work, u, x, n_f, n_b):
+def _reorder(g, u, x, n_f, n_b):
     """Move the finished part of both searches to where the fronts met.
 
     t is the first node ahead with arcs left (x), or u when there is none. Nodes ahead that stand before t go right
     before t (right after, when t is u); nodes behind that stand after t go before those. Relative order is kept.
     """
+    node, link, work = g.node, g.link, g.work
     t = x if x >= 0 else u
     limit = node[t, LABEL]
-    n_f = _cut_out(node, link, work, AHEAD, n_f, limit, UP)
-    n_b = _cut_out(node, link, work, BEHIND, n_b, limit, DOWN)
+    n_f = _cut_out(g, AHEAD, n_f, limit, UP)
+    n_b = _cut_out(g, BEHIND, n_b, limit, DOWN)
     if x < 0:
         insert_after(node, link, u, work, AHEAD, n_f)
         return

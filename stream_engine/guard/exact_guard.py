@@ -17,7 +17,6 @@ from stream_engine.guard.exact_kernels import (
     DROP_BOTH,
     FIRST,
     MAJORITY,
-    create_nodes,
     kept_edges,
     load_edges,
     offer,
@@ -27,6 +26,7 @@ from stream_engine.guard.graph import SEEN_AB, SEEN_BA, grown, new_graph
 from stream_engine.guard.hash_tables import ID_BITS, key_columns, pair_keys
 from stream_engine.guard.invariants import check_graph
 from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.pair_nodes import create_nodes
 from stream_engine.guard.pair_rows import canonical, lo_first, near_first, numbered, sorted_edges, sorted_nodes
 from stream_engine.guard.reachability_masks import choose
 
@@ -44,12 +44,12 @@ class Exact:
         """(m,) int8 verdicts of (m, 4) int32 rows, in order; `weights` is (m,) int64 or empty for 1 each."""
         codes = np.empty(len(rows), np.int8)
         at = 0
-        while (at := offer(*self.graph, rows, weights, codes, at, self.policy)) < len(rows):
+        while (at := offer(self.graph, rows, weights, codes, at, self.policy)) < len(rows):
             self.graph = grown(self.graph)
         return codes
 
     def _edges(self) -> np.ndarray:
-        return kept_edges(self.graph.node, self.graph.pool, self.graph.book)
+        return kept_edges(self.graph)
 
     def kept(self) -> np.ndarray:
         """(m, 4) int32 canonical rows of the kept comparisons."""
@@ -70,7 +70,7 @@ class Exact:
         if self.policy == DROP_BOTH:
             return lambda: _struck_state(keys, edges, said, mark)
         net = g.edge_net[g.edge_key != 0]
-        kept_net = votes_for(g.edge_key, g.edge_net, edges)
+        kept_net = votes_for(g, edges)
         return lambda: _voted_state(keys, edges, kept_net, said, mark, net)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -86,8 +86,7 @@ class Exact:
         return self
 
     def _create(self, keys: np.ndarray) -> None:
-        g = self.graph
-        create_nodes(g.node, g.link, g.book, g.key, g.pair_table, keys)
+        create_nodes(self.graph, keys)
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], policy: str) -> "Exact":
@@ -106,19 +105,13 @@ class Exact:
             votes = np.array(state.get(f"{name}_net", ()), np.int64)
             self._load(us[begin:end], vs[begin:end], votes, kind)
             begin = end
-        choose(*self.graph[:4])
+        choose(self.graph)
         return self
 
     def _load(self, us: np.ndarray, vs: np.ndarray, votes: np.ndarray, kind: int) -> None:
         at = 0
-        while True:
-            g = self.graph
-            at = load_edges(
-                g.node, g.pool, g.book, g.edge_key, g.edge_mark, g.edge_net, us, vs, votes, kind, self.policy, at
-            )
-            if at == len(us):
-                return
-            self.graph = grown(g)
+        while (at := load_edges(self.graph, us, vs, votes, kind, self.policy, at)) < len(us):
+            self.graph = grown(self.graph)
 
     @staticmethod
     def evidence(state: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

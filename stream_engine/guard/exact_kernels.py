@@ -8,6 +8,9 @@ ever said; majority: also if the net vote is not for p -> q); cycle if it would 
 import numpy as np
 from numba import njit
 
+from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.integer_hash import mix64
+from stream_engine.data.open_addressing import fits
 from stream_engine.guard.cycle_search import put_before
 from stream_engine.guard.graph import (
     FROM,
@@ -26,10 +29,10 @@ from stream_engine.guard.graph import (
     connect,
     disconnect,
     has_room,
-    new_node,
     pool_has_room,
 )
-from stream_engine.guard.hash_tables import ID_BITS, find_edge, find_pair, pair_key, spread
+from stream_engine.guard.hash_tables import ID_BITS, find_edge, pair_key
+from stream_engine.guard.pair_nodes import node_of
 from stream_engine.guard.reachability_masks import choose, edge_added, edge_removed
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
@@ -37,41 +40,35 @@ FIRST, DROP_BOTH, MAJORITY = range(3)
 KEPT, REFUSED, STRUCK = range(3)  # groups of edges in a state
 
 
-@njit(cache=True, nogil=True, inline="always")
-def edge_key(u, v):
-    """The key of the unordered pair of nodes {u, v}."""
-    return (min(u, v) << ID_BITS) | max(u, v)
-
-
 @njit(cache=True, nogil=True)
-def _closes_cycle(node, link, pool, book, work, refused, u, v):
+def _closes_cycle(g, u, v):
     """Whether v reaches u, by the masks, by an earlier search, or by a search; if not, u comes before v now.
 
     Where no edge is ever taken away, what closed a cycle once does so for ever.
     """
-    if node[v, TO] & node[u, FROM] != 0:
+    if g.node[v, TO] & g.node[u, FROM] != 0:
         return True
-    if len(refused) == 0:
-        return put_before(node, link, pool, book, work, u, v)
+    if len(g.refused) == 0:
+        return put_before(g, u, v)
     key = u << ID_BITS | v
-    at = spread(key, len(refused) - 1)
-    if refused[at] == key:
+    slot = mix64(np.uint64(key)) & np.uint64(len(g.refused) - 1)
+    if g.refused[slot] == key:
         return True
-    if put_before(node, link, pool, book, work, u, v):
-        refused[at] = key
+    if put_before(g, u, v):
+        g.refused[slot] = key
         return True
     return False
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _keep(node, link, pool, book, work, refused, u, v):
+def _keep(g, u, v):
     """Keep u -> v unless it closes a cycle: ACCEPTED or CYCLE."""
-    if node[v, LABEL] < node[u, LABEL] and _closes_cycle(node, link, pool, book, work, refused, u, v):
+    if g.node[v, LABEL] < g.node[u, LABEL] and _closes_cycle(g, u, v):
         return CYCLE
-    connect(node, pool, book, u, v)
-    edge_added(node, pool, work, u, v)
-    if book[N_EDGES] >= book[REFRESH_AT]:
-        choose(node, link, pool, book)
+    connect(g, u, v)
+    edge_added(g, u, v)
+    if g.book[N_EDGES] >= g.book[REFRESH_AT]:
+        choose(g)
     return ACCEPTED
 
 
@@ -97,82 +94,70 @@ def _plan(mark, before, weight, forward, policy):
 
 
 @njit(cache=True, nogil=True)
-def offer(
-    node, link, pool, book, work, keys, pair_table, edges, marks, nets, refused, rows, weights, codes, start, policy
-):
+def offer(graph, rows, weights, codes, start, policy):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
+    g = borrowed(graph)
     for r in range(start, len(rows)):
-        if not has_room(node, book, pair_table, edges):
+        if not has_room(g):
             return r
-        near, far = pair_key(rows[r, 0], rows[r, 1]), pair_key(rows[r, 2], rows[r, 3])
-        u = np.int64(pair_table[find_pair(pair_table, keys, near)])
-        if u == 0:
-            u = new_node(node, link, book, keys, pair_table, near)
-        v = np.int64(pair_table[find_pair(pair_table, keys, far)])
-        if v == 0:
-            v = new_node(node, link, book, keys, pair_table, far)
-        slot = find_edge(edges, edge_key(u, v))
+        u, v = node_of(g, rows[r, 0], rows[r, 1]), node_of(g, rows[r, 2], rows[r, 3])
+        slot = find_edge(g.edge_key, pair_key(u, v))
         forward = u < v
         weight = weights[r] if len(weights) > 0 else np.int64(1)
         before = np.int64(0)
         if policy == MAJORITY:
-            before = nets[slot] if forward else -nets[slot]
-        verdict, take, attempt, seen = _plan(marks[slot], before, weight, forward, policy)
-        if attempt and not pool_has_room(node, pool, book, u, v):
+            before = g.edge_net[slot] if forward else -g.edge_net[slot]
+        verdict, take, attempt, seen = _plan(g.edge_mark[slot], before, weight, forward, policy)
+        if attempt and not pool_has_room(g, u, v):
             return r
         if policy == MAJORITY:
-            nets[slot] += weight if forward else -weight
-        mark = marks[slot] | seen
+            g.edge_net[slot] += weight if forward else -weight
+        mark = g.edge_mark[slot] | seen
         if take:
-            disconnect(node, pool, book, v, u)
-            edge_removed(node, pool, book, work, v, u)
+            disconnect(g, v, u)
+            edge_removed(g, v, u)
             mark &= ~(KEPT_AB | KEPT_BA)
         if attempt:
-            outcome = _keep(node, link, pool, book, work, refused, u, v)
+            outcome = _keep(g, u, v)
             if outcome == ACCEPTED:
                 mark |= KEPT_AB if forward else KEPT_BA
             if verdict == DUPLICATE:
                 verdict = outcome
-        marks[slot] = mark
+        g.edge_mark[slot] = mark
         codes[r] = verdict
-        if edges[slot] == 0 and (mark != 0 or policy == MAJORITY):  # a refused edge of `first` takes no slot
-            edges[slot] = edge_key(u, v)
-            book[N_SLOTS] += 1
+        if g.edge_key[slot] == 0 and (mark != 0 or policy == MAJORITY):  # a refused edge of `first` takes no slot
+            g.edge_key[slot] = pair_key(u, v)
+            g.book[N_SLOTS] += 1
     return len(rows)
 
 
 @njit(cache=True, nogil=True)
-def load_edges(node, pool, book, edges, marks, nets, us, vs, votes, kind, policy, start):
+def load_edges(graph, us, vs, votes, kind, policy, start):
     """Put edges us[start:] -> vs[start:] between existing nodes back as they were in a state, without judging."""
+    g = borrowed(graph)
     for r in range(start, len(us)):
         u, v = np.int64(us[r]), np.int64(vs[r])
-        if 8 * (book[N_SLOTS] + 1) > 5 * len(edges) or not pool_has_room(node, pool, book, u, v):
+        if not fits(g.book[N_SLOTS] + 1, g.edge_key) or not pool_has_room(g, u, v):
             return r
-        slot = find_edge(edges, edge_key(u, v))
+        slot = find_edge(g.edge_key, pair_key(u, v))
         mark = 0
         if kind == KEPT:
-            connect(node, pool, book, u, v)
+            connect(g, u, v)
             mark = KEPT_AB if u < v else KEPT_BA
         if policy == DROP_BOTH:
             mark |= SEEN_AB | SEEN_BA if kind == STRUCK else SEEN_AB if u < v else SEEN_BA
         elif policy == MAJORITY:
-            nets[slot] = votes[r] if u < v else -votes[r]
-        edges[slot] = edge_key(u, v)
-        marks[slot] = mark
-        book[N_SLOTS] += 1
+            g.edge_net[slot] = votes[r] if u < v else -votes[r]
+        g.edge_key[slot] = pair_key(u, v)
+        g.edge_mark[slot] = mark
+        g.book[N_SLOTS] += 1
     return len(us)
 
 
 @njit(cache=True, nogil=True)
-def create_nodes(node, link, book, keys, pair_table, new):
-    """Nodes for these pair keys in this order; there must be room."""
-    for key in new:
-        new_node(node, link, book, keys, pair_table, key)
-
-
-@njit(cache=True, nogil=True)
-def kept_edges(node, pool, book):
+def kept_edges(g):
     """(m, 2) int32 node numbers, from 0, of the kept edges."""
+    node, pool, book = g.node, g.pool, g.book
     out = np.empty((book[N_EDGES], 2), np.int32)
     m = 0
     for x in range(1, book[N_NODES] + 1):
@@ -185,11 +170,11 @@ def kept_edges(node, pool, book):
 
 
 @njit(cache=True, nogil=True)
-def votes_for(edges, nets, kept):
+def votes_for(g, kept):
     """(m,) int64: the net votes for each of (m, 2) edges between nodes numbered from 0."""
     out = np.empty(len(kept), np.int64)
     for e in range(len(kept)):
         u, v = np.int64(kept[e, 0]) + 1, np.int64(kept[e, 1]) + 1
-        net = nets[find_edge(edges, edge_key(u, v))]
+        net = g.edge_net[find_edge(g.edge_key, pair_key(u, v))]
         out[e] = net if u < v else -net
     return out

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from stream_engine.guard.hash_tables import find_edge, find_pair, rehash_pairs, table_size
-from stream_engine.guard.order_maintenance import insert_one
+from stream_engine.data.open_addressing import fits, table_size
+from stream_engine.guard.hash_tables import find_edge, rehash_pairs
+from stream_engine.guard.pair_nodes import N_NODES, two_nodes_fit
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
 # entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
-N_NODES, N_EDGES, N_SLOTS, POOL_USED, STAMP, REFRESH_AT = range(6)
+N_EDGES, N_SLOTS, POOL_USED, STAMP, REFRESH_AT = range(N_NODES + 1, N_NODES + 6)
 FREE, SUPPORT, BOOK = 8, 40, 104
 # what the table knows of an unordered pair of nodes a < b: which direction is kept, which have been seen
 KEPT_AB, KEPT_BA, SEEN_AB, SEEN_BA = 1, 2, 4, 8
@@ -94,22 +95,22 @@ def grown(g: Graph) -> Graph:
             key=_longer(g.key, size),
             work=np.zeros((4, size), np.int32),
         )
-    if 8 * (n + 2) > 5 * len(g.pair_table):
+    if not fits(n + 2, g.pair_table):
         table = np.zeros(2 * len(g.pair_table), np.int32)
         rehash_pairs(table, g.key, n)
         g = g._replace(pair_table=table)
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
     if needed > len(g.pool):
         g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
-    if 8 * (g.book[N_SLOTS] + 1) > 5 * len(g.edge_key):
+    if not fits(g.book[N_SLOTS] + 1, g.edge_key):
         size = 2 * len(g.edge_key)
-        new = g._replace(
+        larger = g._replace(
             edge_key=np.zeros(size, np.int64),
             edge_mark=np.zeros(size, np.uint8),
             edge_net=np.zeros(size if len(g.edge_net) > 1 else 1, np.int64),
         )
-        g.book[N_SLOTS] = _rehash_edges(g.edge_key, g.edge_mark, g.edge_net, new.edge_key, new.edge_mark, new.edge_net)
-        g = new
+        g.book[N_SLOTS] = _rehash_edges(g, larger)
+        g = larger
     return g
 
 
@@ -119,37 +120,28 @@ def _most_of_pool(g: Graph) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _rehash_edges(old_key, old_mark, old_net, key, mark, net):
-    """Fill an empty edge table and return its entries; edges of which nothing is known any more are left behind."""
-    weighted = len(old_net) > 1
+def _rehash_edges(graph, larger):
+    """Fill the empty edge table of `larger` and return how many entries it has. Edges of which nothing is known any
+    more are left behind."""
+    keys, marks, nets = graph.edge_key, graph.edge_mark, graph.edge_net
+    new_keys, new_marks, new_nets = larger.edge_key, larger.edge_mark, larger.edge_net
+    weighted = len(nets) > 1
     n = 0
-    for slot in range(len(old_key)):
-        if old_key[slot] != 0 and (old_mark[slot] != 0 or (weighted and old_net[slot] != 0)):
-            at = find_edge(key, old_key[slot])
-            key[at] = old_key[slot]
-            mark[at] = old_mark[slot]
+    for slot in range(len(keys)):
+        if keys[slot] != 0 and (marks[slot] != 0 or (weighted and nets[slot] != 0)):
+            new_slot = find_edge(new_keys, keys[slot])
+            new_keys[new_slot] = keys[slot]
+            new_marks[new_slot] = marks[slot]
             if weighted:
-                net[at] = old_net[slot]
+                new_nets[new_slot] = nets[slot]
             n += 1
     return n
 
 
 @njit(cache=True, nogil=True, inline="always")
-def has_room(node, book, pair_table, edge_key):
+def has_room(g):
     """False when the next comparison might need more nodes or table slots than there are."""
-    n = book[N_NODES]
-    return n + 3 <= len(node) and 8 * (n + 2) <= 5 * len(pair_table) and 8 * (book[N_SLOTS] + 1) <= 5 * len(edge_key)
-
-
-@njit(cache=True, nogil=True)
-def new_node(node, link, book, keys, pair_table, key):
-    """A node for a pair that has none yet, at the end of the sequence; there must be room."""
-    book[N_NODES] += 1
-    x = book[N_NODES]
-    pair_table[find_pair(pair_table, keys, key)] = x
-    keys[x] = key
-    insert_one(node, link, np.int64(link[0, 0]), x)
-    return x
+    return two_nodes_fit(g) and fits(g.book[N_SLOTS] + 1, g.edge_key)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -159,14 +151,15 @@ def _block_need(node, x, side):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def pool_has_room(node, pool, book, u, v):
+def pool_has_room(g, u, v):
     """False when putting u -> v into the adjacencies might need more of the pool than is left."""
-    return book[POOL_USED] + _block_need(node, u, OUT) + _block_need(node, v, IN) <= len(pool)
+    return g.book[POOL_USED] + _block_need(g.node, u, OUT) + _block_need(g.node, v, IN) <= len(g.pool)
 
 
 @njit(cache=True, nogil=True)
-def _larger_block(node, pool, book, x, side):
+def _larger_block(g, x, side):
     """Move a full block of x (side OUT or IN) to one twice as large; the old one is chained for later use."""
+    node, pool, book = g.node, g.pool, g.book
     start, exponent = node[x, side] >> 6, node[x, side] & 63
     larger = FREE + exponent + 1
     new = book[larger]
@@ -184,36 +177,37 @@ def _larger_block(node, pool, book, x, side):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _push(node, pool, book, x, side, y):
+def _push(g, x, side, y):
     """Add y to a block of x."""
-    if _block_need(node, x, side) > 0:
-        _larger_block(node, pool, book, x, side)
-    pool[(node[x, side] >> 6) + node[x, side + 1]] = y
-    node[x, side + 1] += 1
+    if _block_need(g.node, x, side) > 0:
+        _larger_block(g, x, side)
+    g.pool[(g.node[x, side] >> 6) + g.node[x, side + 1]] = y
+    g.node[x, side + 1] += 1
 
 
 @njit(cache=True, nogil=True)
-def _drop(node, pool, x, side, y):
+def _drop(g, x, side, y):
     """Take y out of a block of x; the last one takes its place."""
+    node, pool = g.node, g.pool
     start, last = node[x, side] >> 6, node[x, side + 1] - 1
-    at = start
-    while pool[at] != y:
-        at += 1
-    pool[at] = pool[start + last]
+    place = start
+    while pool[place] != y:
+        place += 1
+    pool[place] = pool[start + last]
     node[x, side + 1] = last
 
 
 @njit(cache=True, nogil=True, inline="always")
-def connect(node, pool, book, u, v):
+def connect(g, u, v):
     """Put u -> v into both adjacencies."""
-    _push(node, pool, book, u, OUT, v)
-    _push(node, pool, book, v, IN, u)
-    book[N_EDGES] += 1
+    _push(g, u, OUT, v)
+    _push(g, v, IN, u)
+    g.book[N_EDGES] += 1
 
 
 @njit(cache=True, nogil=True)
-def disconnect(node, pool, book, u, v):
+def disconnect(g, u, v):
     """Take u -> v out of both adjacencies."""
-    _drop(node, pool, u, OUT, v)
-    _drop(node, pool, v, IN, u)
-    book[N_EDGES] -= 1
+    _drop(g, u, OUT, v)
+    _drop(g, v, IN, u)
+    g.book[N_EDGES] -= 1

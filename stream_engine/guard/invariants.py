@@ -22,7 +22,7 @@ from stream_engine.guard.graph import (
 )
 from stream_engine.guard.hash_tables import ID_BITS, find_edge, find_pair, key_columns
 from stream_engine.guard.order_maintenance import END, in_order
-from stream_engine.guard.sifting_kernels import BLOCK, DEBT, DEGREE, GATE, VOTES, WORK, Votes
+from stream_engine.guard.sifting_kernels import BLOCK, DEBT, DEGREE, GATE, LARGEST, VOTES, Votes
 from stream_engine.guard.sifting_kernels import N_EDGES as N_VOTED
 
 
@@ -116,11 +116,13 @@ def check_votes(v: Votes) -> None:
     for x in range(1, n + 1):
         assert v.pair_table[find_pair(v.pair_table, v.key, v.key[x])] == x, f"node {x} is not found from its pair"
         start, degree = int(v.node[x, BLOCK]) >> 6, int(v.node[x, DEGREE])
-        assert degree <= v.book[WORK], f"node {x} has degree {degree}, over the largest {v.book[WORK]}"
-        entries |= {(x, int(v.near[k])): (k - start, int(v.net[k])) for k in range(start, start + degree)}
+        assert degree <= v.book[LARGEST], f"node {x} has degree {degree}, over the largest {v.book[LARGEST]}"
+        entries |= {(x, int(v.neighbour[k])): (k - start, int(v.net[k])) for k in range(start, start + degree)}
         assert GATE * v.node[x, DEBT] <= v.node[x, VOTES], f"node {x} owes {v.node[x, DEBT]} of {v.node[x, VOTES]}"
     assert len(entries) == 2 * v.book[N_VOTED], f"{len(entries)} entries for {v.book[N_VOTED]} edges: {entries}"
     for (x, y), (place, net) in entries.items():
         assert entries[y, x][1] == -net, f"net votes {x} -> {y} {net} and back {entries[y, x][1]}"
         slot = find_edge(v.edge_key, min(x, y) << ID_BITS | max(x, y))
-        assert v.edge_at[slot, int(x > y)] == place, f"the table puts {x}, {y} at {v.edge_at[slot]}, it is at {place}"
+        assert v.edge_place[slot, int(x > y)] == place, (
+            f"the table puts {x}, {y} at {v.edge_place[slot]}, it is at {place}"
+        )

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from stream_engine.guard.hash_tables import find_pair, key_columns, pair_key, table_size
+from stream_engine.data.open_addressing import fits, table_size
+from stream_engine.guard.hash_tables import find_pair, key_columns, pair_key
 
 
 class Numbered(NamedTuple):
@@ -42,7 +43,7 @@ def _number(rows, keys, table, edges):
             key = pair_key(i, j)
             at = find_pair(table, keys, key)
             if table[at] == 0:
-                if 8 * (n + 1) > 5 * len(table):
+                if not fits(n + 1, table):
                     return -1
                 n += 1
                 table[at] = n

@@ -18,8 +18,9 @@ BUDGET = 32  # arcs followed to pass bits on when an edge is added
 
 
 @njit(cache=True, nogil=True)
-def _pick(node, link, book):
+def _pick(g):
     """Take the 64 nodes with the largest in-degree x out-degree as supports; clear every mask."""
+    node, link, book = g.node, g.link, g.book
     best = np.zeros(64, np.int64)
     book[SUPPORT : SUPPORT + 64] = 0
     x = np.int64(link[0, 1])
@@ -44,8 +45,9 @@ def _pick(node, link, book):
 
 
 @njit(cache=True, nogil=True)
-def _sweep(node, link, pool, field, side, ahead):
+def _sweep(g, field, side, ahead):
     """Pass the bits of every node on to its neighbours on `side`, in sequence order or against it."""
+    node, link, pool = g.node, g.link, g.pool
     x = np.int64(link[0, ahead])
     while x != 0:
         start, bits = node[x, side] >> 6, node[x, field]
@@ -56,17 +58,18 @@ def _sweep(node, link, pool, field, side, ahead):
 
 
 @njit(cache=True, nogil=True)
-def choose(node, link, pool, book):
+def choose(g):
     """Choose the supports anew and set every mask exactly."""
-    _pick(node, link, book)
-    _sweep(node, link, pool, FROM, OUT, FORWARD)
-    _sweep(node, link, pool, TO, IN, BACKWARD)
-    book[REFRESH_AT] = book[N_EDGES] + max(book[N_EDGES] // 4, 256)
+    _pick(g)
+    _sweep(g, FROM, OUT, FORWARD)
+    _sweep(g, TO, IN, BACKWARD)
+    g.book[REFRESH_AT] = g.book[N_EDGES] + max(g.book[N_EDGES] // 4, 256)
 
 
 @njit(cache=True, nogil=True)
-def _pass_on(node, pool, work, x, field, side):
+def _pass_on(g, x, field, side):
     """Give the bits of x to its neighbours on `side`, and on from those that gained, within the budget."""
+    node, pool, work = g.node, g.pool, g.work
     work[0, 0] = x
     head, tail, budget = 0, 1, BUDGET
     while head < tail and budget > 0:
@@ -83,19 +86,20 @@ def _pass_on(node, pool, work, x, field, side):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def edge_added(node, pool, work, u, v):
+def edge_added(g, u, v):
     """u -> v is kept now: v is reached by what reaches u, u reaches what v reaches."""
-    if node[u, FROM] & ~node[v, FROM] != 0:
-        node[v, FROM] |= node[u, FROM]
-        _pass_on(node, pool, work, v, FROM, OUT)
-    if node[v, TO] & ~node[u, TO] != 0:
-        node[u, TO] |= node[v, TO]
-        _pass_on(node, pool, work, u, TO, IN)
+    if g.node[u, FROM] & ~g.node[v, FROM] != 0:
+        g.node[v, FROM] |= g.node[u, FROM]
+        _pass_on(g, v, FROM, OUT)
+    if g.node[v, TO] & ~g.node[u, TO] != 0:
+        g.node[u, TO] |= g.node[v, TO]
+        _pass_on(g, u, TO, IN)
 
 
 @njit(cache=True, nogil=True)
-def _justify(node, pool, book, work, x, field, side):
+def _justify(g, x, field, side):
     """Take from x's mask the bits that nothing justifies any more, and so on through those that hung on them."""
+    node, pool, book, work = g.node, g.pool, g.book, g.work
     other = IN if side == OUT else OUT  # bits of FROM come in from predecessors and go on to successors
     book[STAMP] += 2
     waiting = book[STAMP]  # mark of the nodes that are on the stack, each at most once
@@ -127,7 +131,7 @@ def _justify(node, pool, book, work, x, field, side):
 
 
 @njit(cache=True, nogil=True)
-def edge_removed(node, pool, book, work, u, v):
+def edge_removed(g, u, v):
     """u -> v is kept no more: re-justify v's FROM and u's TO, and whatever hung on them."""
-    _justify(node, pool, book, work, v, FROM, OUT)
-    _justify(node, pool, book, work, u, TO, IN)
+    _justify(g, v, FROM, OUT)
+    _justify(g, u, TO, IN)

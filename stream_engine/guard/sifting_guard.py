@@ -11,11 +11,11 @@ import numpy as np
 from stream_engine.guard.hash_tables import key_columns, pair_keys
 from stream_engine.guard.invariants import check_votes
 from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.pair_nodes import create_nodes
 from stream_engine.guard.pair_rows import canonical, lo_first, sorted_edges
 from stream_engine.guard.sifting_kernels import (
     DEBT,
     VOTES,
-    create_nodes,
     grown,
     load_votes,
     new_votes,
@@ -34,13 +34,12 @@ class Sifted:
     def judge(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(m,) int8 verdicts of (m, 4) int32 rows, in order; `weights` is (m,) int64 or empty for 1 each."""
         codes, at = np.empty(len(rows), np.int8), 0
-        while (at := offer_votes(*self.votes, rows, weights, codes, at)) < len(rows):
+        while (at := offer_votes(self.votes, rows, weights, codes, at)) < len(rows):
             self.votes = grown(self.votes)
         return codes
 
     def _voted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        v = self.votes
-        return voted_edges(v.node, v.book, v.near, v.net)
+        return voted_edges(self.votes)
 
     def _keys(self) -> np.ndarray:
         return self.votes.key[1 : self.votes.n_nodes + 1]
@@ -56,9 +55,9 @@ class Sifted:
 
     def settle(self, passes: int) -> int:
         """Sift every pair in turn, at most so many times or until nothing moves; returns the agreeing votes gained."""
-        v, gained = self.votes, 0
+        nodes, gained = np.arange(1, self.votes.n_nodes + 1), 0
         for _ in range(passes):
-            gain = sift_all(v.node, v.link, v.near, v.net, v.work, np.arange(1, v.n_nodes + 1))
+            gain = sift_all(self.votes, nodes)
             gained += gain
             if gain == 0:
                 break
@@ -93,10 +92,9 @@ class Sifted:
     def along(cls, order: np.ndarray, voted: np.ndarray, net: np.ndarray) -> "Sifted":
         """A guard with these (N, 2) pairs in this order and these net votes between them; nothing is sifted."""
         self = cls(max(64, len(order)), max(64, len(voted)))
-        v, at = self.votes, 0
-        create_nodes(v.node, v.link, v.book, v.key, v.pair_table, pair_keys(order))
-        voted, net = np.array(voted, np.int32), np.array(net, np.int64)
-        while (at := load_votes(*self.votes, voted, net, at)) < len(voted):
+        create_nodes(self.votes, pair_keys(order))
+        voted, net, loaded = np.array(voted, np.int32), np.array(net, np.int64), 0
+        while (loaded := load_votes(self.votes, voted, net, loaded)) < len(voted):
             self.votes = grown(self.votes)
         return self
 
