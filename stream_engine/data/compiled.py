@@ -1,0 +1,209 @@
+"""`njit` for every kernel of the package: numba's, with a cache of compiled code that follows the sources.
+
+numba's own cache asks whether the file of a function has changed. But the machine code of a kernel also holds the
+kernels that it calls and the constants that it names, from other files, and would stay as it was when those change.
+
+Invariant: compiled code is loaded only by a process whose kernel sources (`kernel_sources`), versions of Python, numpy,
+numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `KEY`, names the
+folder of the cache and is part of every entry; numba itself adds the processor.
+
+Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
+the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
+each that has such a folder (filled when an image was built, say) is read first. Where nothing can be written, every
+process compiles anew.
+
+What is cleaned: a process that uses its folder for the first time, or for the first time in an hour, deletes folders
+beside it, of other sources or versions, that no process has started with for a week, or for an hour if `KEPT` others
+were used later. A program that still runs with such a folder keeps what it has loaded and compiles what it lacks.
+
+Names of numba that it does not document stand in this file only: `_Cache`, `_CacheLocator`, `CompileResultCacheImpl`
+and `FunctionCache` of `numba.core.caching`, `numba.misc.appdirs`, and the attribute `_cache` of a compiled function.
+"""
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import caching
+from numba.core.dispatcher import Dispatcher
+from numba.misc.appdirs import AppDirs
+
+from stream_engine.data.kernel_sources import KernelSources
+
+PACKAGE = Path(__file__).parent.parent
+SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
+VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
+
+
+def _setting(name: str) -> object:
+    """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
+    return getattr(numba.config, name)
+
+
+_SOURCES = KernelSources(PACKAGE)
+KEY = _SOURCES.digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
+
+KEPT = 8
+HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
+_FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
+
+Function = TypeVar("Function", bound=Callable)
+
+
+def njit(
+    *, cache: bool = True, nogil: bool = False, inline: Literal["never", "always"] = "never", fastmath: bool = False
+) -> "Callable[[Function], Dispatcher[Function]]":
+    """`numba.njit` with these options, the compiled code kept from one process to the next.
+
+    A kernel outside of the package may call kernels of the package and of its own file, and no others.
+    """
+
+    def compiled(function: Function) -> "Dispatcher[Function]":
+        kernel = numba.njit(nogil=nogil, inline=inline, fastmath=fastmath)(function)
+        if cache and not _setting("DISABLE_JIT"):
+            kernel._cache = _KernelCache(function)  # type: ignore[attr-defined]  # not documented by numba
+        return kernel
+
+    return compiled
+
+
+class _KernelCache(caching._Cache):
+    """The compiled code of one function: looked for in each of its folders, saved in the one that can be written to."""
+
+    def __init__(self, function: Callable) -> None:
+        readable, writable = _folders(str(_setting("CACHE_DIR")))
+        self._caches = [_cache_in(folder)(function) for folder in readable]
+        self._last_is_writable = writable
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        return self._caches[-1].cache_path if self._caches else None
+
+    def load_overload(self, sig, target_context):
+        for each in self._caches if self._enabled else ():
+            if (loaded := each.load_overload(sig, target_context)) is not None:
+                return loaded
+        return None
+
+    def save_overload(self, sig, data) -> None:
+        if self._enabled and self._last_is_writable and _SOURCES.untouched():
+            with contextlib.suppress(OSError):  # a full disk, a folder just cleaned: the next process compiles again
+                self._caches[-1].save_overload(sig, data)
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        if self._last_is_writable:
+            self._caches[-1].flush()
+
+
+@cache
+def _cache_in(folder: Path) -> type[caching.FunctionCache]:
+    """numba's cache of a function, below a folder that we name."""
+
+    class Locator(caching._CacheLocator):
+        def __init__(self, function: Callable, file: str) -> None:
+            self._py_file = file
+            self._line = function.__code__.co_firstlineno
+
+        def get_cache_path(self) -> str:
+            return os.path.join(folder, _room_and_digest(self._py_file)[0])
+
+        def get_source_stamp(self) -> str:
+            return _room_and_digest(self._py_file)[1]
+
+        def get_disambiguator(self) -> str:
+            return str(self._line)
+
+        @classmethod
+        def from_function(cls, function: Callable, file: str) -> "Locator":
+            return cls(function, file)
+
+    class Implementation(caching.CompileResultCacheImpl):
+        _locator_classes = [Locator]  # noqa: RUF012  numba's name, a list there
+
+    class Cache(caching.FunctionCache):
+        _impl_class = Implementation
+
+        def _index_key(self, sig, codegen):
+            return (
+                *super()._index_key(sig, codegen),
+                KEY,
+            )  # also where NUMBA_CACHE_LOCATOR_CLASSES names other folders
+
+    return Cache
+
+
+@cache
+def _room_and_digest(file: str) -> tuple[str, str]:
+    """The folder for the kernels of a file, below the cache's, and a digest of what is not known by `KEY`."""
+    room = os.path.relpath(os.path.dirname(os.path.abspath(file)), PACKAGE)
+    if not room.startswith(os.pardir):
+        return room, ""
+    return caching._CacheLocator.get_suitable_cache_subpath(file), blake2b(Path(file).read_bytes()).hexdigest()
+
+
+@cache
+def _folders(override: str) -> tuple[list[Path], bool]:
+    """The folders to read, in this order, and whether the last can be written to; `override` is NUMBA_CACHE_DIR."""
+    places = [PACKAGE / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
+    readable: list[Path] = []
+    for place in [Path(override), *places] if override else places:
+        folder = place / f"stream-engine-{KEY}"
+        try:
+            _use(folder)
+            return [*readable, folder], True
+        except OSError:
+            if folder.is_dir():
+                readable.append(folder)
+    return readable, False
+
+
+def _use(folder: Path) -> None:
+    """Make the folder if it is missing, note that it is used, and clean beside it. OSError if it is read-only."""
+    new = not folder.is_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+    now = time.time()
+    if new or folder.stat().st_mtime < now - HOUR:
+        os.utime(folder)
+        for old in superfluous(folder, now):
+            shutil.rmtree(old, ignore_errors=True)  # another process may be at it, too
+        if folder.parent == PACKAGE / "__pycache__":
+            _delete_numbas_own(PACKAGE)
+
+
+def superfluous(folder: Path, now: float) -> Iterable[Path]:
+    """The caches of other sources or versions beside `folder` that nobody has used for a week, or for an hour if `KEPT`
+    others were used later. The time of a folder is when it was last used."""
+    others = []
+    for other in folder.parent.iterdir():
+        if _FOLDER.fullmatch(other.name) and other != folder:
+            with contextlib.suppress(OSError):  # just cleaned by another process
+                others.append((now - other.stat().st_mtime, other))
+    for rank, (idle, other) in enumerate(sorted(others)):
+        if idle > WEEK or (rank >= KEPT and idle > HOUR):
+            yield other
+
+
+def _delete_numbas_own(package: Path) -> None:
+    """Earlier versions left their compiled code to numba's own cache, beside the sources. Nothing reads it any more."""
+    for left in package.rglob("__pycache__/*.nb[ic]"):
+        left.unlink(missing_ok=True)
