@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import blocks, room
 from stream_engine.data.triplet_columns import handed_over
 

@@ -9,9 +9,9 @@ relative 1e-9 (of the sum of absolute values), not bit for bit.
 from collections.abc import Mapping
 
 import numpy as np
-from numba import njit
 
 from stream_engine.accumulators import radix
+from stream_engine.data.compiled import njit
 
 LOG_FLOOR = 1 << 14  # entries; a shorter log is not worth sorting
 DENSE_LIMIT = 4096  # objects: 128 MB of float64

@@ -8,7 +8,8 @@ Why not np.sort: its speed differs by a factor of five between processors (PERFO
 """
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 DIGIT_BITS = 11  # 2,048 buckets: their write positions stay in the first-level cache
 

@@ -12,9 +12,9 @@ in the first, 31 bits an id; 24 bytes a key) beyond. Both layouts run through th
 """
 
 import numpy as np
-from numba import njit
 
 from stream_engine.accumulators import radix
+from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import blocks, copied, room
 from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 

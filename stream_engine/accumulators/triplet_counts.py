@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
-from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import repeated, room
 from stream_engine.data.triplet_columns import canonical_counts, handed_over
 

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
-from numba import njit
 
 from stream_engine.accumulators import radix
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.compiled import njit
 from stream_engine.data.packed_names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12

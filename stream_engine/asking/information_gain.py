@@ -16,10 +16,10 @@ its answer is expected to, so that the next ones look elsewhere. Among POOL rand
 import heapq
 
 import numpy as np
-from numba import njit
 
 from stream_engine.asking import model
 from stream_engine.asking.known import Known, unanswered
+from stream_engine.data.compiled import njit
 
 POOL = 20_000
 

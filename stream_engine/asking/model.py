@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.optimize import minimize
 from scipy.sparse.linalg import eigsh
 
 from stream_engine.asking.known import Known
+from stream_engine.data.compiled import njit
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 
 DIMENSIONS = (1, 2, 3, 4, 6)

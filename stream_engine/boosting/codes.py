@@ -10,9 +10,9 @@ occurs a column is found at once and elsewhere by bisection over as many places 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.boosting.labels import Groups
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns
 
 

@@ -14,10 +14,10 @@ O(column * |Y| + sqrt n) a round. Sampler and round share a file because numba's
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.boosting.codes import Codes
 from stream_engine.boosting.labels import Groups, scramble
+from stream_engine.data.compiled import njit
 
 ROUNDING = 1e-13  # |d| below this share of the touched weight is rounding, not evidence: an exact tie
 NEGLIGIBLE = 1e-100  # of the largest weight; smaller ones are kept here, and how far they lag behind beside

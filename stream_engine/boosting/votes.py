@@ -8,11 +8,11 @@ which other objects are asked about. O(C log C + matched entries * |Y|) (sec. 2.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.boosting.codes import Codes
 from stream_engine.boosting.labels import scramble
 from stream_engine.boosting.rounds import Classifiers, find
+from stream_engine.data.compiled import njit
 
 
 class Votes(NamedTuple):

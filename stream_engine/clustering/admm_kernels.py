@@ -1,7 +1,8 @@
 """The elementwise passes of the ADMM over (n, n) matrices, fused so that each touches memory once."""
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 
 @njit(cache=True)

@@ -8,9 +8,9 @@ itself), and it must be deflated in every partial eigensolver.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from stream_engine.data.compiled import njit
 from stream_engine.statistics.gram_matrices import read_only
 
 LARGEST = 1e120  # magnitude of an entry: sums of squares and the bounds' shifts stay finite

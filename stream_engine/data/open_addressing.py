@@ -7,8 +7,9 @@ first empty slot. O(1) expected a look-up.
 """
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from stream_engine.data.compiled import njit
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -10,7 +10,8 @@ and reading goes on at the second. O(bytes) unless quotes are stray; a quoted fi
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 MAX_LINES = 1000
 WHOLE, WRONG_WIDTH, UNCLOSED = range(3)

@@ -14,9 +14,9 @@ triplet around it. O(members + comparisons); duplicates in a list are found with
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.data.compiled import njit
 from stream_engine.formats.event_fields import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
 from stream_engine.formats.fault_messages import (
     ALL_CHOSEN,

@@ -10,8 +10,8 @@ Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs
 """
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.guard.graph import FROM, IN, IN_LEN, LABEL, MARK, OUT, OUT_LEN, STAMP, TO
 from stream_engine.guard.order_maintenance import insert_after, unlink
 

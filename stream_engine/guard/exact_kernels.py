@@ -6,9 +6,9 @@ ever said; majority: also if the net vote is not for p -> q); cycle if it would 
 """
 
 import numpy as np
-from numba import njit
 
 from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import fits
 from stream_engine.guard.cycle_search import put_before

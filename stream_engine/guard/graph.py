@@ -14,8 +14,8 @@ A kernel never grows an array: it stops before the comparison that might not fit
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits, table_size
 from stream_engine.guard.hash_tables import find_edge, rehash_pairs
 from stream_engine.guard.pair_nodes import N_NODES, two_nodes_fit

@@ -9,8 +9,8 @@ O(1) expected a look-up; 4 bytes a slot and 8 a node for pairs, 8 bytes a slot f
 """
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import equals, find_slot
 

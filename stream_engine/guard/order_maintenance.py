@@ -7,7 +7,8 @@ list": O(log n) amortised labels an insertion. `node[x, LABEL]` is the label, `l
 """
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 LABEL = 0
 END = 1 << 62  # the label that stands after the last node

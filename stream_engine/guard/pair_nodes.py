@@ -6,9 +6,9 @@ entry N_NODES counts the nodes. Nodes are numbered from 1.
 """
 
 import numpy as np
-from numba import njit
 
 from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits
 from stream_engine.guard.hash_tables import find_pair, pair_key
 from stream_engine.guard.order_maintenance import insert_one

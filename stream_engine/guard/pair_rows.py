@@ -6,8 +6,8 @@ Canonical: near_i < near_j, far_i < far_j, rows sorted, no row twice. All O(m + 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits, table_size
 from stream_engine.guard.hash_tables import find_pair, key_columns, pair_key
 

@@ -9,8 +9,8 @@ taking an edge away re-justifies only what hung on it.
 """
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.guard.graph import FROM, IN, IN_LEN, MARK, N_EDGES, OUT, OUT_LEN, REFRESH_AT, STAMP, SUPPORT, TO
 
 BACKWARD, FORWARD = np.arange(2)  # columns of `link`

@@ -13,9 +13,9 @@ O(1) an agreeing vote, O(degree) a sift. About 1 microsecond a vote on dense dat
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits, table_size
 from stream_engine.guard.hash_tables import find_edge, pair_key, rehash_pairs
 from stream_engine.guard.order_maintenance import LABEL, even_out, insert_one, unlink

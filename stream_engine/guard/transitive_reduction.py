@@ -9,8 +9,8 @@ at most `ROOM` bytes, of memory beside a few numbers an edge.
 """
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.guard.pair_rows import Numbered, adjacency, in_canonical_order, numbered, sorted_nodes
 
 MIN_CHUNK, MAX_CHUNK = 256, 4096  # multiples of 64

@@ -10,8 +10,9 @@ dissimilarity of *squared* distances); squaring it first would break the argumen
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg import eigh
+
+from stream_engine.data.compiled import njit
 
 
 class Cyclic(ValueError):

@@ -6,7 +6,8 @@ O(m + n^2).
 """
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 
 @njit(cache=True)

@@ -13,8 +13,8 @@ like progressive validation. A crash may lose it, never a count; the batch refit
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.statistics.embedding import squared_distances
 
 STE, HINGE = 0, 1

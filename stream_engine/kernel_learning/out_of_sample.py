@@ -18,8 +18,8 @@ over directed comparisons (loss* as in `problem`). O(m_x r^2 + r^3) a step of Ne
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.statistics.gram_matrices import read_only
 

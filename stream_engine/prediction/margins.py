@@ -1,7 +1,8 @@
 """Compiled: margins of many comparisons over a similarity, and the exact tally of a whole block."""
 
 import numpy as np
-from numba import njit
+
+from stream_engine.data.compiled import njit
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """The majority of the earlier answers to the same question: a ceiling for every similarity, where questions are repeated."""
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.prediction import Predictor
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns

@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.packed_names import Names, pack_names
 
 MAX_OBJECTS = 2**31 - 1

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.statistics.gram_matrices import STRIP, read_only
 
 BLAS_GAIN = 16  # one product in BLAS costs as much as a sixteenth of one that is scattered

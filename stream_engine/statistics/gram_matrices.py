@@ -14,9 +14,9 @@ where one strip is not enough.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from stream_engine.data.available_memory import available
+from stream_engine.data.compiled import njit
 
 BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once

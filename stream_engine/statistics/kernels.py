@@ -14,8 +14,8 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.statistics import feature_space, gram_matrices
 from stream_engine.statistics.gram_matrices import Features

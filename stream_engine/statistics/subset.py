@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns, canonical_counts
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from stream_engine.boosting import fit as fitting
 from stream_engine.boosting import labels, votes
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import Codes, bytes_needed, codes_from_columns
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits import CannotRefit, triplet_boost
 from stream_engine.state import artifact as artifacts
