@@ -5,10 +5,10 @@
 The loop is the engine's own: publish a snapshot, `ask`, answer every question as an event, decode, learn, again. Judges
 are made up: digits (scikit-learn, 250 images, Euclidean distance of pixels, one answer in ten turned round) and alien
 eggs (300 stimuli on a known scale; a psychometric function fitted to the human answers that were collected at random).
-Held out: for digits 4,000 random questions with the true answer; for eggs the 2,557 answers that people gave to its test
-questions, so that even the truth gets only 86 % right. Every strategy's answers are judged by the same two learners: the
-embedding that `ask` fits (its dimensions chosen from those answers) and k1. A tie counts one half. The first batch comes
-from the strategy itself, with no answer known. Differences to random are paired by seed.
+Held out: for digits 4,000 random questions with the true answer; for eggs the 2,557 answers that people gave to its
+test questions, so that even the truth gets only 86 % right. Every strategy's answers are judged by the same two
+learners: the embedding that `ask` fits (its dimensions chosen from those answers) and k1. A tie counts one half. The
+first batch comes from the strategy itself, with no answer known. Differences to random are paired by seed.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def study(world: World, strategy: str, seed: int, folder: Path) -> tuple[np.ndar
     decode, rng = decoder("json", EventOptions()), np.random.default_rng([seed, 2])
     number = {name: i for i, name in enumerate(world.names)}
     found, seconds = [], []
-    for round in range(world.rounds):
+    for _ in range(world.rounds):
         began = time.perf_counter()
         asked = ask.ask(str(store.directory), world.batch, strategy, "pick", seed, str(folder / "names.txt"), "latest")
         seconds.append(time.perf_counter() - began)

@@ -1,10 +1,10 @@
-"""10^9 events a day, 11,574 a second, into a file that grows, and the engine that follows it with all that it does by default.
+"""10^9 events a day (11,574 a second) into a file that grows, and the engine with its defaults that follows it.
 
     python -m tests.benchmarks.billion_a_day [--rate 11574] [--seconds 120] [--objects 100000] [--interval 30]
 
-Events are JSON triplets about 50 landmarks, written ten times a second. The engine is the verb `run --follow` at nice 5, with its
-guard, predictions, a snapshot every `interval` seconds and /metrics, which is asked every second. Prints the share of a core,
-the lag in seconds of stream (bytes not read yet over bytes a second), and memory.
+Events are JSON triplets about 50 landmarks, written ten times a second. The engine is the verb `run --follow` at nice
+5, with its guard, predictions, a snapshot every `interval` seconds and /metrics, which is asked every second. Prints
+the share of a core, the lag in seconds of stream (bytes not read yet over bytes a second), and memory.
 """
 
 import argparse
@@ -108,8 +108,9 @@ def main() -> None:
             process.kill()
         lags = np.array(lags)
         print(
-            f"{written:,} events in {took:.0f} s: {written / took:,.0f} a second; {used / took:.3f} of a core; lag in the median "
-            f"{np.median(lags):.2f} s, at most {lags.max():.2f} s; anonymous {memory[0]:.2f} GB, resident {memory[1]:.2f} GB; {given.objects:,} objects"
+            f"{written:,} events in {took:.0f} s: {written / took:,.0f} a second; {used / took:.3f} of a core; "
+            f"lag in the median {np.median(lags):.2f} s, at most {lags.max():.2f} s; "
+            f"anonymous {memory[0]:.2f} GB, resident {memory[1]:.2f} GB; {given.objects:,} objects"
         )
 
 

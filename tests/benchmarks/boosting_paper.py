@@ -1,16 +1,17 @@
-"""Perrot & von Luxburg 2019, sec. 4: TripletBoost on Moons, Iris and USPS beside 1-NN and AdaBoost, which see the vectors.
+"""Perrot & von Luxburg 2019, sec. 4: TripletBoost on Moons, Iris, USPS; beside it 1-NN and AdaBoost, which see vectors.
 
     python -m tests.benchmarks.boosting_paper [moons iris usps food bound abstention] [--repetitions 10]
                                               [--rounds 1000000] [--figure boosting.png] [--results FILE.jsonl]
 
-Triplets: each (x, {j, k}) with references among the training examples is there with 1, 5 or 10 %, and turned round with
-0, 10 or 20 %; metrics Euclidean, cosine, city block. 70 % of the objects are trained on, the rest are asked about (the
-paper does not give its split, nor the noise of Moons: 0.1 here). 1-NN uses the metric of the triplets, AdaBoost is
-SAMME over 1,000 stumps. `usps` is ten digits at scale (3,000 to train on, up to 1.6 thousand million triplets: 4 GB),
-`food` the tastes of dishes from human judgements, without vectors; `bound` is Theorem 2's along the rounds; `abstention`
-is Theorem 4's formula, and n sqrt n, against what is seen. Cells of Moons, Iris and USPS are kept in --results, by
-default the file beside this one; those that are there are not made again, so the command can be stopped and resumed.
-Data of `usps` and `food`: the folder STREAM_ENGINE_DATA, else ../shared/data beside the checkout.
+Triplets: each (x, {j, k}) with references among the training examples is there with 1, 5 or 10 %, and turned round
+with 0, 10 or 20 %; metrics Euclidean, cosine, city block. 70 % of the objects are trained on, the rest are asked
+about (the paper does not give its split, nor the noise of Moons: 0.1 here). 1-NN uses the metric of the triplets,
+AdaBoost is SAMME over 1,000 stumps. `usps` is ten digits at scale (3,000 to train on, up to 1.6 thousand million
+triplets: 4 GB), `food` the tastes of dishes from human judgements, without vectors; `bound` is Theorem 2's along the
+rounds; `abstention` is Theorem 4's formula, and n sqrt n, against what is seen. Cells of Moons, Iris and USPS are
+kept in --results, by default the file beside this one; those that are there are not made again, so the command can be
+stopped and resumed. Data of `usps` and `food`: the folder STREAM_ENGINE_DATA, else ../shared/data beside the
+checkout.
 """
 
 import argparse
@@ -160,8 +161,9 @@ def at_scale(data: Parted, metric: str, share: float, noise: float, rounds: int,
 
 
 def tastes(folder: Path, rounds: int = 100_000, names=TASTES) -> list[dict]:
-    """Tastes of dishes from human judgements of their pictures alone (food100): has a dish a taste by more than half of
-    its judges? Accuracy in ten folds, beside the larger class, and the class of the dish that AddS-3 says is nearest."""
+    """Tastes of dishes from human judgements of their pictures alone (food100): has a dish a taste by more than half
+    of its judges? Accuracy in ten folds, beside the larger class, and the class of the dish that AddS-3 says is
+    nearest."""
     with gzip.open(folder / "food100" / "triplets.csv.gz", "rt") as said:
         rows = list(csv.reader(said))[1:]
     index = {name: at for at, name in enumerate(sorted({name for row in rows for name in row[:3]}))}
@@ -190,8 +192,8 @@ def tastes(folder: Path, rounds: int = 100_000, names=TASTES) -> list[dict]:
             }
         )
         print(
-            "food: {taste:7} {dishes} dishes, {accuracy:.3f} right; the larger class {larger class:.3f}, the nearest dish "
-            "{nearest:.3f}".format(**made[-1]),
+            "food: {taste:7} {dishes} dishes, {accuracy:.3f} right; the larger class {larger class:.3f}, "
+            "the nearest dish {nearest:.3f}".format(**made[-1]),
             flush=True,
         )
     return made

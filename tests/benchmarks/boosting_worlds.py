@@ -86,7 +86,7 @@ def _coded(distances, first, share, noise, seed, own, start, code):
                 x += 1 if share >= 1 else 1 + int(np.log(1.0 - np.random.random()) / np.log1p(-share))
                 if x >= m:
                     break
-                if not (own and (x == a or x == b)):
+                if not (own and x in (a, b)):
                     far = (distances[a, x] >= distances[b, x]) != (noise > 0 and np.random.random() < noise)
                     code[size] = x << 1 | far
                     size += 1

@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.cblearn_workflow --cblearn PYTHON [--seeds 3]
 
-`--cblearn` is the interpreter of another environment that has cblearn (it pins an old numpy). It makes the data with its own
-`make_random_triplets`, in its formats list-order and list-boolean, noisy, over three blobs; fits STE and ComparisonHC and
-saves the arrays; ours then fit what was saved as it is. Scores on held-out triplets; adjusted Rand index; CPU seconds.
+`--cblearn` is the interpreter of another environment that has cblearn (it pins an old numpy). It makes the data with
+its own `make_random_triplets`, in its formats list-order and list-boolean, noisy, over three blobs; fits STE and
+ComparisonHC and saves the arrays; ours then fit what was saved as it is. Scores on held-out triplets; adjusted Rand
+index; CPU seconds.
 """
 
 import argparse
@@ -69,8 +70,10 @@ def main() -> None:
             same = ComparisonClustering(3, random_state=seed).fit_predict(z["asked"], z["said"])
         hc, ours = (adjusted_rand_score(z["group"], found) for found in (z["labels"], labels))
         print(
-            f"seed {seed}: ComparisonEmbedding {score:.3f} {took:.2f} s, cblearn STE {float(z['score']):.3f} {float(z['ste']):.2f} s;  "
-            f"ComparisonClustering {ours:.3f} {clustered:.2f} s (list-boolean {adjusted_rand_score(z['group'], same):.3f}), "
+            f"seed {seed}: ComparisonEmbedding {score:.3f} {took:.2f} s, "
+            f"cblearn STE {float(z['score']):.3f} {float(z['ste']):.2f} s;  "
+            f"ComparisonClustering {ours:.3f} {clustered:.2f} s "
+            f"(list-boolean {adjusted_rand_score(z['group'], same):.3f}), "
             f"cblearn ComparisonHC {hc:.3f} {float(z['hc']):.2f} s",
             flush=True,
         )

@@ -2,14 +2,14 @@
 
     python -m tests.benchmarks.forgetting [--out DIR] [--seeds 2]
 
-AddS-3 of everything, of the last so many triplets (`window`) and decayed with several half-lives (`adds3_decayed`), learned by
-the engine and read through `export`; three sizes of each. Four streams:
-`a tenth moves`, `a third moves`: 100 made objects in five dimensions, 15 % of the answers wrong; in the middle of the stream
-so many objects are elsewhere. Held out: questions with the true answer of the present world.
-`food100, names change`: answers of people, screens in random order; in the middle ten foods exchange their names. Held out: a
-tenth of the screens, whole, under the names of the moment.
-`food100, as it is`: all answers in the order of the file (they have no times), each 5,000 predicted before they are learned;
-no change is planted: what forgetting costs, or wins, where none is known.
+AddS-3 of everything, of the last so many triplets (`window`) and decayed with several half-lives (`adds3_decayed`),
+learned by the engine and read through `export`; three sizes of each. Four streams:
+`a tenth moves`, `a third moves`: 100 made objects in five dimensions, 15 % of the answers wrong; in the middle of the
+stream so many objects are elsewhere. Held out: questions with the true answer of the present world.
+`food100, names change`: answers of people, screens in random order; in the middle ten foods exchange their names.
+Held out: a tenth of the screens, whole, under the names of the moment.
+`food100, as it is`: all answers in the order of the file (they have no times), each 5,000 predicted before they are
+learned; no change is planted: what forgetting costs, or wins, where none is known.
 By count throughout. Ties count one half. Writes forgetting.md and forgetting.png.
 """
 
@@ -37,7 +37,8 @@ MEMORIES = (10_000, 30_000, 100_000)  # triplets: half-lives and windows
 
 
 class Step(NamedTuple):
-    """A block is learned after its test (anchor, near, far) was put to what is known; `moved` (n,): objects that will move."""
+    """A block is learned after its test (anchor, near, far) was put to what is known; `moved` (n,): objects that will
+    move."""
 
     learn: np.ndarray
     test: np.ndarray
@@ -154,7 +155,10 @@ def table(title: str, at: np.ndarray, mean: np.ndarray, change: int | None) -> l
         + " | about the moved: before | 20,000 after | at the end | back within 0.01 of all before |",
         "|---|" + "---|" * (len(after) + 5),
     ]
-    place = lambda x: int(np.flatnonzero(at == change + x)[0])
+
+    def place(x):
+        return int(np.flatnonzero(at == change + x)[0])
+
     goal = mean[0, place(-BLOCK), 0] - 0.01
     for i, (name, _, _) in enumerate(methods()):
         back = np.flatnonzero((at > change) & (mean[i, :, 0] >= goal))

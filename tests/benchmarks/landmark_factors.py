@@ -1,9 +1,11 @@
 """Leading axes of k1 of a landmark design of many objects: in feature space, read in blocks, beside the dense way.
 
-    python -m tests.benchmarks.landmark_factors [--objects 1000000] [--keys 100000000] [--landmarks 50] [--k 50] [--dense OBJECTS]
+    python -m tests.benchmarks.landmark_factors [--objects 1000000] [--keys 100000000] [--landmarks 50] [--k 50]
+                                                [--dense OBJECTS]
 
-Each object is asked about `keys / objects` random pairs of the landmarks. The dense way is Phi as an array and Phi^T Phi by
-BLAS, run on the first --dense objects only where all would not fit (0: not at all). Seconds of the CPU, and the most resident.
+Each object is asked about `keys / objects` random pairs of the landmarks. The dense way is Phi as an array and Phi^T
+Phi by BLAS, run on the first --dense objects only where all would not fit (0: not at all). Seconds of the CPU, and
+the most resident.
 """
 
 import argparse

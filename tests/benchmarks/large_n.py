@@ -5,10 +5,11 @@
     python -m tests.benchmarks.large_n --comparisons 30000000 --learned [--chosen 500]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
-objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the process:
-all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends with a snapshot
-written and restored, without exports and refits; `--learned` goes on with kernels, an embedding and a booster of the chosen
-objects, all others placed or predicted, and how much of fresh comparisons without noise (of the groups) these get right.
+objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the
+process: all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends
+with a snapshot written and restored, without exports and refits; `--learned` goes on with kernels, an embedding and a
+booster of the chosen objects, all others placed or predicted, and how much of fresh comparisons without noise (of the
+groups) these get right.
 """
 
 import argparse
@@ -64,8 +65,8 @@ class Said:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         self.look()
         print(
-            f"{what:54}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; anonymous{anonymous():>6.2f} GB, at most"
-            f"{self._most:>6.2f}   {figure}",
+            f"{what:54}{took:>8.1f} s{resident():>7.2f} GB, at most{peak:>6.2f}; "
+            f"anonymous{anonymous():>6.2f} GB, at most{self._most:>6.2f}   {figure}",
             flush=True,
         )
         return took
@@ -128,7 +129,10 @@ def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> Non
         made = module.refit(snapshot, module.Params(objects=chosen, **given), 0)
         if kind == "triplet_boost":
             outside = made.report["outside"]
-            figure = f"{outside['accuracy']:.3f} of {outside['objects']:,} others right, {outside['abstained']:.3f} abstained"
+            figure = (
+                f"{outside['accuracy']:.3f} of {outside['objects']:,} others right, "
+                f"{outside['abstained']:.3f} abstained"
+            )
         else:
             margin = predictor(kind, Published(snapshot, {kind: made})).margins(fresh)
             known = ~np.isnan(margin)
@@ -156,18 +160,17 @@ def main() -> None:
     index = ObjectIndex()
     index.ids([f"object-{i:07d}" for i in range(n)])
     said(f"{n:,} names")
-    counts, similarity = TripletCounts(), AddS3()
+    accumulators = {"triplet_counts": TripletCounts(), "adds3": AddS3()}
 
     def learn(batch) -> None:
-        counts.update(batch)
-        said.look()
-        similarity.update(batch)
+        for accumulator in accumulators.values():
+            said.look()
+            accumulator.update(batch)
 
     done = counted(
         learn, lambda: empty_batch(n)._replace(triplets=block(rng, n, given.landmarks)), given.comparisons, said
     )
-    arrays = {f"triplet_counts/{key}": array for key, array in counts.state().items()}
-    arrays |= {f"adds3/{key}": array for key, array in similarity.state().items()}
+    arrays = {f"{name}/{key}": array for name in accumulators for key, array in accumulators[name].state().items()}
     arrays = frozen(arrays)
     keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
     said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
@@ -176,11 +179,13 @@ def main() -> None:
         1, {}, tuple(index.names), {}, counters, {"accumulators": ["adds3", "triplet_counts"], "guard": None}, arrays
     )
     if given.counts:
-        return _written(snapshot, given.on_disk, said)
+        _written(snapshot, given.on_disk, said)
+        return
     published = Published(snapshot, {})
-    del counts, similarity
+    accumulators.clear()
     if given.learned:
-        return _learned(snapshot, given.chosen, given.landmarks, said)
+        _learned(snapshot, given.chosen, given.landmarks, said)
+        return
     for what in ("adds3", "k1"):
         made = contents(what, published)[what].arrays
         said(f"export {what}", ", ".join(f"{name} {array.shape}" for name, array in made.items()))

@@ -2,12 +2,13 @@
 
     python -m tests.benchmarks.planted_drift [--out DIR] [--seeds N] [--blocks B]
 
-A food-like world (100 objects in five dimensions, 15 % of the answers wrong), learned as the engine learns it: AddS-3 and the
-counts of the last snapshot predict a sample of each block of 10,000, a snapshot comes every 250,000. Four streams a seed:
-`stationary` (a million from the first comparison on: what is learned gets better all the time), `growing` (the same, objects
-appear one after the other), `moved` (half a million, then a tenth of the objects are elsewhere), `moved little` (a twentieth).
-The signals are drawn once; every detector of river that takes them sees the same ones. A detector
-that notices again within 100,000 comparisons of an alarm tells it at their end, once. Writes planted_drift.md and planted_drift.png.
+A food-like world (100 objects in five dimensions, 15 % of the answers wrong), learned as the engine learns it: AddS-3
+and the counts of the last snapshot predict a sample of each block of 10,000, a snapshot comes every 250,000. Four
+streams a seed: `stationary` (a million from the first comparison on: what is learned gets better all the time),
+`growing` (the same, objects appear one after the other), `moved` (half a million, then a tenth of the objects are
+elsewhere), `moved little` (a twentieth). The signals are drawn once; every detector of river that takes them sees the
+same ones. A detector that notices again within 100,000 comparisons of an alarm tells it at their end, once. Writes
+planted_drift.md and planted_drift.png.
 """
 
 import argparse
@@ -148,8 +149,8 @@ def main() -> None:
         for kind in ("stationary", "growing", "moved", "moved little")
     }
     lines = [
-        "| signal | detector | setting | false alarms a million: stationary | growing | a tenth moves: delay (median, worst, missed) "
-        "| a twentieth moves |",
+        "| signal | detector | setting | false alarms a million: stationary | growing "
+        "| a tenth moves: delay (median, worst, missed) | a twentieth moves |",
         "|---|---|---|---|---|---|---|",
     ]
     points = []
@@ -172,8 +173,8 @@ def main() -> None:
     out = Path(given.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "planted_drift.md").write_text(
-        f"{given.seeds} seeds, {given.blocks * BLOCK:,} comparisons a stream, {OBJECTS} objects, {NOISE:.0%} noise; KSWIN on "
-        f"{given.kswin_seeds} seed(s). A delay counts comparisons of the stream, of which one in "
+        f"{given.seeds} seeds, {given.blocks * BLOCK:,} comparisons a stream, {OBJECTS} objects, {NOISE:.0%} noise; "
+        f"KSWIN on {given.kswin_seeds} seed(s). A delay counts comparisons of the stream, of which one in "
         f"{BLOCK // 256} is sampled.\n\n" + "\n".join(lines) + "\n"
     )
     draw(points, out / "planted_drift.png")

@@ -1,11 +1,12 @@
-"""How well each similarity predicts the next comparison, while it learns: live accuracies beside each other, on two streams.
+"""How well each similarity predicts the next comparison while it learns: live accuracies on two streams.
 
     python -m tests.benchmarks.progressive [food digits] [--out DIR] [--refits sdp_clustering kernel_learning ...]
 
-`food`: all answers of food100 in their order (STREAM_ENGINE_DATA). `digits`: a made stream of a million comparisons of 250
-handwritten digits, one in ten wrong. Blocks of 2,000 are predicted and then learned; a snapshot comes every 20,000 (food) or
-100,000, AddS, k1, k2 and the repeats of it predict at once, refits are made of it then and there. Everything is predicted, not
-a sample, so that the detectors, too, see many times what they see in a run. Writes progressive.md and progressive.png.
+`food`: all answers of food100 in their order (STREAM_ENGINE_DATA). `digits`: a made stream of a million comparisons
+of 250 handwritten digits, one in ten wrong. Blocks of 2,000 are predicted and then learned; a snapshot comes every
+20,000 (food) or 100,000, AddS, k1, k2 and the repeats of it predict at once, refits are made of it then and there.
+Everything is predicted, not a sample, so that the detectors, too, see many times what they see in a run. Writes
+progressive.md and progressive.png.
 """
 
 import argparse
@@ -75,8 +76,8 @@ def lines(title: str, figures: dict) -> list[str]:
     for name, kinds in figures["predictors"].items():
         total, recent = kinds["all"]["total"], kinds["all"]["rolling"]
         out.append(
-            f"| {name} | {total['tested']:,} | {total['accuracy']:.3f} | {recent['accuracy']:.3f} | {recent['log_loss']:.3f} "
-            f"| {recent['calibration_error']:.3f} |"
+            f"| {name} | {total['tested']:,} | {total['accuracy']:.3f} | {recent['accuracy']:.3f} "
+            f"| {recent['log_loss']:.3f} | {recent['calibration_error']:.3f} |"
         )
     return [*out, "", f"Alarms of change: {figures['drift']}", ""]
 

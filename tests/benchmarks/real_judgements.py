@@ -313,8 +313,8 @@ def main() -> None:
         error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else float("nan")
         seconds = np.mean([p[1:] for p in pairs], axis=0)
         print(
-            f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error, {len(scores)} splits) {seconds[0]:8.2f} s CPU, "
-            f"one fit {seconds[1]:.2f}"
+            f"{name:<32}{scores.mean():.4f} +- {error:.4f} (standard error, {len(scores)} splits) "
+            f"{seconds[0]:8.2f} s CPU, one fit {seconds[1]:.2f}"
         )
 
 

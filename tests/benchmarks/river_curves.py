@@ -1,11 +1,11 @@
-"""`ComparisonClassifier` under river's own `progressive_val_score`: accuracy against comparisons, beside a model of river's.
+"""`ComparisonClassifier` under river's own `progressive_val_score`: accuracy by comparisons, beside a rival.
 
     python -m tests.benchmarks.river_curves [food digits] [--size 30000] [--out DIR]
 
 `food`: one answer of each screen of food100 (those of one screen give each other away), screens in random order
-(STREAM_ENGINE_DATA); `digits`: made answers about 250 handwritten digits,
-one in ten wrong. The rival is what a user of river would build: logistic regression on the two pairs of a question, one weight a
-pair (without the object they share, so it, too, learns a similarity). Writes river_curves.md and river_curves.png.
+(STREAM_ENGINE_DATA); `digits`: made answers about 250 handwritten digits, one in ten wrong. The rival is what a user
+of river would build: logistic regression on the two pairs of a question, one weight a pair (without the object they
+share, so it, too, learns a similarity). Writes river_curves.md and river_curves.png.
 """
 
 import argparse

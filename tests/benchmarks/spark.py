@@ -148,8 +148,9 @@ def project(rate: dict[str, float], batch: float) -> None:
     wide = 24 if counts.wide else 16
     for keys in (1e8, 1e9):
         print(
-            f"10^7 objects, {keys:.0e} distinct questions: {keys * wide / 1e9:.0f} GB of triplet counts at rest (wide keys: "
-            f"{wide} bytes), {keys * 2 * 16 / 1e9:.0f} GB of AddS at most, names about {1e7 * 120 / 1e9:.1f} GB; all on the engine"
+            f"10^7 objects, {keys:.0e} distinct questions: {keys * wide / 1e9:.0f} GB of triplet counts at rest "
+            f"(wide keys: {wide} bytes), {keys * 2 * 16 / 1e9:.0f} GB of AddS at most, "
+            f"names about {1e7 * 120 / 1e9:.1f} GB; all on the engine"
         )
 
 

@@ -1,4 +1,4 @@
-"""From `python -m stream_engine` to the first thousand comparisons learned: imports, and what the compiler's cache saves."""
+"""From `python -m stream_engine` to the first thousand comparisons learned: imports, and what the cache saves."""
 
 import os
 import subprocess

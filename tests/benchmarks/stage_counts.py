@@ -111,12 +111,12 @@ def adds(quick: bool):
         near = [(np.minimum(*b.triplets.T[[0, 1]]), np.maximum(*b.triplets.T[[0, 1]])) for b in batches]
         far = [(np.minimum(*b.triplets.T[[0, 2]]), np.maximum(*b.triplets.T[[0, 2]])) for b in batches]
 
-        def ours():
+        def ours(batches=batches):
             w = AddS3()
             for batch in batches:
                 w.update(batch)
 
-        def rival():
+        def rival(n=n, near=near, far=far):
             w = np.zeros((n, n), np.int64)
             for plus, minus in zip(near, far):
                 np.add.at(w, plus, 1)

@@ -1,8 +1,8 @@
-"""Accumulators that weigh, forget and keep workers apart, next to plain AddS-3 and plain triplet counts on the same batches.
+"""Accumulators that weigh, forget and keep workers apart, beside plain ones on the same batches.
 
-`rows(quick)`: nanoseconds a comparison (CPU of one core, best of the interleaved runs), the state included once at the
-end, and the bytes held; ratio = plain / ours, so what it costs more. Batches of 10,000 with 200 workers, times that are a
-little out of order, and weights.
+`rows(quick)`: nanoseconds a comparison (CPU of one core, best of the interleaved runs), the state included once at
+the end, and the bytes held; ratio = plain / ours, so what it costs more. Batches of 10,000 with 200 workers, times
+that are a little out of order, and weights.
 """
 
 import numpy as np

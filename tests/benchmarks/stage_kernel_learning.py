@@ -7,6 +7,7 @@ notes.
 
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -105,15 +106,11 @@ def rckl_rows(quick: bool) -> list[dict]:
         for loss in ("ste", "hinge"):
             rckl.fit(triplets, n, loss=loss, form="t", lambda1=2.0, tolerance=1e-1)  # compile
             for tolerance, eps in ((1e-4, 1e-4),):
-                out.append(
-                    against_cvxpy(
-                        f"RCKL-T {loss} n={n} m={m} gap {tolerance:g}",
-                        lambda: rckl.fit(triplets, n, loss=loss, form="t", lambda1=2.0, tolerance=tolerance),
-                        lambda: cvxpy_rckl(triplets, n, loss, 2.0, solver="SCS", eps=eps),
-                        f"cvxpy SCS {eps:g}",
-                        2.0 if (loss, n) == ("ste", 100) else None,
-                    )
-                )
+                ours = partial(rckl.fit, triplets, n, loss=loss, form="t", lambda1=2.0, tolerance=tolerance)
+                rival = partial(cvxpy_rckl, triplets, n, loss, 2.0, solver="SCS", eps=eps)
+                case = f"RCKL-T {loss} n={n} m={m} gap {tolerance:g}"
+                target = 2.0 if (loss, n) == ("ste", 100) else None
+                out.append(against_cvxpy(case, ours, rival, f"cvxpy SCS {eps:g}", target))
     return out
 
 
@@ -151,6 +148,11 @@ def _least(rows, kernels, diagonal) -> float:
     return mkpoe.smallest_beta(rows, np.ones(len(rows)), kernels, diagonal=diagonal)
 
 
+def _learn_in_blocks(kernel: OnlineKernel, triplets: np.ndarray, block: int) -> None:
+    for begin in range(0, len(triplets), block):
+        kernel.learn(triplets[begin : begin + block])
+
+
 def online_rows(quick: bool) -> list[dict]:
     rng = np.random.default_rng(0)
     n, m = (100, 300_000) if quick else (1000, 3_000_000)
@@ -161,7 +163,7 @@ def online_rows(quick: bool) -> list[dict]:
     for kernels, name in (((), "no kernels"), (views(points, 6), "6 kernels")):
         fast = OnlineKernel(n, 20, kernels, replays=0)
         fast.learn(triplets[:1000])
-        seconds, _ = timed(lambda: [fast.learn(triplets[at : at + 10_000]) for at in range(1000, m, 10_000)])
+        seconds, _ = timed(partial(_learn_in_blocks, fast, triplets[1000:], 10_000))
         out.append(
             {
                 "stage": "kernel_learning",
@@ -179,8 +181,8 @@ def online_rows(quick: bool) -> list[dict]:
 
 
 def close_to_the_batch(n: int, m: int) -> dict:
-    """A growing stream in blocks of 500 at the lambda nobody chose (the size of the noise), against one batch solve at the
-    same lambda; a stream that is to be up to date needs one a snapshot."""
+    """A growing stream in blocks of 500 at the lambda nobody chose (the size of the noise), against one batch solve
+    at the same lambda; a stream that is to be up to date needs one a snapshot."""
     rng = np.random.default_rng(1)
     points = rng.normal(size=(n, 3))
     stream, test = planted_triplets(rng, points, m, 0.1), planted_triplets(rng, points, 20_000)
@@ -212,17 +214,9 @@ def growth_rows(quick: bool) -> list[dict]:
         kernels = views(points, a)
         for loss in ("ste", "hinge"):
             most = rckl.largest_lambdas(rckl.build(triplets, None, kernels, n, "ak", loss, 1.0, 1.0))
-            seconds, found = timed(
-                lambda: rckl.fit(
-                    triplets,
-                    n,
-                    kernels,
-                    loss=loss,
-                    lambda1=0.1 * most[0],
-                    lambda2=max(0.1 * most[1], 1e-9),
-                    tolerance=1e-3,
-                )
-            )
+            lambda2 = max(0.1 * most[1], 1e-9)
+            solve = partial(rckl.fit, triplets, n, kernels, loss=loss, lambda1=0.1 * most[0], lambda2=lambda2)
+            seconds, found = timed(partial(solve, tolerance=1e-3))
             out.append(
                 {
                     "stage": "kernel_learning",

@@ -1,8 +1,8 @@
-"""What predicting before learning costs: the same ingestion with and without it, side by side, in CPU time of all threads.
+"""What predicting before learning costs: the same ingestion with and without it, in CPU time of all threads.
 
-A food-like stream (100 objects) is decoded, counted and guarded, with a snapshot every so many comparisons; *with* adds the
-whole of `watching.Watch`: exact totals, the sample for every predictor, calibration, drift, making AddS, k1, k2 and the
-clusters, kernels and repeats of each snapshot. The rows below it say what a part of it costs.
+A food-like stream (100 objects) is decoded, counted and guarded, with a snapshot every so many comparisons; *with*
+adds the whole of the prediction monitor: exact totals, the sample for every predictor, calibration, drift, making
+AddS, k1, k2 and the clusters, kernels and repeats of each snapshot. The rows below it say what a part of it costs.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""How long a snapshot stops ingestion, and what goes on beside it: nanoseconds of CPU per key held, from logs half full.
+"""How long a snapshot stops ingestion, and what goes on beside it: CPU nanoseconds per key, logs half full.
 
-The pause is `Engine.capture`: what is unsettled is sorted in, and everything live is copied. Beside ingestion the partial
-order is sorted, everything encoded, hashed and written (`publish`, wall time, with fsync).
+The pause is `Engine.capture`: what is unsettled is sorted in, and everything live is copied. Beside ingestion the
+partial order is sorted, everything encoded, hashed and written (`publish`, wall time, with fsync).
 """
 
 import tempfile

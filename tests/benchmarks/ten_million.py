@@ -5,14 +5,15 @@
     python -m tests.benchmarks.ten_million --counts --on-disk FOLDER [--above 16777216]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
-objects, since uniform triplets about 10^6 objects hardly ever meet. An `Engine` learns blocks of names, as decoders give
-them, is captured and published, thrown away, restored from the file, and goes on; then the verbs `export`, `inspect` and
-`refit` run on that state as processes of their own. Prints CPU time, rate and memory: all that is resident, and what of it
-is anonymous, which no kernel can page out without swap. `--counts` ends with the restart. `--guard M`: the partial order of
-the first M comparisons beside it, by itself.
+objects, since uniform triplets about 10^6 objects hardly ever meet. An `Engine` learns blocks of names, as decoders
+give them, is captured and published, thrown away, restored from the file, and goes on; then the verbs `export`,
+`inspect` and `refit` run on that state as processes of their own. Prints CPU time, rate and memory: all that is
+resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends with the restart.
+`--guard M`: the partial order of the first M comparisons beside it, by itself.
 """
 
 import argparse
+import contextlib
 import gc
 import os
 import subprocess
@@ -56,14 +57,15 @@ def verb(*arguments: str) -> str:
     begin, most, whole = time.monotonic(), 0.0, 0.0
     process = subprocess.Popen([sys.executable, "-m", "stream_engine", *arguments], stdout=subprocess.PIPE, text=True)
     while process.poll() is None:
-        try:
+        with contextlib.suppress(OSError, IndexError):  # it may end between the two
             most, whole = max(most, anonymous(process.pid)), max(whole, resident(process.pid))
-        except (OSError, IndexError):
-            pass
         time.sleep(0.05)
     if process.returncode:
         raise SystemExit(f"{arguments}: exit {process.returncode}")
-    return f"{time.monotonic() - begin:.1f} s, anonymous at most {most:.2f} GB, resident {whole:.2f} (mapped snapshot included)"
+    return (
+        f"{time.monotonic() - begin:.1f} s, anonymous at most {most:.2f} GB, "
+        f"resident {whole:.2f} (mapped snapshot included)"
+    )
 
 
 def guarded(index: ObjectIndex, rng, wanted: int, landmarks: int, said: Said) -> None:

@@ -3,12 +3,12 @@
     python -m tests.benchmarks.usps_clusters [--repetitions 10] [--objects 2000] [--powers 2,3,4]
         [--results usps_clusters.jsonl] [--figure usps_clusters.png]
 
-The paper's protocol: the test digits in the plane by t-SNE, scaled into [-1, 1]; all 1s and 7s (411 of USPS, the paper
-has 2163 of MNIST), and a random subset of all ten digits; n (ln n)^x triplets without error from the Gaussian similarity
-(which orders as minus the distance). Methods: AddS-3 with SPUR, AddS-3 and MulK-3 with SDP-k at the true k, t-STE (van
-der Maaten & Weinberger 2012) into the plane and k-means there, k-means on the t-SNE plane itself. The 60 cars: the k
-of SPUR, and how well the methods agree with each other and with the given classes (Fig. 2c). SDPs are solved as in
-`planted_clusters`. Data: the folder STREAM_ENGINE_DATA. Runs that are in --results are not done again.
+The paper's protocol: the test digits in the plane by t-SNE, scaled into [-1, 1]; all 1s and 7s (411 of USPS, the
+paper has 2163 of MNIST), and a random subset of all ten digits; n (ln n)^x triplets without error from the Gaussian
+similarity (which orders as minus the distance). Methods: AddS-3 with SPUR, AddS-3 and MulK-3 with SDP-k at the true
+k, t-STE (van der Maaten & Weinberger 2012) into the plane and k-means there, k-means on the t-SNE plane itself. The
+60 cars: the k of SPUR, and how well the methods agree with each other and with the given classes (Fig. 2c). SDPs are
+solved as in `planted_clusters`. Data: the folder STREAM_ENGINE_DATA. Runs that are in --results are not done again.
 """
 
 import argparse

@@ -25,7 +25,7 @@ from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from stream_engine.statistics import kernels, weighted_counts, worker_reliability
-from tests.benchmarks.trust import weighting
+from tests.benchmarks.worker_reliability import weighting
 from tests.support.generators import planted_triplets
 
 FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
@@ -212,7 +212,7 @@ def test_weighting_helps_against_spam_and_does_not_hurt_without():
 
 
 def test_the_report_on_made_judgements():
-    """What `python -m tests.benchmarks.trust` does with human judgements, on a small world."""
+    """What `python -m tests.benchmarks.worker_reliability` does with human judgements, on a small world."""
     triplets, workers, accuracy, _ = study(n=30, spammers=0.0)
     who = np.array([int(name[1:]) for name in workers])
     clean, spam = (

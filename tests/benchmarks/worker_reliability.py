@@ -1,15 +1,16 @@
 """Whom to trust, on human judgements: does estimated reliability go with the truth, and what does weighting by it do?
 
-    python -m tests.benchmarks.trust [--out FOLDER]
+    python -m tests.benchmarks.worker_reliability [--out FOLDER]
 
-Everything goes through the command line: `run` with the accumulator worker_votes, `refit reliability`, `export workers`.
-food100: reliability against catch trials passed, 243 workers, in one table over all workers and over those with enough
-catch trials; catch trials of different screen formats differ in difficulty (2 % fail "1 of 2", 30 % "4 of 12"), so
-the correlation is also given with the mean of each format taken out of both sides. alien_eggs300: against the fraction of
-a worker's own answers that agree with the known scale, which no worker's estimate has seen.
-Then accuracy on comparisons held out (a fifth of the screens or answers; eggs: judged by the known scale too), of AddS-3 and its
-rank-2 form, plain and weighted, as the data are and with 30 % of the workers answering at random; and on made clusters the
-agreement (ARI) of the clustering with the truth. Five splits, twenty made worlds. Writes trust.json and trust.png.
+Everything goes through the command line: `run` with the accumulator worker_votes, `refit reliability`, `export
+workers`. food100: reliability against catch trials passed, 243 workers, in one table over all workers and over those
+with enough catch trials; catch trials of different screen formats differ in difficulty (2 % fail "1 of 2", 30 % "4 of
+12"), so the correlation is also given with the mean of each format taken out of both sides. alien_eggs300: against
+the fraction of a worker's own answers that agree with the known scale, which no worker's estimate has seen.
+Then accuracy on comparisons held out (a fifth of the screens or answers; eggs: judged by the known scale too), of
+AddS-3 and its rank-2 form, plain and weighted, as the data are and with 30 % of the workers answering at random; and
+on made clusters the agreement (ARI) of the clustering with the truth. Five splits, twenty made worlds. Writes
+worker_reliability.json and worker_reliability.png.
 """
 
 import argparse
@@ -40,6 +41,12 @@ def engine(*arguments) -> None:
     subprocess.run([sys.executable, "-m", "stream_engine", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, which may be compressed by gzip."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
+        return list(csv.DictReader(lines))
+
+
 def judged(source: Path, folder: Path, *options) -> dict[str, list]:
     """The table of workers that the engine writes about a file of judgements."""
     config, state = folder / "engine.toml", folder / "state"
@@ -47,10 +54,8 @@ def judged(source: Path, folder: Path, *options) -> dict[str, list]:
     engine("run", source, "--state", state, "--config", config, "--guard", "off", "--no-refits", *options)
     engine("refit", "--state", state, "reliability")
     engine("export", "--state", state, "--out", folder / "out", "workers", "workers_online")
-    rows = list(csv.DictReader(open(folder / "out" / "workers.csv")))
-    online = {
-        row["worker"]: float(row["accuracy"]) for row in csv.DictReader(open(folder / "out" / "workers_online.csv"))
-    }
+    rows = rows_of(folder / "out" / "workers.csv")
+    online = {row["worker"]: float(row["accuracy"]) for row in rows_of(folder / "out" / "workers_online.csv")}
     table: dict[str, list] = {
         name: [float(row[name]) if name != "worker" else row[name] for row in rows] for name in rows[0]
     }
@@ -59,7 +64,8 @@ def judged(source: Path, folder: Path, *options) -> dict[str, list]:
 
 def food_screens(data: Path) -> list[dict]:
     """Screens as events; a catch trial says whether it was passed: all and only the known near ones were chosen."""
-    screens = [json.loads(line) for line in gzip.open(data / "food100" / "screens.jsonl.gz", "rt")]
+    with gzip.open(data / "food100" / "screens.jsonl.gz", "rt") as lines:
+        screens = [json.loads(line) for line in lines]
     for screen in screens:
         answer = screen.pop("extra")["correct_answer"]
         if screen["is_catchtrial"]:
@@ -80,7 +86,10 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
     number = {name: at for at, name in enumerate(table["worker"])}
     accuracy, tried = np.array(table["accuracy"]), np.array(table["passed"]) + np.array(table["failed"])
     passed = np.array(table["passed"]) / tried
-    form = lambda s: (len(s["images"]), len(s["near"]))
+
+    def form(s):
+        return len(s["images"]), len(s["near"])
+
     mean: dict = {}
     for s in screens:
         if s["is_catchtrial"]:
@@ -94,7 +103,10 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
     mostly = [max(f, key=f.get) for f in forms]
     weight = np.array(table["comparisons"])
     groups = {f: np.array([m == f for m in mostly]) for f in set(mostly)}
-    within = lambda x: x - np.array([np.average(x[groups[m]], weights=weight[groups[m]]) for m in mostly])
+
+    def within(x):
+        return x - np.array([np.average(x[groups[m]], weights=weight[groups[m]]) for m in mostly])
+
     adjusted, online = within(accuracy), within(np.array(table["online"]))
     rows = []
     for least in (1, 4, 8):
@@ -134,11 +146,9 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
 
 def eggs(data: Path, folder: Path) -> tuple[list[dict], dict]:
     table = judged(data / "alien_eggs300" / "triplets.csv.gz", folder)
-    value = {
-        row["object"]: float(row["true_value"]) for row in csv.DictReader(open(data / "alien_eggs300" / "labels.csv"))
-    }
+    value = {row["object"]: float(row["true_value"]) for row in rows_of(data / "alien_eggs300" / "labels.csv")}
     right: dict[str, list[bool]] = {}
-    for row in csv.DictReader(gzip.open(data / "alien_eggs300" / "triplets.csv.gz", "rt")):
+    for row in rows_of(data / "alien_eggs300" / "triplets.csv.gz"):
         a, b, c = (value[row[key]] for key in ("anchor", "near", "far"))
         right.setdefault(row["worker"], []).append(abs(a - b) < abs(a - c))
     truth = np.array([np.mean(right[name]) for name in table["worker"]])
@@ -280,14 +290,14 @@ def ids_of(rows: list[dict], keys) -> tuple[np.ndarray, dict[str, int]]:
 def real_weighting(data: Path) -> list[dict]:
     found = []
     for name, unit in (("food100", "screen"), ("alien_eggs300", "order")):
-        rows = list(csv.DictReader(gzip.open(data / name / "triplets.csv.gz", "rt")))
+        rows = rows_of(data / name / "triplets.csv.gz")
         triplets, objects = ids_of(rows, ("anchor", "near", "far"))
         workers, names = ids_of(rows, ("worker",))
         units, _ = ids_of(rows, (unit,) if name == "food100" else ("worker", unit))
         unit_of = units[:, 0] if name == "food100" else np.arange(len(rows))
         truth = None
         if name == "alien_eggs300":
-            value = {r["object"]: float(r["true_value"]) for r in csv.DictReader(open(data / name / "labels.csv"))}
+            value = {r["object"]: float(r["true_value"]) for r in rows_of(data / name / "labels.csv")}
             truth = np.array([value[o] for o in objects])
         found += weighting(name, triplets.astype(np.int32), workers[:, 0], list(names), unit_of, len(objects), truth)
     return found
@@ -323,7 +333,7 @@ def figure(path: Path, clouds: dict[str, dict], gains: list[dict]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", default="trust-report", metavar="FOLDER", help="For trust.json and trust.png.")
+    parser.add_argument("--out", default="worker-reliability", metavar="FOLDER", help="For the JSON and the PNG.")
     out = Path(parser.parse_args().out)
     data = human_judgements()
     if data is None:
@@ -337,7 +347,8 @@ def main() -> int:
         rows += more
     for row in rows:
         print(
-            f"{row['data']:14} {row['against']:66} n = {row['workers']:3}  Spearman {row['spearman']:+.3f}  p = {row['p']:.2g}",
+            f"{row['data']:14} {row['against']:66} n = {row['workers']:3}  "
+            f"Spearman {row['spearman']:+.3f}  p = {row['p']:.2g}",
             flush=True,
         )
     gains = [*real_weighting(data), *clustering()]
@@ -346,9 +357,10 @@ def main() -> int:
             f"{row['data']:14} {row['case']:66} plain {row['plain']:.4f}  weighted {row['weighted']:.4f}  "
             f"gain {row['gain']:+.4f} (worst split {row['worst_split']:+.4f})"
         )
-    (out / "trust.json").write_text(json.dumps({"correlations": rows, "weighting": gains}, indent=1, default=float))
-    figure(out / "trust.png", clouds, gains)
-    print(out / "trust.png")
+    report = json.dumps({"correlations": rows, "weighting": gains}, indent=1, default=float)
+    (out / "worker_reliability.json").write_text(report)
+    figure(out / "worker_reliability.png", clouds, gains)
+    print(out / "worker_reliability.png")
     return 0
 
 

@@ -1,12 +1,12 @@
 """What does it cost to learn a kernel over chosen objects and to place the others, instead of learning all together?
 
-    python -m tests.benchmarks.placed [--seeds 3]
+    python -m tests.benchmarks.out_of_sample [--seeds 3]
 
-food100 (STREAM_ENGINE_DATA; a fifth of the screens held out whole) and 300 handwritten digits that ship with scikit-learn
-(40,000 made triplets, 10 % wrong; a fifth held out). A random share of the objects is chosen. Errors on held-out triplets of
-which all objects are chosen, of others as anchors about chosen pairs (what placing looks at), and of all. `placed`: the refit
-with `objects` and rest = "placed"; `together`: the refit of all objects with all answers; `same answers`: of all objects, with
-those answers only that the former looks at.
+food100 (STREAM_ENGINE_DATA; a fifth of the screens held out whole) and 300 handwritten digits that ship with
+scikit-learn (40,000 made triplets, 10 % wrong; a fifth held out). A random share of the objects is chosen. Errors on
+held-out triplets of which all objects are chosen, of others as anchors about chosen pairs (what placing looks at),
+and of all. `placed`: the refit with `objects` and rest = "placed"; `together`: the refit of all objects with all
+answers; `same answers`: of all objects, with those answers only that the former looks at.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import numpy as np
 from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning
 from stream_engine.state.published import Published
-from tests.benchmarks.certainty import held_out, published
+from tests.benchmarks.confidence import held_out, published
 from tests.benchmarks.forgetting import food
 from tests.conftest import human_judgements
 from tests.support.generators import planted_triplets
@@ -81,7 +81,8 @@ def main() -> None:
             for how, found in rows.items():
                 mean = np.mean(found, axis=0)
                 print(
-                    f"{name:12}{int(share * n):>8}  {how:14}{mean[0]:>14.3f}{mean[1]:>16.3f}{mean[2]:>8.3f}{mean[3]:>8.1f}",
+                    f"{name:12}{int(share * n):>8}  {how:14}"
+                    f"{mean[0]:>14.3f}{mean[1]:>16.3f}{mean[2]:>8.3f}{mean[3]:>8.1f}",
                     flush=True,
                 )
 

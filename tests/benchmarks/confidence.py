@@ -1,18 +1,19 @@
-"""Is what the engine says about its own certainty true? On answers that it has not seen, and on clusters that are known.
+"""Are the engine's confidences true? Checked on answers that it has not seen, and on clusters that are known.
 
-    python -m tests.benchmarks.certainty [--out DIR] [--seeds 5]
+    python -m tests.benchmarks.confidence [--out DIR] [--seeds 5]
 
 food100 (STREAM_ENGINE_DATA), a fifth of the screens held out whole, everything read through `export`:
-`confidence`: `predicted` is the probability of an answer, so the share of held-out answers to the same question that came so
-should equal it. (It is a little too sure: it is fitted to learned answers, whose margins hold the rest of their own screens.)
-`confidence` is the probability that more than half of all people would answer as the majority so far; how often single
-held-out answers agree is another figure, which must grow with it. Its scale is checked on made answers, where it is known
-which side most people are on (p uniform, as its prior says).
-`evidence`: held-out accuracy of AddS-3 about each object, against its number of answers and its `agreement` (how far the other
-answers predict its own), learned from a fiftieth of the screens up to all.
+`confidence`: `predicted` is the probability of an answer, so the share of held-out answers to the same question that
+came so should equal it. (It is a little too sure: it is fitted to learned answers, whose margins hold the rest of
+their own screens.)
+`confidence` is the probability that more than half of all people would answer as the majority so far; how often
+single held-out answers agree is another figure, which must grow with it. Its scale is checked on made answers, where
+it is known which side most people are on (p uniform, as its prior says).
+`evidence`: held-out accuracy of AddS-3 about each object, against its number of answers and its `agreement` (how far
+the other answers predict its own), learned from a fiftieth of the screens up to all.
 Cluster stability: made clusters (four of 30, 12.5 % of the answers wrong), from few comparisons to enough; does a low
-stability (`sdp_clustering`, k = 4, 10 replicates) tell the objects in the wrong cluster, and `stability_ari` the runs that
-are wrong? Writes certainty.md and certainty.png.
+stability (`sdp_clustering`, k = 4, 10 replicates) tell the objects in the wrong cluster, and `stability_ari` the runs
+that are wrong? Writes confidence.md and confidence.png.
 """
 
 import argparse
@@ -49,7 +50,8 @@ class Bins(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """A row an object: `share` of the screens that were learned, answers, agreement, held-out accuracy and its answers."""
+    """A row an object: `share` of the screens that were learned, answers, agreement, held-out accuracy and its
+    answers."""
 
     share: np.ndarray
     answers: np.ndarray
@@ -80,7 +82,10 @@ def binned(said: np.ndarray, came: np.ndarray, edges: np.ndarray) -> Bins:
     at = np.clip(np.digitize(said, edges) - 1, 0, len(edges) - 2)
     count = np.bincount(at, minlength=len(edges) - 1)
     held = count >= 30
-    mean = lambda x: np.bincount(at, x, len(edges) - 1)[held] / count[held]
+
+    def mean(x):
+        return np.bincount(at, x, len(edges) - 1)[held] / count[held]
+
     return Bins(mean(said), mean(came), count[held])
 
 
@@ -228,7 +233,8 @@ def lines(asked: dict[str, Bins], made: Bins, of: Objects | None, found: Cluster
     out += [
         f"## cluster stability: {OBJECTS} objects, {K} made clusters",
         "",
-        "| n (ln n)^ | ARI | stability_ari | stability of objects in the right cluster | in a wrong one | objects wrong | AUC |",
+        "| n (ln n)^ | ARI | stability_ari | stability of objects in the right cluster | in a wrong one "
+        "| objects wrong | AUC |",
         "|---|---|---|---|---|---|---|",
     ]
     for power in POWERS:
@@ -316,7 +322,7 @@ def draw(asked: dict[str, Bins], made: Bins, of: Objects | None, found: Clusters
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", default="certainty")
+    parser.add_argument("--out", default="confidence")
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args()
     data, asked, of = human_judgements(), {}, None
@@ -333,8 +339,8 @@ def main() -> None:
     print(text)
     out = Path(given.out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "certainty.md").write_text(text)
-    draw(asked, made, of, found, out / "certainty.png")
+    (out / "confidence.md").write_text(text)
+    draw(asked, made, of, found, out / "confidence.png")
 
 
 if __name__ == "__main__":
