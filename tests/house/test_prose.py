@@ -1,0 +1,196 @@
+"""The manual says what is there: no line is too wide, and every path, command, module and link that it names exists."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.__main__ import STAGES
+from tests.conftest import ROOT
+from tests.house.test_layers import FLOORS
+
+WIDTH = 120
+FOLDERS = ["connectors", "deploy", "stream_engine", "tests"]
+PAGES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
+NAMING = [page for page in PAGES if page.name != "CHANGELOG.md"]  # a changelog also names what is gone
+BESIDE = [ROOT, ROOT / "stream_engine"]  # a path is written from one of these
+FILES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")}
+
+FENCE = re.compile(r"^```.*?^```", re.S | re.M)
+CODE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
+MODULE = re.compile(r"\b(?:stream_engine|connectors)(?:\.\w+)+")
+COMMAND = re.compile(r"python -m ((?:tests|stream_engine)[\w.]*)(?: (\w+))?")
+TESTS = re.compile(r"(?<![\w/.-])tests(?:\.\w+)+")
+
+
+def wide_lines(text: str) -> list[str]:
+    """Lines that are wider than the limit, each with its number."""
+    return [f"line {number}: {len(line)} wide" for number, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH]
+
+
+def wrong_paths(text: str) -> list[str]:
+    """Words in backticks that look like a path in the repository and lead nowhere. `NAME` stands for any name."""
+    words = [word for code in CODE.findall(FENCE.sub("", text)) for word in code.split()]
+    return [word for word in words if "NAME" not in word and _looks_like_a_path(word) and not _exists(word)]
+
+
+def _looks_like_a_path(word: str) -> bool:
+    if "://" in word or not re.fullmatch(r"[\w.*/-]+", word):
+        return False
+    return (word.partition("/")[0] in FOLDERS and "/" in word) or word.endswith(".py")
+
+
+def _exists(word: str) -> bool:
+    if "/" not in word:
+        return word in FILES
+    return any(next(folder.glob(word.rstrip("/")), None) is not None for folder in BESIDE)
+
+
+def wrong_links(text: str, folder: Path) -> list[str]:
+    """Links to files that do not exist beside the page."""
+    return [link for link in LINK.findall(text) if "://" not in link and not (folder / link).exists()]
+
+
+def wrong_modules(text: str) -> list[str]:
+    """Dotted names of the product that do not import."""
+    return [name for name in MODULE.findall(LINK.sub("]", text)) if not _imports(name)]
+
+
+def _imports(name: str) -> bool:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            value = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(value, part):
+                return False
+            value = getattr(value, part)
+        return True
+    return False
+
+
+def wrong_commands(text: str) -> list[str]:
+    """`python -m tests...` and other modules of the tests that do not exist; stages that `make bench` does not have."""
+    wrong = [name for name in TESTS.findall(text) if not _is_module(name)]
+    for module, word in COMMAND.findall(text):
+        if not _is_module(module) or (module == "tests.benchmarks" and word and word not in STAGES):
+            wrong.append(f"{module} {word}".strip())
+    return wrong
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=page_name)
+every_naming_page = pytest.mark.parametrize("page", NAMING, ids=page_name)
+
+
+@every_page
+def test_no_line_is_too_wide(page):
+    assert wide_lines(page.read_text()) == []
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    assert wrong_links(page.read_text(), page.parent) == []
+
+
+@every_naming_page
+def test_paths_exist(page):
+    assert wrong_paths(page.read_text()) == []
+
+
+@every_naming_page
+def test_modules_import(page):
+    assert wrong_modules(page.read_text()) == []
+
+
+@every_naming_page
+def test_commands_exist(page):
+    assert wrong_commands(page.read_text()) == []
+
+
+def linked_from(page: Path, seen: set[Path]) -> Iterable[Path]:
+    """The pages that a reader reaches from `page` by links."""
+
+    def visit(current: Path) -> Iterator[Path]:
+        if current in seen or current.suffix != ".md" or not current.is_file():
+            return
+        seen.add(current)
+        yield current
+        for link in LINK.findall(current.read_text()):
+            yield from visit((current.parent / link).resolve())
+
+    return visit(page)
+
+
+def test_every_page_of_the_manual_is_reached_from_the_readme():
+    reached = set(linked_from(ROOT / "README.md", set()))
+    manual = {page for page in PAGES if "stream_engine" in page.relative_to(ROOT).parts}
+    assert manual - reached == set()
+
+
+def test_every_page_of_the_manual_is_shipped_with_the_package():
+    package = ROOT / "stream_engine"
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "stream_engine"
+    ]
+    shipped = {path for pattern in patterns for path in package.glob(pattern)}
+    assert {page for page in PAGES if package in page.parents} - shipped == set()
+
+
+def test_the_floors_that_the_design_draws_are_those_of_the_import_rules():
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "stream_engine" / "DESIGN.md").read_text(), re.M)
+    drawn = {int(number): set(CODE.findall(rooms)) for number, rooms in rows}
+    *rooms, _loose = FLOORS
+    expected = {
+        number: {room.removeprefix("stream_engine.") for room in floor} for number, floor in enumerate(rooms, 1)
+    }
+    assert drawn == expected | {len(FLOORS): set()}
+
+
+PLANTED = [
+    ("a wide line", "x" * 121, wide_lines),
+    ("a path", "see `stream_engine/guard/order.py`", wrong_paths),
+    ("a path from inside the package", "see `guard/order.py`", wrong_paths),
+    ("a file without its folder", "see `sift_order.py`", wrong_paths),
+    ("a pattern", "see `tests/benchmarks/phase_*.py`", wrong_paths),
+    ("a module", "`stream_engine.sdp.cascade`", wrong_modules),
+    ("an attribute", "`stream_engine.state.engine.Motor`", wrong_modules),
+    ("a command", "`python -m tests.benchmarks.certainly`", wrong_commands),
+    ("a stage", "`python -m tests.benchmarks gard`", wrong_commands),
+    ("a module of the tests", "`tests.certainly`", wrong_commands),
+]
+
+
+@pytest.mark.parametrize("text, faults", [case[1:] for case in PLANTED], ids=[case[0] for case in PLANTED])
+def test_a_planted_fault_is_found(text, faults):
+    assert faults(text)
+
+
+def test_a_planted_broken_link_is_found(tmp_path):
+    (tmp_path / "there.md").write_text("")
+    assert wrong_links("[a](there.md#part) [b](https://x.org/y) [c](gone.md)", tmp_path) == ["gone.md"]
+
+
+def test_what_is_right_is_no_fault():
+    text = (
+        "`stream_engine/guard/`, `guard/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
+        "`python -m tests.benchmarks guard`, `stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
+    )
+    assert not [*wide_lines("x" * 120), *wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]
