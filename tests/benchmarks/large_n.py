@@ -2,13 +2,13 @@
 
     python -m tests.benchmarks.large_n [--objects 1000000] [--comparisons 100000000] [--landmarks 50]
     python -m tests.benchmarks.large_n --comparisons 30000000 --counts [--on-disk FOLDER [--above 16777216]]
-    python -m tests.benchmarks.large_n --comparisons 30000000 --learned [--chosen 500]
+    python -m tests.benchmarks.large_n --comparisons 30000000 --learned [--subset 500]
 
 Every object is asked about pairs of a few landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
 objects, since uniform triplets about 10^6 objects hardly ever meet. Prints CPU time, rate and the memory of the
 process: all that is resident, and what of it is anonymous, which no kernel can page out without swap. `--counts` ends
 with a snapshot written and restored, without exports and refits; `--learned` goes on with kernels, an embedding and a
-booster of the chosen objects, all others placed or predicted, and how much of fresh comparisons without noise (of the
+booster of a subset, all other objects extended to or predicted, and how much of fresh comparisons without noise (of the
 groups) these get right.
 """
 
@@ -112,7 +112,7 @@ def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
     mapped_arrays.keep_in_memory()
 
 
-def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> None:
+def _learned(snapshot: Snapshot, subset: int, landmarks: int, said: Said) -> None:
     n, rng = len(snapshot.objects), np.random.default_rng(1)
     labelled = {snapshot.objects[i]: f"group {i % GROUPS}" for i in range(n) if i < landmarks or i % 2}
     snapshot = snapshot._replace(labels=labelled)
@@ -126,7 +126,7 @@ def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> Non
     }
     for kind, given in runs.items():
         module = refit_module(kind)
-        made = module.refit(snapshot, module.Params(objects=chosen, **given), 0)
+        made = module.refit(snapshot, module.Params(objects=subset, **given), 0)
         if kind == "triplet_boost":
             outside = made.report["outside"]
             figure = (
@@ -137,10 +137,10 @@ def _learned(snapshot: Snapshot, chosen: int, landmarks: int, said: Said) -> Non
             margin = predictor(kind, Published(snapshot, {kind: made})).margins(fresh)
             known = ~np.isnan(margin)
             figure = (
-                f"{made.report['placed']:,} placed, {made.report['directions']} directions, gap at most "
+                f"{made.report['placed']:,} extended, {made.report['directions']} directions, gap at most "
                 f"{made.report['placed_gap']:.1g}, {(margin[known] > 0).mean():.3f} of {known.sum():,} fresh right"
             )
-        said(f"{kind}, objects = {chosen}", figure)
+        said(f"{kind}, objects = {subset}", figure)
 
 
 def main() -> None:
@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--landmarks", type=int, default=50)
     parser.add_argument("--counts", action="store_true")
     parser.add_argument("--learned", action="store_true")
-    parser.add_argument("--chosen", type=int, default=500)
+    parser.add_argument("--subset", type=int, default=500)
     parser.add_argument("--on-disk", metavar="FOLDER")
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
@@ -184,7 +184,7 @@ def main() -> None:
     published = Published(snapshot, {})
     accumulators.clear()
     if given.learned:
-        _learned(snapshot, given.chosen, given.landmarks, said)
+        _learned(snapshot, given.subset, given.landmarks, said)
         return
     for what in ("adds3", "k1"):
         made = contents(what, published)[what].arrays

@@ -3,9 +3,9 @@
     python -m tests.benchmarks.learning_online [--out FOLDER] [--only 3 5] [--full]
 
 1 how well each similarity predicts what comes next; 2 how soon a change is noticed, against false alarms; 3 what
-forgetting wins and costs; 4 whom to trust; 5 whether the stated confidences are true; 6 what asking wins; 7 the
-classifier under river. Each is a module of this folder, run in its own process with modest sizes (minutes; --full:
-those that the modules choose); FOLDER gets N-name.png and N-name.txt (what it printed). Point 4 needs human
+forgetting wins and costs; 4 how reliable workers are; 5 whether the stated confidences are true; 6 what asking wins;
+7 the classifier under river. Each is a module of this folder, run in its own process with modest sizes (minutes;
+--full: those that the modules choose); FOLDER gets N-name.png and N-name.txt (what it printed). Point 4 needs human
 judgements (STREAM_ENGINE_DATA), the others leave out what they have none for.
 """
 

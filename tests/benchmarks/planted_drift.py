@@ -24,7 +24,7 @@ from stream_engine.prediction.observer import Progressive, signals
 from stream_engine.state.engine import Engine
 from tests.support.generators import as_batch, planted_triplets
 
-OBJECTS, NOISE, BLOCK, EVERY, QUIET = 100, 0.15, 10_000, 250_000, 100_000
+OBJECTS, NOISE, BLOCK, EVERY, COOLDOWN = 100, 0.15, 10_000, 250_000, 100_000
 
 
 class Stream(NamedTuple):
@@ -109,14 +109,14 @@ def noticed(detector, wrong: np.ndarray, at: np.ndarray) -> list[int]:
     return [place for value, place in zip(wrong.tolist(), at.tolist()) if detector.update([value])]
 
 
-def told(places: list[int], quiet: int = QUIET) -> int:
-    """How many alarms that makes: what is noticed in the quiet after an alarm is told once, when it is over."""
+def told(places: list[int], cooldown: int = COOLDOWN) -> int:
+    """How many alarms that makes: what is noticed during the cooldown of an alarm is told once, when that is over."""
     number, until, waiting = 0, 0, False
     for place in places:
         if waiting and place >= until:
-            number, until, waiting = number + 1, until + quiet, False
+            number, until, waiting = number + 1, until + cooldown, False
         if place >= until:
-            number, until = number + 1, place + quiet
+            number, until = number + 1, place + cooldown
         else:
             waiting = True
     return number + waiting

@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=10**7)
     parser.add_argument("--comparisons", type=int, default=10**8)
     parser.add_argument("--landmarks", type=int, default=50)
-    parser.add_argument("--choose", type=int, default=500, help="objects of the refit: those with most evidence")
+    parser.add_argument("--choose", type=int, default=500, help="objects of the refit: those with the most answers")
     parser.add_argument("--guard", type=int, default=0, metavar="COMPARISONS")
     parser.add_argument("--counts", action="store_true")
     parser.add_argument("--on-disk", metavar="FOLDER")
