@@ -5,10 +5,17 @@ A format module is named `*_events.py` and has `Decoder(options)` whose call `de
 what a block decodes to does not depend on the blocks before it, nor on where block boundaries fall (`unknown_fields`
 alone grows: it holds what this decoder has met so far). One bad event never changes what its neighbours decode to.
 
-The other files are what the formats share: `plan` (where each field stands in the input), `validate` (the definition of
-one valid event, slow and plain), `expand` (events to comparisons), `events` (columns of events to `Decoded`), `tables`
-(columns of text to events). A fast path is
-allowed to be unsure of an event and leave it to `validate`; it is never allowed to take one that `validate` refuses.
+The other files are what the formats share:
+
+    event_fields    the shapes of events, and in which input field each of their fields stands
+    validate        the definition of one valid event, slow and plain
+    table_events    columns of text, integers and lists to events
+    event_columns   columns of events to `Decoded`
+    expand          events to comparisons
+    fault_messages  what is told about an event that is refused
+
+A fast path is allowed to be unsure of an event and leave it to `validate`; it is never allowed to take one that
+`validate` refuses.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ import pyarrow.types as pt
 from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
 from stream_engine.formats.arrow_arrays import plain_value
 from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, joined, nothing, unreadable
-from stream_engine.formats.event_fields import PAIRS, QUADRUPLET, Plan, plan_of
+from stream_engine.formats.event_fields import PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
 
@@ -29,7 +29,7 @@ class Decoder:
 
     def __init__(self, options: EventOptions):
         self.options = options
-        self._lists, self._pairs = plan_of(options), plan_of(options, pairs=True)
+        self._list_fields, self._pair_fields = fields_of(options), fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
 
     def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> Decoded:
@@ -74,22 +74,22 @@ class Decoder:
 
     def _decoded(self, batch: pa.RecordBatch) -> Decoded:
         columns = _columns(batch)
-        plan = self._plan(columns)
+        event_fields = self._fields_of(columns)
         for name in columns:
-            if name not in plan.known and len(self.unknown) < MAX_UNKNOWN:
+            if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
         block = Block(self.options.judges)
-        read_table(Table(columns, batch.num_rows, text=False), plan, block, np.arange(batch.num_rows))
+        read_table(Table(columns, batch.num_rows, text=False), event_fields, block, np.arange(batch.num_rows))
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
-    def _plan(self, columns: dict[str, pa.Array]) -> Plan:
+    def _fields_of(self, columns: dict[str, pa.Array]) -> EventFields:
         """Quadruplets from two columns of lists where there are such, else from four columns of names."""
         lists = all(
             len(field.inputs) > 1 or (field.inputs[0] in columns and _holds_lists(columns[field.inputs[0]].type))
-            for field in self._lists.fields[QUADRUPLET]
+            for field in self._list_fields.by_kind[QUADRUPLET]
         )
-        pairs = any(name in columns for names in PAIRS.values() for name in names)
-        return self._pairs if pairs and not lists else self._lists
+        pairs = any(name in columns for names in PAIR_COLUMNS.values() for name in names)
+        return self._pair_fields if pairs and not lists else self._list_fields
 
 
 def _table(value: "pa.RecordBatch | bytes | memoryview") -> pa.Table:

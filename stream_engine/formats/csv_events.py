@@ -19,7 +19,7 @@ import pyarrow.csv
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
 from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
 from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, nothing
-from stream_engine.formats.event_fields import TRIPLET, Plan, plan_of
+from stream_engine.formats.event_fields import TRIPLET, EventFields, fields_of
 from stream_engine.formats.json_lines import is_utf8
 from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
 from stream_engine.formats.table_events import Table, read_table
@@ -46,7 +46,7 @@ class Decoder:
 
     def __init__(self, options: EventOptions):
         self.options = options
-        self.plan = plan_of(options, pairs=True)
+        self.event_fields = fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
         self._header: bytes | None = None
         self._layout: Layout | None = None
@@ -70,12 +70,12 @@ class Decoder:
         block = Block(self.options.judges)
         reading = _Rows(value[begin:] if begin else value, begin, layout.width)
         table, row = reading.table(layout, block)
-        read_table(Table(table, len(row), text=True), self.plan, block, row)
+        read_table(Table(table, len(row), text=True), self.event_fields, block, row)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:
-            self._layout = _layout(header, self.plan, self.options)
+            self._layout = _layout(header, self.event_fields, self.options)
             self._header = header
             for name in sorted(self._layout.unknown):
                 if len(self.unknown) < MAX_UNKNOWN:
@@ -178,30 +178,32 @@ def _first_row(value: bytes) -> tuple[bytes, int]:
     return value[int(rows.start[0]) : end], end
 
 
-def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
+def _layout(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
     """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without."""
     try:
         text = header.removeprefix(_BOM).decode()
     except UnicodeDecodeError:
         raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
     names = [name.strip() for name in next(csv.reader([text.strip("\r\n")]), [])]
-    needed = _needed(plan, options, names)
+    needed = _needed(event_fields, options, names)
     lacking = [name for name in dict.fromkeys(needed) if name not in names]
     if lacking:
         raise UnreadableHeader(
             f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
         )
     many = {
-        field.inputs[0] for kind in plan.kinds for field in plan.fields[kind] if field.many and len(field.inputs) == 1
+        field.inputs[0] for kind in event_fields.kinds for field in event_fields.by_kind[kind] if field.stands_in_a_list
     }
-    single = {name for kind in plan.kinds for field in plan.fields[kind] for name in field.inputs} - many
+    single = {
+        name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs
+    } - many
     single |= {
-        plan.type,
-        plan.optional["worker"],
-        *([plan.catch] if plan.catch else []),
-        *(name for name, _ in plan.where),
+        event_fields.type_input,
+        event_fields.optional["worker"],
+        *([event_fields.catch_input] if event_fields.catch_input else []),
+        *(name for name, _ in event_fields.where),
     }
-    numbers = {plan.optional["weight"], plan.optional["time"]}
+    numbers = {event_fields.optional["weight"], event_fields.optional["time"]}
     columns: dict[str, int] = {}
     for at, name in enumerate(names):
         if name in columns:
@@ -209,18 +211,18 @@ def _layout(header: bytes, plan: Plan, options: EventOptions) -> Layout:
         if name in many | single | numbers:
             columns[name] = at
     types = {str(at): _CODED if name in single else pa.string() for name, at in columns.items()}
-    return Layout(len(names), columns, types, frozenset(names) - plan.known)
+    return Layout(len(names), columns, types, frozenset(names) - event_fields.known)
 
 
-def _needed(plan: Plan, options: EventOptions, names: list[str]) -> list[str]:
+def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
     """Columns without which no row can be accepted, and those that the options name themselves."""
-    kinds = plan.kinds
-    if plan.fixed is None:
-        kinds = () if plan.type in names else (TRIPLET,)
-    needed = [name for kind in kinds for field in plan.fields[kind] for name in field.inputs]
-    asked = [plan.optional[name] for name in plan.optional if name in options.columns]
-    asked += [plan.catch] if plan.catch else []
-    return [*needed, *asked, *chain(name for name, _ in plan.where)]
+    kinds = event_fields.kinds
+    if event_fields.only_kind is None:
+        kinds = () if event_fields.type_input in names else (TRIPLET,)
+    needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
+    asked = [event_fields.optional[name] for name in event_fields.optional if name in options.columns]
+    asked += [event_fields.catch_input] if event_fields.catch_input else []
+    return [*needed, *asked, *chain(name for name, _ in event_fields.where)]
 
 
 def _listed(names: list[str]) -> str:

@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     time: np.ndarray | None
 
 
-class Field(NamedTuple):
+class FieldNames(NamedTuple):
     """The names of one field over some events: how many each has, and all of them in a row."""
 
     lengths: np.ndarray  # (e,) int64
@@ -83,7 +83,9 @@ class Block:
         self.filtered += 1
         self._caught.append((row, catch))
 
-    def add(self, kind: int, row: np.ndarray, fields: Sequence[Field], worker=None, weight=None, time=None) -> None:
+    def add(
+        self, kind: int, row: np.ndarray, fields: Sequence[FieldNames], worker=None, weight=None, time=None
+    ) -> None:
         """Events of one kind, field by field in the order of the contract."""
         size = np.sum([field.lengths for field in fields], axis=0, dtype=np.int64)
         judged = (worker, weight, time) if self.judges else (None, None, None)
@@ -286,7 +288,7 @@ def _at(place: tuple[int, bytes], fault: InvalidEvent) -> tuple[int, str, str, b
     return place[0], fault.reason, str(fault), place[1]
 
 
-def _side_by_side(fields: Sequence[Field], size: np.ndarray) -> np.ndarray:
+def _side_by_side(fields: Sequence[FieldNames], size: np.ndarray) -> np.ndarray:
     """The members of each event, field after field."""
     if all(len(field.flat) == len(size) and (field.lengths == 1).all() for field in fields):
         return np.stack([field.flat for field in fields], axis=1).reshape(-1)

@@ -1,5 +1,11 @@
-"""Where the fields of each event type stand in the input: the contract's table of fields, after `--columns`."""
+"""The shapes of events, and where their fields stand in the input.
 
+`SHAPES` is the contract's table: which fields each event type has, which of them are lists, how long these are, which
+may be null. All decoders, the definition of a valid event and the messages about faults go by it. `fields_of` joins it
+with the options (`--type`, `--columns`, `--where`): from which input fields is each event read?
+"""
+
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
@@ -7,96 +13,141 @@ from stream_engine.formats.options import EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
-PAIRS = {"near": ("near_i", "near_j"), "far": ("far_i", "far_j")}
-OPTIONAL = ("id", "worker", "weight", "time")
-
-# type -> (field, holds a list, how many names it must hold). `label` may be null, which takes the label back.
-_SHAPES = {
-    "triplet": (("anchor", False, 1), ("near", False, 1), ("far", False, 1)),
-    "quadruplet": (("near", True, 2), ("far", True, 2)),
-    "odd_one_out": (("objects", True, 3), ("odd", False, 1)),
-    "most_central": (("objects", True, 3), ("central", False, 1)),
-    "pick": (("anchor", False, 1), ("shown", True, None), ("chosen", True, None)),
-    "ranking": (("anchor", False, 1), ("ranked", True, None)),
-    "label": (("object", False, 1), ("label", False, 1)),
-}
+OPTIONAL = ("id", "worker", "weight", "time")  # fields that any event may have
 
 
-class Field(NamedTuple):
-    """One field of one event type; several `inputs` are names that gather into its list."""
+class Shape(NamedTuple):
+    """What one field of an event type holds."""
 
     name: str
+    is_list: bool = False
+    size: int | None = 1  # how many names it must hold; None: any number
+    nullable: bool = False  # null is a value of its own: a label that is null is taken back
+
+
+SHAPES: dict[str, tuple[Shape, ...]] = {
+    "triplet": (Shape("anchor"), Shape("near"), Shape("far")),
+    "quadruplet": (Shape("near", True, 2), Shape("far", True, 2)),
+    "odd_one_out": (Shape("objects", True, 3), Shape("odd")),
+    "most_central": (Shape("objects", True, 3), Shape("central")),
+    "pick": (Shape("anchor"), Shape("shown", True, None), Shape("chosen", True, None)),
+    "ranking": (Shape("anchor"), Shape("ranked", True, None)),
+    "label": (Shape("object"), Shape("label", nullable=True)),
+}
+_ALL_SHAPES = [shape for shapes in SHAPES.values() for shape in shapes]
+
+# How tables of text (CSV) write what is no single name.
+LIST_SEPARATOR = "|"
+PAIR_COLUMNS = {shape.name: (f"{shape.name}_i", f"{shape.name}_j") for shape in _ALL_SHAPES if shape.size == 2}
+LIST_FIELDS = tuple(dict.fromkeys(s.name for s in _ALL_SHAPES if s.is_list and s.name not in PAIR_COLUMNS))
+NULLABLE_FIELDS = tuple(shape.name for shape in _ALL_SHAPES if shape.nullable)
+
+
+class EventField(NamedTuple):
+    """One field of one event type and where it stands; several `inputs` are names that gather into its list."""
+
+    shape: Shape
     inputs: tuple[str, ...]
-    many: bool  # a list of names
-    size: int | None  # how many names it must hold; None: any number
+
+    @property
+    def name(self) -> str:
+        """The contract's name of the field."""
+        return self.shape.name
+
+    @property
+    def stands_in_a_list(self) -> bool:
+        """Whether its names stand as one list in one input field."""
+        return self.shape.is_list and len(self.inputs) == 1
 
 
-class Plan(NamedTuple):
+class EventFields(NamedTuple):
     """Which input fields an event is read from."""
 
-    fixed: int | None  # the type of every event, when `--type` says so
-    type: str
-    fields: tuple[tuple[Field, ...], ...]  # by kind, in the order of the contract
+    only_kind: int | None  # the type of every event, when `--type` says so
+    type_input: str
+    by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
     optional: dict[str, str]  # id, worker, weight, time -> input field
     where: tuple[tuple[str, str], ...]
     known: frozenset[str]  # input fields that mean something; all others are ignored and named
-    catch: str | None = None  # input field that marks catch trials, when `--columns` names one
+    catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one
 
     @property
     def kinds(self) -> tuple[int, ...]:
         """The event types that can occur."""
-        return tuple(range(len(EVENT_TYPES))) if self.fixed is None else (self.fixed,)
+        return tuple(range(len(EVENT_TYPES))) if self.only_kind is None else (self.only_kind,)
 
 
-def plan_of(options: EventOptions, pairs: bool = False) -> Plan:
-    """The plan that `options` ask for; with `pairs`, quadruplets stand in near_i, near_j, far_i, far_j.
+def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
+    """The event fields that `options` ask for; with `pairs`, quadruplets stand in near_i, near_j, far_i, far_j.
 
     Raises `UnusableOptions` for an unknown type or an unknown contract field.
 
-    >>> plan_of(EventOptions("most_central", {"objects": ("left", "middle", "right")})).fields[3][0].inputs
+    >>> options = EventOptions("most_central", {"objects": ("left", "middle", "right")})
+    >>> fields_of(options).by_kind[MOST_CENTRAL][0].inputs
     ('left', 'middle', 'right')
     """
     if options.type is not None and options.type not in KIND:
         raise UnusableOptions(f"unknown event type {options.type!r}; known: {', '.join(EVENT_TYPES)}")
-    columns = _columns(options)
-    fixed = None if options.type is None else KIND[options.type]
-    fields = tuple(tuple(_field(kind, *shape, columns, pairs) for shape in _SHAPES[kind]) for kind in EVENT_TYPES)
-    optional = {name: _single(name, columns) for name in OPTIONAL}
-    type_input = _single("type", columns)
-    used = {name for kind in (fields if fixed is None else [fields[fixed]]) for f in kind for name in f.inputs}
-    catch = _single("catch", columns) if "catch" in columns else None
-    known = frozenset(used | set(optional.values()) | {type_input} | set(options.where) | ({catch} if catch else set()))
-    return Plan(fixed, type_input, fields, optional, tuple(options.where.items()), known, catch)
+    columns = _checked_columns(options)
+    only_kind = None if options.type is None else KIND[options.type]
+    by_kind = tuple(tuple(_event_field(kind, shape, columns, pairs) for shape in SHAPES[kind]) for kind in EVENT_TYPES)
+    optional = {name: _single_input(name, columns) for name in OPTIONAL}
+    type_input = _single_input("type", columns)
+    catch_input = _single_input("catch", columns) if "catch" in columns else None
+    known = {type_input, *optional.values(), *options.where}
+    for fields in by_kind if only_kind is None else [by_kind[only_kind]]:
+        known.update(source for field in fields for source in field.inputs)
+    if catch_input is not None:
+        known.add(catch_input)
+    return EventFields(
+        only_kind, type_input, by_kind, optional, tuple(options.where.items()), frozenset(known), catch_input
+    )
 
 
-def _columns(options: EventOptions) -> dict[str, tuple[str, ...]]:
-    """The mapping with near_i ... far_j folded into `near` and `far`, which then gather two input fields each."""
-    columns = dict(options.columns)
-    known = {name for shapes in _SHAPES.values() for name, _, _ in shapes} | {"type", "catch", *OPTIONAL}
-    known.update(*PAIRS.values())
-    for name, inputs in columns.items():
+def member_name(kind: int, split: int, position: int) -> str:
+    """What the contract calls the member at `position` of an event whose last field begins at `split`.
+
+    >>> [member_name(PICK, 4, position) for position in (0, 2, 4)], member_name(RANKING, 1, 1), member_name(LABEL, 1, 1)
+    (['anchor', 'shown[1]', 'chosen[0]'], 'ranked[0]', 'label')
+    """
+    *first_shapes, last = SHAPES[EVENT_TYPES[kind]]
+    begin = 0
+    for shape in first_shapes:
+        size = shape.size or split - begin  # a list of any length reaches up to the last field
+        if position < begin + size:
+            return f"{shape.name}[{position - begin}]" if shape.is_list else shape.name
+        begin += size
+    return f"{last.name}[{position - begin}]" if last.is_list else last.name
+
+
+def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
+    """The mapping of `--columns`; raises `UnusableOptions` for what is no contract field, or has no input field."""
+    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *OPTIONAL}
+    known.update(*PAIR_COLUMNS.values())
+    for name, inputs in options.columns.items():
         if name not in known:
             raise UnusableOptions(
                 f"--columns maps {name!r}, which is no field of an event; known: {', '.join(sorted(known))}"
             )
         if not inputs or not all(inputs):
             raise UnusableOptions(f"--columns gives {name!r} no input field; write {name}=INPUT")
-    return columns
+    return options.columns
 
 
-def _field(kind: str, name: str, many: bool, size: int | None, columns, pairs: bool) -> Field:
-    parts = PAIRS.get(name, ()) if kind == "quadruplet" else ()
-    if parts and (any(part in columns for part in parts) or (pairs and name not in columns)):
-        return Field(name, tuple(_single(part, columns) for part in parts), many, size)
-    inputs = tuple(columns.get(name, (name,)))
-    if len(inputs) > 1 and not many and kind == "triplet" and name in PAIRS:
-        return Field(name, (name,), many, size)  # near=a|b maps the pair of a quadruplet, not the name of a triplet
-    if len(inputs) > 1 and not many:
-        raise UnusableOptions(f"--columns gathers {', '.join(inputs)} into {name!r}, which holds one name")
-    return Field(name, inputs, many, size)
+def _event_field(kind: str, shape: Shape, columns: Mapping[str, tuple[str, ...]], pairs: bool) -> EventField:
+    """Where one field of one type stands; near_i ... far_j fold into `near` and `far`, which gather two inputs each."""
+    pair = PAIR_COLUMNS.get(shape.name, ()) if kind == "quadruplet" else ()
+    if pair and (any(part in columns for part in pair) or (pairs and shape.name not in columns)):
+        return EventField(shape, tuple(_single_input(part, columns) for part in pair))
+    inputs = tuple(columns.get(shape.name, (shape.name,)))
+    if len(inputs) > 1 and not shape.is_list:
+        if kind == "triplet" and shape.name in PAIR_COLUMNS:
+            return EventField(shape, (shape.name,))  # near=a|b maps a quadruplet's pair, not the name of a triplet
+        raise UnusableOptions(f"--columns gathers {', '.join(inputs)} into {shape.name!r}, which holds one name")
+    return EventField(shape, inputs)
 
 
-def _single(name: str, columns) -> str:
+def _single_input(name: str, columns: Mapping[str, tuple[str, ...]]) -> str:
     inputs = columns.get(name, (name,))
     if len(inputs) > 1:
         raise UnusableOptions(f"--columns gathers {', '.join(inputs)} into {name!r}, which holds one value")

@@ -1,7 +1,15 @@
 """What can be wrong with an event whose fields can be read, and how it is told: the contract's reasons in one line."""
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES, InvalidEvent
-from stream_engine.formats.event_fields import LABEL, MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
+from stream_engine.formats.event_fields import (
+    MOST_CENTRAL,
+    ODD_ONE_OUT,
+    PICK,
+    QUADRUPLET,
+    RANKING,
+    TRIPLET,
+    member_name,
+)
 from stream_engine.formats.validate import quoted
 
 FINE, EMPTY, TOO_LONG, SAME, SAME_PAIR, NOT_SHOWN, NONE_CHOSEN, ALL_CHOSEN = range(8)
@@ -21,13 +29,6 @@ _DISTINCT = {
     PICK: "the anchor and the objects shown must be distinct, and each is chosen once",
     RANKING: "the anchor and the objects ranked must be distinct",
 }
-_ROLES = {
-    TRIPLET: ("anchor", "near", "far"),
-    QUADRUPLET: ("near[0]", "near[1]", "far[0]", "far[1]"),
-    LABEL: ("object", "label"),
-    ODD_ONE_OUT: ("objects[0]", "objects[1]", "objects[2]", "odd"),
-    MOST_CENTRAL: ("objects[0]", "objects[1]", "objects[2]", "central"),
-}
 
 
 def explain(fault: int, kind: int, members: list[str], split: int, first: int, second: int) -> InvalidEvent:
@@ -36,7 +37,7 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     >>> str(explain(SAME, TRIPLET, ["car-12", "car-12", "car-3"], 2, 0, 1))
     "anchor equals near ('car-12'); a triplet needs three distinct objects"
     """
-    name, role = quoted(members[first]) if members else "", _role(kind, split, first)
+    name, role = quoted(members[first]) if members else "", member_name(kind, split, first)
     if fault == EMPTY:
         message = f"{role} is empty; a name needs at least one character"
     elif fault == TOO_LONG:
@@ -45,7 +46,7 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == SAME and kind == QUADRUPLET:
         message = f"{'near' if first < 2 else 'far'} holds {name} twice; a pair needs two distinct objects"
     elif fault == SAME:
-        message = f"{role} equals {_role(kind, split, second)} ({name}); {_DISTINCT[kind]}"
+        message = f"{role} equals {member_name(kind, split, second)} ({name}); {_DISTINCT[kind]}"
     elif fault == SAME_PAIR:
         message = f"near and far are the same pair ({name}, {quoted(members[second])}); two different pairs are needed"
     elif fault == NOT_SHOWN:
@@ -59,18 +60,3 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     else:
         message = f"chosen holds all {split - 1} objects shown; one must be left to be farther"
     return InvalidEvent(_REASON[fault], message)
-
-
-def _role(kind: int, split: int, position: int) -> str:
-    """What the contract calls the member at `position` of an event.
-
-    >>> _role(PICK, 4, 2), _role(PICK, 4, 4), _role(RANKING, 1, 1), _role(LABEL, 1, 1)
-    ('shown[1]', 'chosen[0]', 'ranked[0]', 'label')
-    """
-    if kind in _ROLES:
-        return _ROLES[kind][position]
-    if position == 0:
-        return "anchor"
-    if kind == RANKING:
-        return f"ranked[{position - 1}]"
-    return f"shown[{position - 1}]" if position < split else f"chosen[{position - split}]"

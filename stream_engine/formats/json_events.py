@@ -19,7 +19,7 @@ import numpy as np
 
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
 from stream_engine.formats.event_columns import Block, joined, nothing
-from stream_engine.formats.event_fields import plan_of
+from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.json_lines import ERRORS, Items, ends_if_plain, is_utf8, items_of, locator
 from stream_engine.formats.json_structs import Structs, add_structs, where_decoder
 from stream_engine.formats.options import Accepts, EventOptions, Rejects
@@ -44,10 +44,10 @@ class Decoder:
 
     def __init__(self, options: EventOptions):
         self.options = options
-        self.plan = plan_of(options)
-        self.structs = Structs(self.plan)
-        self.where = where_decoder(self.plan)
-        self.same: list[dict[bytes, bool]] = [{} for _ in self.plan.where]
+        self.event_fields = fields_of(options)
+        self.structs = Structs(self.event_fields)
+        self.where = where_decoder(self.event_fields)
+        self.same: list[dict[bytes, bool]] = [{} for _ in self.event_fields.where]
         self._arrow: Callable[..., Decoded] | None = None
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
@@ -100,7 +100,7 @@ class _Reading:
 
     def value(self, value: bytes) -> Items | None:
         """Read all events; returns their places where they had to be told apart."""
-        if not self.decoder.plan.where:
+        if not self.decoder.event_fields.where:
             ends = ends_if_plain(value)
             if len(ends):
                 return self._lines(value, ends)
@@ -115,7 +115,7 @@ class _Reading:
     def values(self, values: Sequence[bytes | None]) -> tuple[Items | None, list[int]]:
         """The same for many values as if they were one: their events, and the number of each one's first event; None
         where every value is one event."""
-        if not self.decoder.plan.where and all(values) and values[-1].endswith(b"}"):
+        if not self.decoder.event_fields.where and all(values) and values[-1].endswith(b"}"):
             text = b"\n".join(values)
             ends = ends_if_plain(text)
             if len(ends) == len(values):
@@ -149,13 +149,13 @@ class _Reading:
         """Hand what was read by the few to the block."""
         self.block.add_said(self.said_rows, self.said)
         for kind, rows, events in self._by_kind(np.array(self.rows, np.int64), self.events):
-            add_structs(self.block, self.decoder.plan, kind, rows, events)
+            add_structs(self.block, self.decoder.event_fields, kind, rows, events)
 
     def _add(self, rows: np.ndarray, events: list) -> None:
         """Hand structs that were decoded at once to the block."""
         alone = self.decoder.structs.alone.get(type(events[0])) if events else None
         for kind, which, of_kind in self._by_kind(rows, events) if alone is None else [(alone, rows, events)]:
-            add_structs(self.block, self.decoder.plan, kind, which, of_kind)
+            add_structs(self.block, self.decoder.event_fields, kind, which, of_kind)
 
     def _array(self, value: bytes) -> list | None:
         """Structs of all events of one array that holds nothing but plain ones."""
@@ -172,7 +172,7 @@ class _Reading:
     def _rows(self, items: Items, before: int = 0) -> None:
         """Events told apart, which are number `before` and on of the value."""
         kept = range(len(items.texts))
-        if self.decoder.plan.where:
+        if self.decoder.event_fields.where:
             kept = self._kept(items)
         for at in range(0, len(kept), _FEW):
             self._some(items, kept[at : at + _FEW], before)
@@ -224,11 +224,11 @@ class _Reading:
     def _plainly(self, text: bytes) -> Said:
         """An event by the definition; raises `InvalidEvent` with the reason, or `Filtered`."""
         fields = _fields(text)
-        for source, wanted in self.decoder.plan.where:
+        for source, wanted in self.decoder.event_fields.where:
             if source not in fields or not _is_text(bytes(fields[source]), wanted):
                 raise Filtered
         self.decoder.structs.learn(fields)
-        return read_event(lambda source: _cell(fields, source), self.decoder.plan, text=False)
+        return read_event(lambda source: _cell(fields, source), self.decoder.event_fields, text=False)
 
     def _kept(self, items: Items) -> list[int]:
         """Rows that `--where` keeps, and those that cannot be read far enough to tell."""
@@ -246,7 +246,7 @@ class _Reading:
 
     def _matches(self, found) -> bool:
         for (_, wanted), cache, raw in zip(
-            self.decoder.plan.where, self.decoder.same, msgspec.structs.astuple(found), strict=True
+            self.decoder.event_fields.where, self.decoder.same, msgspec.structs.astuple(found), strict=True
         ):
             text = bytes(raw)
             if text not in cache:

@@ -26,9 +26,8 @@ from stream_engine.formats.arrow_arrays import (
     weights,
     whole,
 )
-from stream_engine.formats.event_columns import Block, Field, Pool, spread
-from stream_engine.formats.event_fields import KIND, LABEL, TRIPLET, Plan
-from stream_engine.formats.event_fields import Field as PlanField
+from stream_engine.formats.event_columns import Block, FieldNames, Pool, spread
+from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIPLET, EventField, EventFields
 from stream_engine.formats.validate import MISSING, Caught, read_event
 
 
@@ -40,9 +39,9 @@ class Table(NamedTuple):
     text: bool
 
 
-def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
+def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray) -> None:
     """Add the events of a table to `block`; `row` (n,) int64 says which event of the value each row is."""
-    columns = _Columns(table, plan, block)
+    columns = _Columns(table, event_fields, block)
     keep = columns.matches()
     block.filtered += int(table.size - keep.sum())
     kinds = columns.kinds()
@@ -52,11 +51,11 @@ def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
     caught = keep & columns.caught()
     unsure |= caught
     good &= ~caught
-    for kind in plan.kinds:
+    for kind in event_fields.kinds:
         rows = keep & good & (kinds == kind)
         if not rows.any():
             continue
-        fields = [columns.field(kind, field) for field in plan.fields[kind]]
+        fields = [columns.field(kind, field) for field in event_fields.by_kind[kind]]
         sure = rows & np.logical_and.reduce([ok for _, _, ok in fields])
         unsure |= rows & ~sure
         chosen = [_rows_of(lengths, flat, sure) for lengths, flat, _ in fields]
@@ -65,7 +64,7 @@ def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
     said, said_rows = [], []
     for at in np.flatnonzero(unsure):
         try:
-            said.append(read_event(columns.cell_of(int(at)), plan, text=True))
+            said.append(read_event(columns.cell_of(int(at)), event_fields, text=True))
             said_rows.append(int(row[at]))
         except InvalidEvent as fault:
             block.refused.append((int(row[at]), fault))
@@ -74,18 +73,18 @@ def read_table(table: Table, plan: Plan, block: Block, row: np.ndarray) -> None:
     block.add_said(said_rows, said)
 
 
-def _rows_of(lengths: np.ndarray, flat: np.ndarray, rows: np.ndarray) -> Field:
+def _rows_of(lengths: np.ndarray, flat: np.ndarray, rows: np.ndarray) -> FieldNames:
     if rows.all():
-        return Field(lengths, flat)
+        return FieldNames(lengths, flat)
     start = np.cumsum(lengths) - lengths
-    return Field(lengths[rows], flat[spread(lengths[rows], start[rows])])
+    return FieldNames(lengths[rows], flat[spread(lengths[rows], start[rows])])
 
 
 class _Columns:
     """The columns of one table, each encoded once, into the names of one block."""
 
-    def __init__(self, table: Table, plan: Plan, block: Block):
-        self.table, self.plan, self.block = table, plan, block
+    def __init__(self, table: Table, event_fields: EventFields, block: Block):
+        self.table, self.event_fields, self.block = table, event_fields, block
         self._names: dict[str, np.ndarray] = {}
         self._lists: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self._numbers: dict[str, np.ndarray] = {}
@@ -93,23 +92,23 @@ class _Columns:
     def matches(self) -> np.ndarray:
         """(n,) bool: the rows that `--where` keeps; a null never matches."""
         keep = np.ones(self.table.size, bool)
-        for source, wanted in self.plan.where:
+        for source, wanted in self.event_fields.where:
             column = self.table.columns.get(source)
             keep &= equal(column, wanted) if column is not None else False
         return keep
 
     def caught(self) -> np.ndarray:
         """(n,) bool: the rows that say something in the field of catch trials."""
-        column = self.table.columns.get(self.plan.catch)
+        column = self.table.columns.get(self.event_fields.catch_input)
         if column is None:
             return np.zeros(self.table.size, bool)
         return ~(nulls(column) | equal(column, "") if is_text(column.type) else nulls(column))
 
     def kinds(self) -> np.ndarray:
         """(n,) int8: the type of each row, -1 where it says something that is no type."""
-        if self.plan.fixed is not None:
-            return np.full(self.table.size, self.plan.fixed, np.int8)
-        column = self.table.columns.get(self.plan.type)
+        if self.event_fields.only_kind is not None:
+            return np.full(self.table.size, self.event_fields.only_kind, np.int8)
+        column = self.table.columns.get(self.event_fields.type_input)
         if column is None:
             return np.full(self.table.size, TRIPLET, np.int8)
         pool = Pool()
@@ -119,21 +118,21 @@ class _Columns:
         kinds[nulls(column)] = TRIPLET
         return kinds
 
-    def field(self, kind: int, field: PlanField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def field(self, kind: int, field: EventField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The names of one field: lengths (n,), flat indices, and which rows are sure."""
         one = np.ones(self.table.size, np.int64)
-        if kind == LABEL and field.name == "label":
+        if field.shape.nullable:
             return self._label(field.inputs[0])
-        if not field.many:
+        if not field.shape.is_list:
             ids = self.names(field.inputs[0])
             return one, ids, ids >= 0
         if len(field.inputs) > 1:
             ids = np.stack([self.names(source) for source in field.inputs], axis=1)
-            sure = (ids >= 0).all(axis=1) & (field.size in (None, len(field.inputs)))
+            sure = (ids >= 0).all(axis=1) & (field.shape.size in (None, len(field.inputs)))
             return one * len(field.inputs), ids.reshape(-1), sure
         lengths, flat, sure = self.lists(field.inputs[0])
-        if field.size is not None:
-            sure = sure & (lengths == field.size)
+        if field.shape.size is not None:
+            sure = sure & (lengths == field.shape.size)
         return lengths, flat, sure & (lengths <= MAX_LIST)
 
     def _label(self, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -171,7 +170,7 @@ class _Columns:
             column = column.cast(column.type.value_type)
         if is_text(column.type):
             sure &= ~equal(column, "")
-            column = pc.split_pattern(column, "|")
+            column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
             return nothing
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -187,7 +186,7 @@ class _Columns:
         time, time_ok = self._number("time", times, np.nan)
         good, worker = weight_ok & time_ok, np.full(size, -1, np.int32)
         for name in ("id", "worker"):
-            column = self.table.columns.get(self.plan.optional[name])
+            column = self.table.columns.get(self.event_fields.optional[name])
             if column is None:
                 continue
             if not holds_names(column.type):
@@ -199,18 +198,18 @@ class _Columns:
 
     def _number(self, name: str, parse: Callable, absent: float) -> tuple[np.ndarray, np.ndarray]:
         """(n,) float64 with `absent` where there is no value, and (n,) bool where it is a good one."""
-        column = self.table.columns.get(self.plan.optional[name])
+        column = self.table.columns.get(self.event_fields.optional[name])
         if column is None:
             return np.full(self.table.size, absent), np.ones(self.table.size, bool)
         missing = nulls(column) | (equal(column, "") if is_text(column.type) else False)
         values, good = parse(column, missing)
         values[missing] = absent
-        self._numbers[self.plan.optional[name]] = values
+        self._numbers[self.event_fields.optional[name]] = values
         return values, good | missing
 
     def cell_of(self, row: int) -> Callable[[str], Any]:
         """The values of one row as `validate` wants them: a label that is not there is taken back (None)."""
-        label = self.plan.fields[LABEL][1].inputs[0] if LABEL in self.plan.kinds else None
+        label = self.event_fields.by_kind[LABEL][1].inputs[0] if LABEL in self.event_fields.kinds else None
         absent = "" if self.table.text else None
 
         def cell(source: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
-from stream_engine.formats.event_fields import KIND, LABEL, TRIPLET, Field, Plan
+from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, EventField, EventFields
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -47,7 +47,7 @@ class Caught(Exception):
         self.worker, self.passed = worker, passed
 
 
-def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
+def read_event(cell: Callable[[str], Any], event_fields: EventFields, text: bool) -> Said:
     """Read one event; `cell(input field)` gives its value or MISSING.
 
     With `text` a list may be written as text separated by `|`, and numbers and times as text (CSV cells, text columns).
@@ -55,18 +55,25 @@ def read_event(cell: Callable[[str], Any], plan: Plan, text: bool) -> Said:
 
     >>> event = {"anchor": 1, "near": "b", "far": "c"}
     >>> from stream_engine.formats import EventOptions
-    >>> from stream_engine.formats.event_fields import plan_of
-    >>> read_event(lambda name: event.get(name, MISSING), plan_of(EventOptions()), text=False).names
+    >>> from stream_engine.formats.event_fields import fields_of
+    >>> read_event(lambda name: event.get(name, MISSING), fields_of(EventOptions()), text=False).names
     (['1'], ['b'], ['c'])
     """
-    if plan.catch is not None and (passed := _passed(plan.catch, cell(plan.catch), text)) is not None:
-        raise Caught(_who("worker", cell(plan.optional["worker"])), passed)
-    kind = _kind(cell(plan.type), text) if plan.fixed is None else plan.fixed
-    names = tuple(_names(cell, kind, field, text) for field in plan.fields[kind])
-    _who("id", cell(plan.optional["id"]))
-    worker = _who("worker", cell(plan.optional["worker"]))
+    if (
+        event_fields.catch_input is not None
+        and (passed := _passed(event_fields.catch_input, cell(event_fields.catch_input), text)) is not None
+    ):
+        raise Caught(_who("worker", cell(event_fields.optional["worker"])), passed)
+    kind = _kind(cell(event_fields.type_input), text) if event_fields.only_kind is None else event_fields.only_kind
+    names = tuple(_names(cell, kind, field, text) for field in event_fields.by_kind[kind])
+    _who("id", cell(event_fields.optional["id"]))
+    worker = _who("worker", cell(event_fields.optional["worker"]))
     return Said(
-        kind, names, worker, weight_of(cell(plan.optional["weight"]), text), time_of(cell(plan.optional["time"]), text)
+        kind,
+        names,
+        worker,
+        weight_of(cell(event_fields.optional["weight"]), text),
+        time_of(cell(event_fields.optional["time"]), text),
     )
 
 
@@ -92,19 +99,19 @@ def _kind(value: Any, text: bool) -> int:
     raise InvalidEvent("unknown_type", f"type {quoted(value)} is unknown; known: {', '.join(EVENT_TYPES)}")
 
 
-def _names(cell, kind: int, field: Field, text: bool) -> list[str]:
+def _names(cell, kind: int, field: EventField, text: bool) -> list[str]:
     if len(field.inputs) > 1:
         return _sized([_name(kind, field, source, cell(source)) for source in field.inputs], kind, field)
     source = field.inputs[0]
     value = cell(source)
-    if not field.many:
-        if kind == LABEL and field.name == "label" and value is None:
+    if not field.shape.is_list:
+        if field.shape.nullable and value is None:
             return []
         return [_name(kind, field, source, value)]
     if value is MISSING:
         raise _missing(kind, field, source)
     if text and isinstance(value, str):
-        value = value.split("|") if value else []
+        value = value.split(LIST_SEPARATOR) if value else []
     if not isinstance(value, list):
         raise InvalidEvent(
             "wrong_type", f"{_called(field, source)} holds {_type(value)} ({quoted(value)}); it must be a list of names"
@@ -116,7 +123,7 @@ def _names(cell, kind: int, field: Field, text: bool) -> list[str]:
     return _sized([_name(kind, field, source, item) for item in value], kind, field)
 
 
-def _name(kind: int, field: Field, source: str, value: Any) -> str:
+def _name(kind: int, field: EventField, source: str, value: Any) -> str:
     if value is MISSING:
         raise _missing(kind, field, source)
     if isinstance(value, str):
@@ -129,19 +136,19 @@ def _name(kind: int, field: Field, source: str, value: Any) -> str:
     )
 
 
-def _sized(names: list[str], kind: int, field: Field) -> list[str]:
-    if field.size is not None and len(names) != field.size:
+def _sized(names: list[str], kind: int, field: EventField) -> list[str]:
+    if field.shape.size is not None and len(names) != field.shape.size:
         raise InvalidEvent(
-            "wrong_type", f"{field.name} holds {len(names)} names; {EVENT_TYPES[kind]} needs {field.size}"
+            "wrong_type", f"{field.name} holds {len(names)} names; {EVENT_TYPES[kind]} needs {field.shape.size}"
         )
     return names
 
 
-def _missing(kind: int, field: Field, source: str) -> InvalidEvent:
+def _missing(kind: int, field: EventField, source: str) -> InvalidEvent:
     return InvalidEvent("missing_field", f"{_called(field, source)} is missing; {EVENT_TYPES[kind]} needs it")
 
 
-def _called(field: Field, source: str) -> str:
+def _called(field: EventField, source: str) -> str:
     return field.name if source == field.name else f"{source} (as {field.name})"
 
 

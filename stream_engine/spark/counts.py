@@ -398,7 +398,7 @@ def job_of(arguments: list[str]) -> Job:
     wrong before a cluster is asked."""
     from connectors import UnusableSource, split_uri
     from connectors.files.paths import named_twice
-    from stream_engine.formats.event_fields import plan_of
+    from stream_engine.formats.event_fields import fields_of
     from stream_engine.formats.options import EventOptions
     from stream_engine.service.settings import BadSettings, mapping
 
@@ -407,7 +407,7 @@ def job_of(arguments: list[str]) -> Job:
     where = {key: value for text in given.where for key, value in mapping(text, "--where", "\0").items()}
     options = {key: value for text in given.option for key, value in mapping(text, "--option", "\0").items()}
     events, kafka = EventOptions(given.type, columns, where), bool(topics(given.sources))
-    plan_of(events)
+    fields_of(events)
     for name, value, most in (("--per-batch", given.per_batch, 2**31 - 1), ("--every", given.every, 86400)):
         if value is not None and not 0 < value <= most:
             raise BadSettings(f"{name}: got {value}, expected a number above 0, at most {most}")

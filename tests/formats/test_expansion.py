@@ -8,7 +8,7 @@ import pytest
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
 from stream_engine.formats import expand as room
 from stream_engine.formats import fault_messages
-from stream_engine.formats.event_columns import Block, Field
+from stream_engine.formats.event_columns import Block, FieldNames
 from stream_engine.formats.event_fields import KIND
 from tests.support.event_reference import FIELDS, reference_expand
 
@@ -48,7 +48,7 @@ def expanded(events):
         block.add(
             KIND[event["type"]],
             np.array([row]),
-            [Field(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields],
+            [FieldNames(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields],
         )
     done = block.decoded(lambda row: (row, b""))
     out = [[] for _ in events]
