@@ -1,27 +1,23 @@
 """Cutting a byte stream of lines into blocks of whole items, with the position after each.
 
-An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (RFC 4180: a quote opens a field only
-at its start, a doubled quote inside stands for one). Invariant: the blocks from an offset on depend on the bytes from
-there on and on nothing else, neither on how they arrived nor on where reading began; concatenated with the items that
-were too long they are the stream. O(bytes); memory is bounded by `max_item_bytes` and one piece of the stream.
+An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (`csv_scanner` says where it ends).
+Invariant: the blocks from an offset on depend on the bytes from there on and on nothing else, neither on how they
+arrived nor on where reading began; concatenated with the items that were too long they are the stream. O(bytes);
+memory is bounded by `max_item_bytes` and one piece of the stream.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import NamedTuple
 from zlib import crc32
 
 from connectors import Position
+from connectors.files.csv_scanner import first_record_end, last_record_end
 from connectors.files.decompress import Compressed, Plain
 
 HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
-BOM = b"\xef\xbb\xbf"
 SHOWN = 1 << 20  # of an item that is too long
-
-# Fields as pyarrow and csv read them; possessive throughout, so that matching never backtracks
-_FIELD = rb'(?>"[^"]*+(?:""[^"]*+)*+"[^,\n]*+|(?!")[^,\n]*+)'
-_RECORD = rb"(?>[^\"\n]*+\n|" + _FIELD + rb"(?:," + _FIELD + rb")*+\n)"
-_CSV_ONE, _CSV_ALL = re.compile(_RECORD), re.compile(rb"(?:" + _RECORD + rb")*+")
 
 
 def _last_line(buffer: bytearray, size: int) -> int:
@@ -32,17 +28,6 @@ def _first_line(buffer: bytearray) -> int:
     return buffer.find(b"\n") + 1
 
 
-def _last_csv(buffer: bytearray, size: int) -> int:
-    if buffer.find(b'"', 0, size) < 0:
-        return _last_line(buffer, size)
-    return _CSV_ALL.match(buffer, 0, size).end()
-
-
-def _first_csv(buffer: bytearray) -> int:
-    match = _CSV_ONE.match(buffer)
-    return match.end() if match else 0
-
-
 class Framing(NamedTuple):
     """Where whole items end: the last end within the first `size` bytes, and the first one; 0 when there is none."""
 
@@ -51,7 +36,10 @@ class Framing(NamedTuple):
     header: bool
 
 
-FRAMINGS = {"json": Framing(_last_line, _first_line, False), "csv": Framing(_last_csv, _first_csv, True)}
+FRAMINGS = {
+    "json": Framing(_last_line, _first_line, False),
+    "csv": Framing(last_record_end, first_record_end, True),
+}
 
 
 class Block(NamedTuple):
@@ -144,9 +132,9 @@ class Blocks:
             raise Replaced(len(self._buffer))
         if len(self._buffer) >= known and self.mark(known) != self._position.mark and self._position.offset:
             raise Replaced(None)
-        if BOM.startswith(self._buffer[:3]) and not ended and len(self._buffer) < 3:
+        if BOM_UTF8.startswith(self._buffer[:3]) and not ended and len(self._buffer) < 3:
             return
-        if self._buffer.startswith(BOM):
+        if self._buffer.startswith(BOM_UTF8):
             self._drop(3)
         self._step = self._read_header if self._framing.header else self._catch_up
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from connectors import Record, UnusableSource, open_source
+from connectors.files.csv_scanner import column_names, header_line
 from connectors.kafka.address import parse_address
 from connectors.kafka.producers import SENDERS
 
@@ -192,9 +193,8 @@ def _csv_table(record: Record, skipped: list[str]) -> Any:
         skipped.append(f"{row.actual_columns} fields, expected {row.expected_columns}")
         return "skip"
 
-    header = record.header or record.value.split(b"\n", 1)[0]
+    names = column_names(record.header or header_line(record.value)[0])
     parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=pass_over)
-    names = pa.csv.read_csv(io.BytesIO(header), parse_options=pa.csv.ParseOptions(newlines_in_values=True)).column_names
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,

@@ -8,7 +8,7 @@ been there. A header that cannot serve the options raises `UnreadableHeader`: no
 O(bytes).
 """
 
-import csv
+from codecs import BOM_UTF8
 from itertools import chain
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from connectors.files.csv_scanner import column_names, header_line
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
 from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
 from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, nothing
@@ -24,7 +25,6 @@ from stream_engine.formats.json_lines import is_utf8
 from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
 from stream_engine.formats.table_events import Table, read_table
 
-_BOM = b"\xef\xbb\xbf"
 _CODED = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -62,8 +62,8 @@ class Decoder:
         if not value:
             return nothing(1, frozenset(self.unknown), self.options.judges)
         begin = 0
-        if not header.removeprefix(_BOM).strip(b"\r\n"):
-            header, begin = _first_row(value)
+        if not header.removeprefix(BOM_UTF8).strip(b"\r\n"):
+            header, begin = header_line(value)
             if not header:
                 return nothing(0, frozenset(self.unknown), self.options.judges)
         layout = self._read_header(header)
@@ -169,22 +169,12 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _first_row(value: bytes) -> tuple[bytes, int]:
-    """The first line that is not empty, and where the lines below it begin."""
-    rows = rows_of(value, 0)
-    if not len(rows.start):
-        return b"", len(value)
-    end = int(rows.end[0])
-    return value[int(rows.start[0]) : end], end
-
-
 def _layout(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
     """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without."""
     try:
-        text = header.removeprefix(_BOM).decode()
+        names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
         raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
-    names = [name.strip() for name in next(csv.reader([text.strip("\r\n")]), [])]
     needed = _needed(event_fields, options, names)
     lacking = [name for name in dict.fromkeys(needed) if name not in names]
     if lacking:

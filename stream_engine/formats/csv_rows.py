@@ -1,10 +1,9 @@
-"""Rows of a CSV value: where each begins and ends, by pyarrow's own rules, and which of them can be read.
+"""Rows of a block of CSV: where each begins and ends by the rules of `csv_scanner`, and which of them can be read.
 
-A field is quoted if it begins with `"`; inside, `""` is a quote and line ends belong to the text; after the closing
-quote what follows is appended as it is. A line ends with LF, CRLF or CR; empty lines are no rows. A stray quote must
-not swallow its neighbours: when a quoted field over several lines is never closed, or closed in the middle of a field
-(then it met the opening quote of another one), or its row has a wrong number of fields, only the first line is refused,
-and reading goes on at the second. O(bytes) unless quotes are stray; a quoted field has at most MAX_LINES lines.
+A stray quote must not swallow its neighbours: when a quoted field over several lines is never closed, or closed in the
+middle of a field (then it met the opening quote of another one), or its row has a wrong number of fields, only the
+first line is refused, and reading goes on at the second. O(bytes) unless quotes are stray; a quoted field has at most
+MAX_LINES lines.
 """
 
 from typing import NamedTuple
@@ -12,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
+
+from connectors.files.csv_scanner import CARRIAGE_RETURN, COMMA, LINE_FEED, QUOTE
 
 MAX_LINES = 1000
 WHOLE, WRONG_WIDTH, UNCLOSED = range(3)
@@ -44,7 +45,7 @@ def rows_of(value: bytes, width: int) -> Rows:
 def _split(text, width, start, end, fields, state):
     n, at, size = 0, 0, len(text)
     while at < size:
-        if text[at] == 10 or text[at] == 13:
+        if text[at] == LINE_FEED or text[at] == CARRIAGE_RETURN:
             at += 1
             continue
         stop, count, closed, first_end = _row(text, at)
@@ -67,16 +68,16 @@ def _row(text, at):
     begins, quoted = True, False
     while at < size:
         c = text[at]
-        line_end = c == 10 or c == 13
+        line_end = c == LINE_FEED or c == CARRIAGE_RETURN
         if line_end and first_end < 0:
             first_end = at
         if quoted:
-            if c == 34:
-                if at + 1 < size and text[at + 1] == 34:
+            if c == QUOTE:
+                if at + 1 < size and text[at + 1] == QUOTE:
                     at += 1
                 else:
                     quoted = False
-                    if lines > 0 and at + 1 < size and text[at + 1] not in (44, 10, 13):
+                    if lines > 0 and at + 1 < size and text[at + 1] not in (COMMA, LINE_FEED, CARRIAGE_RETURN):
                         return at, fields, False, first_end
             elif line_end:
                 lines += 1
@@ -84,13 +85,13 @@ def _row(text, at):
                     return at, fields, False, first_end
         elif line_end:
             return at, fields, True, first_end
-        elif c == 44:
+        elif c == COMMA:
             fields += 1
             lines = 0
             begins = True
             at += 1
             continue
-        elif c == 34 and begins:
+        elif c == QUOTE and begins:
             quoted = True
         begins = False
         at += 1

@@ -3,6 +3,7 @@
 Invariant: the place of every event is where its first byte stands in the value. O(bytes).
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +11,6 @@ import msgspec
 import numpy as np
 
 _BLANK = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -61,7 +61,7 @@ def ends_if_plain(value: bytes) -> np.ndarray:
 def items_of(value: bytes) -> Items:
     """The events of a value, taken apart but not read: lines, and the elements of arrays."""
     items = Items([], [], [])
-    whole = value.strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
+    whole = value.strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
     if b"\n" in whole and not _is_document(whole[: whole.index(b"\n")]) and _is_document(whole):
         _add_item(items, whole, value.index(whole))
         return items
@@ -69,7 +69,7 @@ def items_of(value: bytes) -> Items:
     done = 0  # lines up to here are items
     for odd in np.flatnonzero(~plain).tolist():
         _extend(items, lines[done:odd], starts[done:odd])
-        text = lines[odd].strip(_BLANK).removeprefix(_BOM).strip(_BLANK)
+        text = lines[odd].strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
         if text:
             _add_item(items, text, starts[odd] + lines[odd].index(text))
         done = odd + 1

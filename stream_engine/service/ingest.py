@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, open_source
+from connectors.files.csv_scanner import column_names
 from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.formats import decode_many, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
@@ -133,7 +134,7 @@ def _bytes(record: Record) -> bytes:
 
 
 def _label_columns(record: Record, columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    names = record.header.decode(errors="replace").strip().split(",")
+    names = [name.strip() for name in column_names(record.header, errors="replace")]
     if not columns and len(names) == 2 and "object" in names and "label" not in names:
         return {"label": (names[1 - names.index("object")],)}
     return columns
