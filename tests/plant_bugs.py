@@ -323,7 +323,7 @@ BUGS = [
     Bug(
         "a catch trial is counted as a judgement",
         "stream_engine/formats/table_events.py",
-        ("    unsure |= caught\n    good &= ~caught\n"),
+        "    sure &= ~columns.catch_trials()\n",
         "",
         "tests/laws/test_formats.py -k catch",
     ),

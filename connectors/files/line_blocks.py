@@ -132,7 +132,7 @@ class Blocks:
             raise Replaced(len(self._buffer))
         if len(self._buffer) >= known and self.mark(known) != self._position.mark and self._position.offset:
             raise Replaced(None)
-        if BOM_UTF8.startswith(self._buffer[:3]) and not ended and len(self._buffer) < 3:
+        if len(self._buffer) < 3 and not ended and BOM_UTF8.startswith(bytes(self._buffer)):
             return
         if self._buffer.startswith(BOM_UTF8):
             self._drop(3)
@@ -143,7 +143,7 @@ class Blocks:
         size = HEAD
         while True:
             self._fill(size)
-            while self._buffer[:1] in (b"\n", b"\r"):
+            while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
             end = self._framing.first(self._buffer)
             if end or self.starved or size > self._limit:

@@ -1,16 +1,19 @@
 """Bytes to columns of comparisons. Each format has exactly one decoder, hence one definition of a valid event.
 
-A format module is named `*_events.py` and has `Decoder(options)` whose call `decoder(value, header=b"")` gives a
-`Decoded`, and at its foot the examples `ACCEPTS` and `REJECTS` that tests/laws runs. A decoder is pure in its results:
-what a block decodes to does not depend on the blocks before it, nor on where block boundaries fall (`unknown_fields`
-alone grows: it holds what this decoder has met so far). One bad event never changes what its neighbours decode to.
+A format module is named `*_events.py` and has `Decoder(options)`, which is a `Decoder` as below, and the examples
+`ACCEPTS` and `REJECTS` that tests/laws runs. A decoder is pure in its results: what a block decodes to does not depend
+on the blocks before it, nor on where block boundaries fall (`unknown_fields` alone grows: it holds what this decoder
+has met so far). One bad event never changes what its neighbours decode to.
 
 The other files are what the formats share:
 
     event_fields    the shapes of events, and in which input field each of their fields stands
     validate        the definition of one valid event, slow and plain
+    field_values    values of single fields: names of people, weights, times
     table_events    columns of text, integers and lists to events
-    event_columns   columns of events to `Decoded`
+    event_columns   names to numbers, pieces of events into one order
+    event_block     pieces of events to `Decoded`
+    joined_blocks   blocks that follow each other to one
     expand          events to comparisons
     fault_messages  what is told about an event that is refused
 
@@ -18,9 +21,9 @@ A fast path is allowed to be unsure of an event and leave it to `validate`; it i
 `validate` refuses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from stream_engine.data.comparisons import Decoded
 from stream_engine.formats.options import EventOptions, UnusableOptions
@@ -32,7 +35,27 @@ FORMATS = {
 }
 
 
-def decoder(name: str, options: EventOptions) -> Callable[..., Decoded]:
+class Decoder(Protocol):
+    """Decodes values of one format. It may remember unknown fields and what speeds it up, nothing else."""
+
+    def __call__(self, value: Any, header: bytes = b"") -> Decoded:
+        """The events of one value; `header` is the header line that belongs to a value of CSV."""
+
+    def many(self, values: Sequence[Any]) -> tuple[Decoded, list[int]]:
+        """Values that follow each other (the messages of one poll) as one block, and which value each refusal was in.
+
+        The same as decoding them one by one, but the fixed cost of a block is paid once: for messages of one event
+        each that is a hundredfold. A decoder that can do no better uses `joined_blocks.one_by_one`. Refusals keep their
+        places in their own values.
+
+        >>> values = [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}']
+        >>> both, refused_in = decoder("json", EventOptions()).many(values)
+        >>> both.triplets.tolist(), refused_in, both.rejected[0].index
+        ([[0, 1, 2]], [1], 0)
+        """
+
+
+def decoder(name: str, options: EventOptions) -> Decoder:
     """A decoder of the format registered under `name`; raises `UnusableOptions` for options that fit no input.
 
     >>> decode = decoder("json", EventOptions(type="odd_one_out"))
@@ -43,26 +66,4 @@ def decoder(name: str, options: EventOptions) -> Callable[..., Decoded]:
     if name not in FORMATS:
         raise UnusableOptions(f"unknown format {name!r}; known: {', '.join(FORMATS)}")
     module, _, attribute = FORMATS[name].partition(":")
-    make: Any = getattr(import_module(module), attribute)
-    return make(options)
-
-
-def decode_many(decode: Callable[..., Decoded], values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-    """Values that follow each other (the messages of one poll) as one block, and which value each refusal was in.
-
-    The same as decoding them one by one, but the fixed cost of a block is paid once: for messages of one event each
-    that is a hundredfold. A decoder that can do better than one by one has `many`. Refusals keep their places in their
-    own values.
-
-    >>> decode = decoder("json", EventOptions())
-    >>> both, refused_in = decode_many(decode, [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}'])
-    >>> both.triplets.tolist(), refused_in, both.rejected[0].index
-    ([[0, 1, 2]], [1], 0)
-    """
-    many = getattr(decode, "many", None)
-    if many is not None:
-        return many(values)
-    from stream_engine.formats.event_columns import joined
-
-    parts = [decode(value) for value in values]
-    return joined(parts), [at for at, part in enumerate(parts) for _ in part.rejected]
+    return getattr(import_module(module), attribute)(options)

@@ -1,6 +1,6 @@
 """Arrow arrays to numbers: names to indices of a pool, weights and times to doubles, cells to plain values. Vectorised.
 
-What is no name, weight or time comes out as -1 or NaN, never as an exception: `tables` leaves its row to the
+What is no name, weight or time comes out as -1 or NaN, never as an exception: `table_events` leaves its row to the
 definition.
 """
 
@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_columns import Pool
-from stream_engine.formats.validate import time_of, weight_of
+from stream_engine.formats.field_values import time_of, weight_of
 
 
 def plain_value(scalar: pa.Scalar) -> Any:

@@ -18,8 +18,9 @@ import pyarrow.types as pt
 
 from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
 from stream_engine.formats.arrow_arrays import plain_value
-from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, joined, nothing, unreadable
+from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
 
@@ -35,34 +36,28 @@ class Decoder:
     def __call__(self, value: "pa.RecordBatch | bytes | None", header: bytes = b"") -> Decoded:
         """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
         if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
-            return nothing(1, frozenset(self.unknown), self.options.judges)
+            return nothing(1, frozenset(self.unknown), self.options.provenance)
         try:
             return self._decoded(value if isinstance(value, pa.RecordBatch) else _one_batch(_table(value)))
         except (pa.ArrowException, OSError, ValueError) as error:
             raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
-            return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.judges)
+            return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.provenance)
 
     def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
-        """Many values at once, and for every refusal which value it was in; see `formats.decode_many`."""
-        parts, refused_in = [], []
+        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`."""
+        parts: list[Decoded] = []
+        refused_in: list[int] = []
         for first, tables in _runs(values):
             part = self._together(tables) if len(tables) > 1 else None
-            if part is None:  # a value by itself, or one among them cannot be trusted: each tells its own
-                for at in range(first, first + max(1, len(tables))):
-                    parts.append(self(values[at]))
-                    refused_in += [at] * len(parts[-1].rejected)
+            if part is not None:
+                part, numbers = _rows_within(part, [table.num_rows for table in tables])
+                parts.append(part)
+                refused_in += [first + number for number in numbers]
                 continue
-            ends = np.cumsum([table.num_rows for table in tables]).tolist()
-            of = [bisect_right(ends, one.index) for one in part.rejected]
-            places = [one.index - (ends[at - 1] if at else 0) for at, one in zip(of, part.rejected, strict=True)]
-            parts.append(
-                part._replace(
-                    rejected=[
-                        one._replace(index=row, start=row) for row, one in zip(places, part.rejected, strict=True)
-                    ]
-                )
-            )
-            refused_in += [first + at for at in of]
+            # a value by itself, or one among them cannot be trusted: each tells its own
+            for number in range(first, first + max(1, len(tables))):
+                parts.append(self(values[number]))
+                refused_in += [number] * len(parts[-1].rejected)
         return joined(parts) if len(parts) != 1 else parts[0], refused_in
 
     def _together(self, tables: list[pa.Table]) -> Decoded | None:
@@ -78,7 +73,7 @@ class Decoder:
         for name in columns:
             if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
-        block = Block(self.options.judges)
+        block = Block(self.options.provenance)
         read_table(Table(columns, batch.num_rows, text=False), event_fields, block, np.arange(batch.num_rows))
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
@@ -99,25 +94,41 @@ def _table(value: "pa.RecordBatch | bytes | memoryview") -> pa.Table:
     return pa.ipc.open_stream(pa.py_buffer(value)).read_all()
 
 
+def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
+    """A block of tables of these sizes, with the places of refusals in their own tables; and which tables these are."""
+    ends = np.cumsum(sizes).tolist()
+    numbers = [bisect_right(ends, refused.index) for refused in part.rejected]
+    rejected = []
+    for number, refused in zip(numbers, part.rejected, strict=True):
+        row = refused.index - (ends[number] - sizes[number])
+        rejected.append(refused._replace(index=row, start=row))
+    return part._replace(rejected=rejected), numbers
+
+
 def _runs(values: Sequence["pa.RecordBatch | bytes | None"]) -> Iterator[tuple[int, list[pa.Table]]]:
     """Values of one schema that follow each other: the number of the first, and their tables; a value that cannot be
     opened stands by itself, without a table."""
-    first, run = 0, []
-    for at, value in enumerate(values):
-        try:
-            table = _table(value) if value is not None else None
-        except (pa.ArrowException, OSError, ValueError):
-            table = None
+    first = 0
+    run: list[pa.Table] = []
+    for number, value in enumerate(values):
+        table = _table_if_readable(value)
         if run and (table is None or not table.schema.equals(run[0].schema)):
             yield first, run
             run = []
         if table is None:
-            yield at, []
+            yield number, []
         else:
-            first = first if run else at
+            first = first if run else number
             run.append(table)
     if run:
         yield first, run
+
+
+def _table_if_readable(value: "pa.RecordBatch | bytes | None") -> pa.Table | None:
+    try:
+        return _table(value) if value is not None else None
+    except (pa.ArrowException, OSError, ValueError):
+        return None
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
@@ -128,7 +139,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
-    """The columns by name (the first of equal names), in types that `tables` knows."""
+    """The columns by name (the first of equal names), in types that `table_events` knows."""
     columns: dict[str, pa.Array] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         columns.setdefault(name, _plainer(column))
@@ -136,8 +147,8 @@ def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _plainer(column: pa.Array) -> pa.Array:
-    """A column that holds what it claims, in a type that `tables` knows; text that is no UTF-8 stays binary, so that
-    only its own rows are refused. Raises `ArrowInvalid` for buffers that cannot be trusted."""
+    """A column that holds what it claims, in a type that `table_events` knows; text that is no UTF-8 stays binary, so
+    that only its own rows are refused. Raises `ArrowInvalid` for buffers that cannot be trusted."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:

@@ -2,43 +2,35 @@
 
 Every column is read as text, nothing is re-typed ("05" stays "05"). Lists are separated by `|`, quadruplets stand in
 near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
-separated by commas and may be quoted (see `csv_rows`). A row is refused as not parseable when it has another number of
-fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read as if it had not
+separated by commas and may be quoted (see `csv_scanner`). A row is refused as not parseable when it has another number
+of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read as if it had not
 been there. A header that cannot serve the options raises `UnreadableHeader`: no row of that table could be accepted.
 O(bytes).
 """
 
 from codecs import BOM_UTF8
-from itertools import chain
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from connectors.files.csv_scanner import column_names, header_line
+from connectors.files.csv_scanner import header_line
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.formats.csv_header import Layout, layout_of
 from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
-from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, nothing
-from stream_engine.formats.event_fields import TRIPLET, EventFields, fields_of
+from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_lines import is_utf8
-from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
+from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
 
-_CODED = pa.dictionary(pa.int32(), pa.string())
+_NOT_UTF8 = -1  # beside the states of `csv_rows`
 
 
 class _WrongWidth(Exception):
     """A row has another number of fields than the header."""
-
-
-class Layout(NamedTuple):
-    """What a header says: how many columns, and which of them are read as what."""
-
-    width: int
-    columns: dict[str, int]  # input field -> position, of the fields that are read
-    types: dict[str, pa.DataType]  # position, as pyarrow's column name -> how to read it
-    unknown: frozenset[str]
 
 
 class Decoder:
@@ -60,22 +52,26 @@ class Decoder:
         ['05', '5', 'a']
         """
         if not value:
-            return nothing(1, frozenset(self.unknown), self.options.judges)
+            return nothing(1, frozenset(self.unknown), self.options.provenance)
         begin = 0
         if not header.removeprefix(BOM_UTF8).strip(b"\r\n"):
             header, begin = header_line(value)
             if not header:
-                return nothing(0, frozenset(self.unknown), self.options.judges)
+                return nothing(0, frozenset(self.unknown), self.options.provenance)
         layout = self._read_header(header)
-        block = Block(self.options.judges)
+        block = Block(self.options.provenance)
         reading = _Rows(value[begin:] if begin else value, begin, layout.width)
         table, row = reading.table(layout, block)
         read_table(Table(table, len(row), text=True), self.event_fields, block, row)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
+    def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
+        """Values one after the other, each a whole table with its header; see `formats.Decoder`."""
+        return one_by_one(self, values)
+
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:
-            self._layout = _layout(header, self.event_fields, self.options)
+            self._layout = layout_of(header, self.event_fields, self.options)
             self._header = header
             for name in sorted(self._layout.unknown):
                 if len(self.unknown) < MAX_UNKNOWN:
@@ -100,15 +96,15 @@ class _Rows:
             except _WrongWidth:
                 pass  # tell the rows apart, below
         rows = self.rows()
-        fault = rows.state.copy()
+        state = rows.state.copy()
         if not is_utf8(value):
-            for row in np.flatnonzero(fault == WHOLE):
+            for row in np.flatnonzero(state == WHOLE).tolist():
                 if not is_utf8(value[rows.start[row] : rows.end[row]]):
-                    fault[row] = -1
-        for row in np.flatnonzero(fault != WHOLE):
-            block.refused.append((int(row), self._refusal(int(row), int(fault[row]))))
-        good = np.flatnonzero(fault == WHOLE)
-        if len(good) < len(fault):
+                    state[row] = _NOT_UTF8
+        for row in np.flatnonzero(state != WHOLE).tolist():
+            block.refused.append((row, InvalidEvent("not_parseable", self._reason(row, int(state[row])))))
+        good = np.flatnonzero(state == WHOLE)
+        if len(good) < len(state):
             value = b"\n".join(value[rows.start[row] : rows.end[row]] for row in good)
         columns, size = _parsed(value, layout, quotes=True)
         if size != len(good):
@@ -126,14 +122,13 @@ class _Rows:
         start, end = int(self.rows().start[row]), int(self.rows().end[row])
         return self.begin + start, self.value[start:end]
 
-    def _refusal(self, row: int, fault: int) -> InvalidEvent:
-        if fault == UNCLOSED:
-            return InvalidEvent("not_parseable", 'a field opens a quote (") that is never closed')
-        if fault == WRONG_WIDTH:
-            return InvalidEvent(
-                "not_parseable", f"the row has {self.rows().fields[row]} fields; the header has {self.width}"
-            )
-        return InvalidEvent("not_parseable", "the row is not UTF-8")
+    def _reason(self, row: int, state: int) -> str:
+        """Why a row cannot be read."""
+        if state == UNCLOSED:
+            return 'a field opens a quote (") that is never closed'
+        if state == WRONG_WIDTH:
+            return f"the row has {self.rows().fields[row]} fields; the header has {self.width}"
+        return "the row is not UTF-8"
 
 
 def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Array], int]:
@@ -162,66 +157,11 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
     )
     if wrong:
         raise _WrongWidth
-    return {name: _one_chunk(table.column(str(at))) for name, at in layout.columns.items()}, table.num_rows
+    return {name: _one_chunk(table.column(str(position))) for name, position in layout.columns.items()}, table.num_rows
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _layout(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
-    """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without."""
-    try:
-        names = [name.strip() for name in column_names(header)]
-    except UnicodeDecodeError:
-        raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
-    needed = _needed(event_fields, options, names)
-    lacking = [name for name in dict.fromkeys(needed) if name not in names]
-    if lacking:
-        raise UnreadableHeader(
-            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
-        )
-    many = {
-        field.inputs[0] for kind in event_fields.kinds for field in event_fields.by_kind[kind] if field.stands_in_a_list
-    }
-    single = {
-        name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs
-    } - many
-    single |= {
-        event_fields.type_input,
-        event_fields.optional["worker"],
-        *([event_fields.catch_input] if event_fields.catch_input else []),
-        *(name for name, _ in event_fields.where),
-    }
-    numbers = {event_fields.optional["weight"], event_fields.optional["time"]}
-    columns: dict[str, int] = {}
-    for at, name in enumerate(names):
-        if name in columns:
-            raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
-        if name in many | single | numbers:
-            columns[name] = at
-    types = {str(at): _CODED if name in single else pa.string() for name, at in columns.items()}
-    return Layout(len(names), columns, types, frozenset(names) - event_fields.known)
-
-
-def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
-    """Columns without which no row can be accepted, and those that the options name themselves."""
-    kinds = event_fields.kinds
-    if event_fields.only_kind is None:
-        kinds = () if event_fields.type_input in names else (TRIPLET,)
-    needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
-    asked = [event_fields.optional[name] for name in event_fields.optional if name in options.columns]
-    asked += [event_fields.catch_input] if event_fields.catch_input else []
-    return [*needed, *asked, *chain(name for name, _ in event_fields.where)]
-
-
-def _listed(names: list[str]) -> str:
-    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
-
-
-def _shortened(names: list[str]) -> str:
-    shown = ", ".join(names)
-    return shown if len(shown) <= 200 else shown[:197] + "..."
 
 
 _ABC, _HEAD = Triplet("a", "b", "c"), b"anchor,near,far\n"

@@ -45,7 +45,7 @@ def rows_of(value: bytes, width: int) -> Rows:
 def _split(text, width, start, end, fields, state):
     n, at, size = 0, 0, len(text)
     while at < size:
-        if text[at] == LINE_FEED or text[at] == CARRIAGE_RETURN:
+        if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
             continue
         stop, count, closed, first_end = _row(text, at)
@@ -68,7 +68,7 @@ def _row(text, at):
     begins, quoted = True, False
     while at < size:
         c = text[at]
-        line_end = c == LINE_FEED or c == CARRIAGE_RETURN
+        line_end = c in (LINE_FEED, CARRIAGE_RETURN)
         if line_end and first_end < 0:
             first_end = at
         if quoted:

@@ -34,7 +34,7 @@ class Comparisons(NamedTuple):
     """What a block of events says, over the indices of `members`, and what is wrong with which event."""
 
     fault: np.ndarray  # (e,) int8, FINE or what is wrong
-    at: np.ndarray  # (e, 2) int64: the members that the fault is about
+    fault_members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about
     triplets: np.ndarray  # (m, 3) int32
     quadruplets: np.ndarray  # (q, 4) int32
     quadruplet_at: np.ndarray  # (q,) int64
@@ -72,12 +72,12 @@ def expand(
     ([[4, 5, 6]], True)
     """
     size = np.zeros((len(kind), 2), np.int64)
-    at = np.zeros((len(kind), 2), np.int64)
-    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, at)
+    fault_members = np.zeros((len(kind), 2), np.int64)
+    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
     m, q = (int(total) for total in size.sum(axis=0))
     out = Comparisons(
         fault,
-        at,
+        fault_members,
         np.empty((m, 3), np.int32),
         np.empty((q, 4), np.int32),
         np.empty(q, np.int64),
@@ -89,7 +89,7 @@ def expand(
 
 
 @njit(cache=True)
-def _faults(kind, start, split, members, flags, any_flag, size, at):
+def _faults(kind, start, split, members, flags, any_flag, size, fault_members):
     fault = np.zeros(len(kind), np.int8)
     mark = np.full(len(flags), -1, np.int64)  # the last member that had this name
     for e in range(len(kind)):
@@ -120,7 +120,7 @@ def _faults(kind, start, split, members, flags, any_flag, size, at):
         if wrong == FINE:
             size[e, 0], size[e, 1] = _size(kind[e], members, lo, mid, hi)
         fault[e] = wrong
-        at[e, 0], at[e, 1] = p - lo, q - lo
+        fault_members[e, 0], fault_members[e, 1] = p - lo, q - lo
     return fault
 
 
@@ -183,8 +183,8 @@ def _size(kind, members, lo, mid, hi):
         return 1, 0
     if kind == QUADRUPLET:
         i, j, k, l = members[lo], members[lo + 1], members[lo + 2], members[lo + 3]
-        return (1, 0) if i == k or i == l or j == k or j == l else (0, 1)
-    if kind == ODD_ONE_OUT or kind == MOST_CENTRAL:
+        return (1, 0) if i in (k, l) or j in (k, l) else (0, 1)
+    if kind in (ODD_ONE_OUT, MOST_CENTRAL):
         return 2, 0
     if kind == PICK:
         return (hi - mid) * (mid - lo - 1 - (hi - mid)), 0
@@ -224,10 +224,10 @@ def _fill(kind, start, split, members, fault, n, triplets, quads, quad_at, of_tr
 @njit(cache=True)
 def _fill_pairs(members, lo, triplets, t, quads, q, quad_at):
     i, j, k, l = members[lo], members[lo + 1], members[lo + 2], members[lo + 3]
-    if i == k or i == l:
+    if i in (k, l):
         triplets[t, 0], triplets[t, 1], triplets[t, 2] = i, j, l if i == k else k
         return t + 1, q
-    if j == k or j == l:
+    if j in (k, l):
         triplets[t, 0], triplets[t, 1], triplets[t, 2] = j, i, l if j == k else k
         return t + 1, q
     quads[q, 0], quads[q, 1], quads[q, 2], quads[q, 3] = i, j, k, l

@@ -10,7 +10,7 @@ from stream_engine.formats.event_fields import (
     TRIPLET,
     member_name,
 )
-from stream_engine.formats.validate import quoted
+from stream_engine.formats.field_values import quoted
 
 FINE, EMPTY, TOO_LONG, SAME, SAME_PAIR, NOT_SHOWN, NONE_CHOSEN, ALL_CHOSEN = range(8)
 _REASON = {

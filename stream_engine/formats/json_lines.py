@@ -24,9 +24,22 @@ class Items(NamedTuple):
     plain: list[bool]
 
     def add(self, text: bytes, start: int) -> None:
+        """Add one event."""
         self.texts.append(text)
         self.starts.append(start)
         self.plain.append(text[:1] == b"{" and text[-1:] == b"}")
+
+    def extend(self, more: "Items") -> None:
+        """Add the events of another value; their places stay those in their own value."""
+        self.texts.extend(more.texts)
+        self.starts.extend(more.starts)
+        self.plain.extend(more.plain)
+
+    def extend_plain(self, texts: list[bytes], starts: list[int]) -> None:
+        """Add lines that begin with { and end with }."""
+        self.texts.extend(texts)
+        self.starts.extend(starts)
+        self.plain.extend([True] * len(texts))
 
 
 def is_utf8(text: bytes) -> bool:
@@ -68,19 +81,13 @@ def items_of(value: bytes) -> Items:
     lines, starts, plain = _lines(value)
     done = 0  # lines up to here are items
     for odd in np.flatnonzero(~plain).tolist():
-        _extend(items, lines[done:odd], starts[done:odd])
+        items.extend_plain(lines[done:odd], starts[done:odd])
         text = lines[odd].strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
         if text:
             _add_item(items, text, starts[odd] + lines[odd].index(text))
         done = odd + 1
-    _extend(items, lines[done:], starts[done:])
+    items.extend_plain(lines[done:], starts[done:])
     return items
-
-
-def _extend(items: Items, texts: list[bytes], starts: list[int]) -> None:
-    items.texts.extend(texts)
-    items.starts.extend(starts)
-    items.plain.extend([True] * len(texts))
 
 
 def _lines(value: bytes) -> tuple[list[bytes], list[int], np.ndarray]:
@@ -102,23 +109,27 @@ def _is_document(text: bytes) -> bool:
     return True
 
 
-def _add_item(items: Items, text: bytes, at: int) -> None:
+def _add_item(items: Items, text: bytes, start: int) -> None:
     """One event, or every event of an array."""
-    elements = None
-    if text[:1] == b"[" and is_utf8(text):
-        try:
-            elements = _ELEMENTS.decode(text)
-        except ERRORS:
-            pass  # not an array after all: refused as one event, with the reason
+    elements = _elements(text)
     if elements is None:
-        items.add(text, at)
+        items.add(text, start)
         return
     place = 1
-    for element in elements:
-        element = bytes(element)
+    for element in map(bytes, elements):
         place = text.index(element, place)
-        items.add(element, at + place)
+        items.add(element, start + place)
         place += len(element)
+
+
+def _elements(text: bytes) -> list[msgspec.Raw] | None:
+    """The elements of an array; None for what is none after all (it is refused as one event, with the reason)."""
+    if text[:1] != b"[" or not is_utf8(text):
+        return None
+    try:
+        return _ELEMENTS.decode(text)
+    except ERRORS:
+        return None
 
 
 def locator(items: Items | None, value: bytes) -> Callable[[int], tuple[int, bytes]]:

@@ -5,21 +5,26 @@ is not known. Fields that turned up although nobody asked for them are added to 
 the fast path only once; after MAX_UNKNOWN of them structs take any field, and no more are named.
 """
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from types import GenericAlias
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST
-from stream_engine.formats.event_columns import MAX_UNKNOWN, Block, FieldNames
-from stream_engine.formats.event_fields import LABEL, TRIPLET, EventFields
-from stream_engine.formats.validate import AwareTime
+from stream_engine.formats.event_block import MAX_UNKNOWN, Block
+from stream_engine.formats.event_columns import FieldNames, Origins
+from stream_engine.formats.event_fields import TRIPLET, EventField, EventFields
+from stream_engine.formats.field_values import AwareTime
+from stream_engine.formats.json_lines import ERRORS, is_utf8
+from stream_engine.formats.json_where import can_be_field
 
 Name = str | int
 Names = Annotated[list[Name], msgspec.Meta(max_length=MAX_LIST)]
-_FIXED = {2: tuple[Name, Name], 3: tuple[Name, Name, Name]}
+_NAMES_OF_SIZE: dict[int | None, Any] = {None: Names, 2: tuple[Name, Name], 3: tuple[Name, Name, Name]}
 _OPTIONAL: dict[str, Any] = {
     "id": Name | None,
     "worker": Name | None,
@@ -28,25 +33,62 @@ _OPTIONAL: dict[str, Any] = {
 }
 
 
+class Decoders(NamedTuple):
+    """How events of one shape are decoded: one event a line, or an array of events."""
+
+    lines: msgspec.json.Decoder
+    array: msgspec.json.Decoder
+
+
 class Structs:
-    """Decoders of plain events. `shapes` holds (one event a line, array of events), the most promising first; `kind_of`
-    tells an event's type by its class, `alone` does for those whose neighbours are of the same class; `unknown` names the ignored fields met so far, in their order."""
+    """Decoders of plain events.
+
+    `shapes` holds them, the most promising first; `kind_of` tells an event's type by its class; `alone` does so for
+    classes whose neighbours are of the same class; `unknown` names the ignored fields met so far, in their order.
+    """
 
     def __init__(self, event_fields: EventFields):
         self.event_fields = event_fields
         self.unknown: dict[str, None] = {}
         self.kind_of: dict[type, int] = {}
         self.alone: dict[type, int] = {}
-        self.shapes: list[tuple[msgspec.json.Decoder, msgspec.json.Decoder]] = []
+        self.shapes: list[Decoders] = []
         self._learned: dict[str, None] = {source: None for source, _ in event_fields.where}
         self._build()
 
-    def promote(self, position: int) -> None:
+    def decode_lines(self, text: bytes, lines: int) -> list[msgspec.Struct] | None:
+        """Structs of `lines` events, one a line; None where any of them is not plain."""
+        if not is_utf8(text):
+            return None
+        for position, shape in enumerate(self.shapes):
+            try:
+                structs = shape.lines.decode_lines(text)
+            except ERRORS:
+                continue
+            if len(structs) == lines:
+                self._promote(position)
+                return structs
+        return None
+
+    def decode_array(self, value: bytes) -> list[msgspec.Struct] | None:
+        """Structs of all events of one array that holds nothing but plain ones; None where it is not such a one."""
+        if value[:1] != b"[" or not is_utf8(value):
+            return None
+        for position, shape in enumerate(self.shapes):
+            try:
+                structs = shape.array.decode(value)
+            except ERRORS:
+                continue
+            self._promote(position)
+            return structs
+        return None
+
+    def _promote(self, position: int) -> None:
         """Try this shape first from now on; a matter of speed alone."""
         if position:
             self.shapes.insert(0, self.shapes.pop(position))
 
-    def learn(self, fields) -> None:
+    def learn(self, fields: Iterable[str]) -> None:
         """Remember the fields of an event that no fast path took: those that nobody asked for are named, and none of
         them stops the fast path again."""
         if len(self.unknown) >= MAX_UNKNOWN:
@@ -73,117 +115,152 @@ class Structs:
                     union = union | struct
                 shapes.append(union)
         self.alone |= {shape: self.kind_of[shape] for shape in shapes if shape in self.kind_of}
-        self.shapes = [(msgspec.json.Decoder(shape), msgspec.json.Decoder(list[shape])) for shape in shapes if shape]
+        self.shapes = [
+            Decoders(msgspec.json.Decoder(shape), msgspec.json.Decoder(GenericAlias(list, (shape,))))
+            for shape in shapes
+            if shape
+        ]
 
     def _struct(self, kind: int, type_field: str) -> Any:
-        """A struct that accepts plain events of one kind; None where one input field would need two types."""
-        event_fields, types = self.event_fields, {}
-        for field in event_fields.by_kind[kind]:
-            shape: Any = Name | None if field.shape.nullable else Name
-            if field.stands_in_a_list:
-                shape = _FIXED[field.shape.size] if field.shape.size else Names
-            for source in field.inputs:
-                if types.setdefault(source, shape) != shape:
-                    return None
-        required = len(types)
-        optional = {source: _OPTIONAL[name] for name, source in event_fields.optional.items()}
-        taken = [*types, *optional, event_fields.type_input]
-        taken += [event_fields.catch_input] * (event_fields.catch_input is not None)
-        if len(set(taken)) < required + len(event_fields.optional) + 1 + (
-            event_fields.catch_input is not None
-        ) or not all(map(_can_be_field, taken)):
+        """A struct that accepts plain events of one kind; None where one input field would need two types.
+
+        `type_field` says how the type stands in the event: as a "tag", as one that may be left out ("default"), or as
+        anything ("ignored").
+        """
+        event_fields = self.event_fields
+        types = _name_types(event_fields.by_kind[kind])
+        if types is None:
             return None
-        types |= optional
+        required = len(types)
+        others = [*event_fields.optional.values(), event_fields.type_input]
+        if event_fields.catch_input is not None:
+            others.append(event_fields.catch_input)
+        if len({*types, *others}) < required + len(others) or not all(map(can_be_field, [*types, *others])):
+            return None
+        types |= {source: _OPTIONAL[name] for name, source in event_fields.optional.items()}
         if event_fields.catch_input is not None:
             types[event_fields.catch_input] = None  # a catch trial is no plain event
         if type_field != "tag":
             types[event_fields.type_input] = Literal["triplet"] | None if type_field == "default" else msgspec.Raw
-        types |= {name: msgspec.Raw for name in self._learned if name not in taken and _can_be_field(name)}
-        fields = [
-            (f"c{i}", shape, *(() if i < required else (msgspec.Raw(),) if shape is msgspec.Raw else (None,)))
-            for i, shape in enumerate(types.values())
-        ]
-        tag = {"tag_field": event_fields.type_input, "tag": EVENT_TYPES[kind]} if type_field == "tag" else {}
+        unread = (name for name in self._learned if name not in types and can_be_field(name))
+        types |= {name: msgspec.Raw for name in unread if name not in others}
+        tagged = type_field == "tag"
         struct = msgspec.defstruct(
             EVENT_TYPES[kind].title(),
-            fields,
-            rename={f"c{i}": source for i, source in enumerate(types)},
+            [_attribute(number, type_, number < required) for number, type_ in enumerate(types.values())],
+            rename={f"c{number}": source for number, source in enumerate(types)},
             forbid_unknown_fields=len(self.unknown) < MAX_UNKNOWN,
             gc=False,
             eq=False,
-            **tag,
+            tag_field=event_fields.type_input if tagged else None,
+            tag=EVENT_TYPES[kind] if tagged else None,
         )
         self.kind_of[struct] = kind
         return struct
 
 
+def _name_types(fields: tuple[EventField, ...]) -> dict[str, Any] | None:
+    """Input field -> type, for the names of one event type; None where one input field would need two types."""
+    types: dict[str, Any] = {}
+    for field in fields:
+        expected: Any = Name | None if field.shape.nullable else Name
+        if field.stands_in_a_list:
+            expected = _NAMES_OF_SIZE[field.shape.size]
+        for source in field.inputs:
+            if types.setdefault(source, expected) != expected:
+                return None
+    return types
+
+
+def _attribute(number: int, type_: Any, required: bool) -> tuple:
+    """What `defstruct` wants to know of one attribute: its name, its type and its default."""
+    if required:
+        return f"c{number}", type_
+    return f"c{number}", type_, msgspec.Raw() if type_ is msgspec.Raw else None
+
+
 # the first columns of structs; an attribute that is spelled out is read in half the time
 _TAKE = (
-    lambda events: [e.c0 for e in events],
-    lambda events: [e.c1 for e in events],
-    lambda events: [e.c2 for e in events],
+    lambda structs: [e.c0 for e in structs],
+    lambda structs: [e.c1 for e in structs],
+    lambda structs: [e.c2 for e in structs],
 )
 
 
-def add_structs(block: Block, event_fields: EventFields, kind: int, rows: np.ndarray, events: list) -> None:
+def add_structs(block: Block, structs: Structs, rows: np.ndarray, events: list[msgspec.Struct]) -> None:
+    """Events that were decoded together as pieces of the block, a piece a kind."""
+    alone = structs.alone.get(type(events[0])) if events else None
+    if alone is not None:
+        _add_structs_of(alone, block, structs.event_fields, rows, events)
+    else:
+        add_mixed_structs(block, structs, rows, events)
+
+
+def add_mixed_structs(block: Block, structs: Structs, rows: np.ndarray, events: list[msgspec.Struct]) -> None:
+    """Events that were decoded at different times as pieces of the block, a piece a class of structs."""
+    for kind, of_rows, of_kind in _by_kind(structs, rows, events):
+        _add_structs_of(kind, block, structs.event_fields, of_rows, of_kind)
+
+
+def _by_kind(
+    structs: Structs, rows: np.ndarray, events: list[msgspec.Struct]
+) -> Iterator[tuple[int, np.ndarray, list[msgspec.Struct]]]:
+    """(kind, rows, events) of the events of each struct."""
+    classes = dict.fromkeys(map(type, events))
+    if len(classes) <= 1:
+        for only in classes:
+            yield structs.kind_of[only], rows, events
+        return
+    places: dict[type, list[int]] = {cls: [] for cls in classes}
+    for place, event in enumerate(events):
+        places[type(event)].append(place)
+    for cls, of_class in places.items():
+        yield structs.kind_of[cls], rows[of_class], [events[place] for place in of_class]
+
+
+def _add_structs_of(
+    kind: int, block: Block, event_fields: EventFields, rows: np.ndarray, events: list[msgspec.Struct]
+) -> None:
     """Structs of one kind as a piece of the block, column by column; c0, c1, ... are its fields in `Structs`."""
-    sources = dict.fromkeys(chain.from_iterable(field.inputs for field in event_fields.by_kind[kind]))
-    get = {source: attrgetter(f"c{i}") for i, source in enumerate([*sources, *event_fields.optional.values()])}
-    judged: tuple = ()
-    if block.judges:
-        who, weight, time = (
-            list(map(get[event_fields.optional[name]], events)) for name in ("worker", "weight", "time")
-        )
-        judged = (
-            block.who(who),
-            np.array([1.0 if w is None else w for w in weight], np.float64),
-            np.array([np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in time], np.float64),
-        )
-    n, fields = len(events), event_fields.by_kind[kind]
-    if kind != LABEL and not any(field.stands_in_a_list for field in fields):
+    fields, n = event_fields.by_kind[kind], len(events)
+    sources = dict.fromkeys(chain.from_iterable(field.inputs for field in fields))
+    attributes = enumerate([*sources, *event_fields.optional.values()])
+    get = {source: attrgetter(f"c{number}") for number, source in attributes}
+    origins = None
+    if block.provenance:
+        optional = (list(map(get[event_fields.optional[name]], events)) for name in ("worker", "weight", "time"))
+        origins = _origins(block, *optional)
+    if not any(field.stands_in_a_list or field.shape.nullable for field in fields):
         names = [_TAKE[i](events) if i < len(_TAKE) else map(get[source], events) for i, source in enumerate(sources)]
         ids = {source: block.names.ids(column, n) for source, column in zip(sources, names, strict=True)}
         columns = [ids[source] for field in fields for source in field.inputs]
-        return block.add_columns(kind, rows, columns, len(fields[-1].inputs), *judged)
-    one, found = np.ones(n, np.int64), []
-    for field in fields:
-        columns = [map(get[source], events) for source in field.inputs]
-        if field.shape.nullable:
-            said = [label for label in columns[0] if label is not None]
-            lengths = (
-                one
-                if len(said) == n
-                else np.fromiter((get[field.inputs[0]](e) is not None for e in events), np.int64, n)
-            )
-            found.append(FieldNames(lengths, block.names.ids(said, len(said))))
-        elif field.shape.is_list and len(columns) == 1:
-            lists = list(columns[0])
-            lengths = np.fromiter(map(len, lists), np.int64, n)
-            found.append(FieldNames(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum()))))
-        else:
-            columns = [block.names.ids(column, n) for column in columns]
-            found.append(
-                FieldNames(
-                    one * len(columns), columns[0] if len(columns) == 1 else np.stack(columns, axis=1).reshape(-1)
-                )
-            )
-    block.add(kind, rows, found, *judged)
+        block.add_columns(kind, rows, columns, len(fields[-1].inputs), origins)
+    else:
+        field_names = [_field_names(block, field, [map(get[i], events) for i in field.inputs], n) for field in fields]
+        block.add(kind, rows, field_names, origins)
 
 
-def where_decoder(event_fields: EventFields) -> msgspec.json.Decoder:
-    """Reads the fields of `--where` alone, as they are written; an absent one is empty."""
-    fields = [(f"c{i}", msgspec.Raw, msgspec.Raw()) for i in range(len(event_fields.where))]
-    if not all(_can_be_field(source) for source, _ in event_fields.where):
-        return msgspec.json.Decoder(
-            msgspec.defstruct("Never", ["c0"], forbid_unknown_fields=True)
-        )  # all go the long way
-    return msgspec.json.Decoder(
-        msgspec.defstruct(
-            "Where", fields, rename={f"c{i}": source for i, (source, _) in enumerate(event_fields.where)}, eq=False
-        )
+def _field_names(block: Block, field: EventField, columns: list[Iterable], n: int) -> FieldNames:
+    """The names of one field, from the columns of its input fields."""
+    if field.shape.nullable:
+        values = list(columns[0])
+        present = [name for name in values if name is not None]
+        lengths = np.fromiter((name is not None for name in values), np.int64, n)
+        return FieldNames(lengths, block.names.ids(present, len(present)))
+    if field.stands_in_a_list:
+        lists = list(columns[0])
+        lengths = np.fromiter(map(len, lists), np.int64, n)
+        return FieldNames(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum())))
+    ids = [block.names.ids(column, n) for column in columns]
+    flat = ids[0] if len(ids) == 1 else np.stack(ids, axis=1).reshape(-1)
+    return FieldNames(np.full(n, len(ids)), flat)
+
+
+def _origins(block: Block, workers: list, weights: list, times: list) -> Origins:
+    """Workers, weights and times as they stand in the events: None where there is none, times as `AwareTime` reads."""
+    seconds = [np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in times]
+    return Origins(
+        block.worker_numbers(workers),
+        np.array([1.0 if w is None else w for w in weights], np.float64),
+        np.array(seconds, np.float64),
     )
-
-
-def _can_be_field(name: str) -> bool:
-    """Whether msgspec takes this as the name of a struct's field: no quote, no backslash, no control character."""
-    return not any(c in '"\\' or c < " " for c in name)

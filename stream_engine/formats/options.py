@@ -1,4 +1,4 @@
-"""How events are to be read, what makes that impossible, and the examples at the foot of every format."""
+"""How events are to be read, what makes that impossible, and what the examples of a format are."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,27 +20,27 @@ class EventOptions(NamedTuple):
 
     `type` is the type of every event (None: each says its own, `triplet` by default). `columns` maps a contract field
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
-    this text. `judges` asks for workers, weights and times too. The contract field `catch` is looked at only when `columns`
-    maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the judgements.
+    this text. `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when
+    `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
     """
 
     type: str | None = None
     columns: Mapping[str, tuple[str, ...]] = {}
     where: Mapping[str, str] = {}
-    judges: bool = False
+    provenance: bool = False
 
 
 class Accepts(NamedTuple):
-    """An example at the foot of a format: what a value must decode to, comparisons first, then labels."""
+    """An example of a format: what a value must decode to, comparisons first, then labels."""
 
     value: Any
-    said: list[Triplet | Quadruplet | Label]
+    expected: list[Triplet | Quadruplet | Label]
     options: EventOptions = EventOptions()
     header: bytes = b""
 
 
 class Rejects(NamedTuple):
-    """An example at the foot of a format: a value of one event, the code it is refused with, words of the reason."""
+    """An example of a format: a value of one event, the code it is refused with, words of the reason."""
 
     value: Any
     reason: str

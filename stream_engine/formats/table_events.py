@@ -26,9 +26,13 @@ from stream_engine.formats.arrow_arrays import (
     weights,
     whole,
 )
-from stream_engine.formats.event_columns import Block, FieldNames, Pool, spread
+from stream_engine.formats.event_block import Block
+from stream_engine.formats.event_columns import FieldNames, Origins, Pool, slices_side_by_side
 from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIPLET, EventField, EventFields
-from stream_engine.formats.validate import MISSING, Caught, read_event
+from stream_engine.formats.field_values import MISSING
+from stream_engine.formats.validate import CatchTrial, Event, read_event
+
+Parse = Callable[[pa.Array, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Table(NamedTuple):
@@ -39,45 +43,61 @@ class Table(NamedTuple):
     text: bool
 
 
+class SureNames(NamedTuple):
+    """The names of one field over all rows, and the rows whose names are sure; of the others they mean nothing."""
+
+    lengths: np.ndarray  # (n,) int64
+    flat: np.ndarray  # (f,) int32
+    sure: np.ndarray  # (n,) bool
+
+    def of_rows(self, rows: np.ndarray) -> FieldNames:
+        """The names of these rows, (n,) bool."""
+        if rows.all():
+            return FieldNames(self.lengths, self.flat)
+        start = np.cumsum(self.lengths) - self.lengths
+        return FieldNames(self.lengths[rows], self.flat[slices_side_by_side(self.lengths[rows], start[rows])])
+
+
 def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray) -> None:
     """Add the events of a table to `block`; `row` (n,) int64 says which event of the value each row is."""
     columns = _Columns(table, event_fields, block)
-    keep = columns.matches()
-    block.filtered += int(table.size - keep.sum())
+    kept = columns.matches()
+    block.filtered += int(table.size - kept.sum())
     kinds = columns.kinds()
-    unsure = keep & (kinds < 0)
-    good, weight, time, worker = columns.judged()
-    unsure |= keep & ~good
-    caught = keep & columns.caught()
-    unsure |= caught
-    good &= ~caught
+    sure, origins = columns.origins()
+    sure &= kept & (kinds >= 0)
+    sure &= ~columns.catch_trials()
+    unsure = kept & ~sure
     for kind in event_fields.kinds:
-        rows = keep & good & (kinds == kind)
+        rows = sure & (kinds == kind)
         if not rows.any():
             continue
-        fields = [columns.field(kind, field) for field in event_fields.by_kind[kind]]
-        sure = rows & np.logical_and.reduce([ok for _, _, ok in fields])
-        unsure |= rows & ~sure
-        chosen = [_rows_of(lengths, flat, sure) for lengths, flat, _ in fields]
-        judged = (worker[sure], weight[sure], time[sure]) if block.judges else ()
-        block.add(kind, row[sure], chosen, *judged)
-    said, said_rows = [], []
-    for at in np.flatnonzero(unsure):
+        names = [columns.field(field) for field in event_fields.by_kind[kind]]
+        sure_rows = rows & np.logical_and.reduce([field.sure for field in names])
+        unsure |= rows & ~sure_rows
+        block.add(
+            kind,
+            row[sure_rows],
+            [field.of_rows(sure_rows) for field in names],
+            Origins(*(column[sure_rows] for column in origins)) if block.provenance else None,
+        )
+    _read_slowly(columns, np.flatnonzero(unsure), row)
+
+
+def _read_slowly(columns: "_Columns", unsure: np.ndarray, row: np.ndarray) -> None:
+    """Read rows one by one, by the definition of an event."""
+    block = columns.block
+    events: list[Event] = []
+    event_rows = []
+    for place, number in zip(unsure.tolist(), row[unsure].tolist(), strict=True):
         try:
-            said.append(read_event(columns.cell_of(int(at)), event_fields, text=True))
-            said_rows.append(int(row[at]))
+            events.append(read_event(columns.cell_of(place), columns.event_fields, text=True))
+            event_rows.append(number)
         except InvalidEvent as fault:
-            block.refused.append((int(row[at]), fault))
-        except Caught as catch:
-            block.caught(int(row[at]), catch)
-    block.add_said(said_rows, said)
-
-
-def _rows_of(lengths: np.ndarray, flat: np.ndarray, rows: np.ndarray) -> FieldNames:
-    if rows.all():
-        return FieldNames(lengths, flat)
-    start = np.cumsum(lengths) - lengths
-    return FieldNames(lengths[rows], flat[spread(lengths[rows], start[rows])])
+            block.refused.append((number, fault))
+        except CatchTrial as trial:
+            block.add_catch_trial(number, trial)
+    block.add_events(event_rows, events)
 
 
 class _Columns:
@@ -86,8 +106,7 @@ class _Columns:
     def __init__(self, table: Table, event_fields: EventFields, block: Block):
         self.table, self.event_fields, self.block = table, event_fields, block
         self._names: dict[str, np.ndarray] = {}
-        self._lists: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-        self._numbers: dict[str, np.ndarray] = {}
+        self._lists: dict[str, SureNames] = {}
 
     def matches(self) -> np.ndarray:
         """(n,) bool: the rows that `--where` keeps; a null never matches."""
@@ -97,12 +116,11 @@ class _Columns:
             keep &= equal(column, wanted) if column is not None else False
         return keep
 
-    def caught(self) -> np.ndarray:
+    def catch_trials(self) -> np.ndarray:
         """(n,) bool: the rows that say something in the field of catch trials."""
-        column = self.table.columns.get(self.event_fields.catch_input)
-        if column is None:
-            return np.zeros(self.table.size, bool)
-        return ~(nulls(column) | equal(column, "") if is_text(column.type) else nulls(column))
+        source = self.event_fields.catch_input
+        column = self.table.columns.get(source) if source is not None else None
+        return np.zeros(self.table.size, bool) if column is None else ~_absent(column)
 
     def kinds(self) -> np.ndarray:
         """(n,) int8: the type of each row, -1 where it says something that is no type."""
@@ -118,33 +136,33 @@ class _Columns:
         kinds[nulls(column)] = TRIPLET
         return kinds
 
-    def field(self, kind: int, field: EventField) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The names of one field: lengths (n,), flat indices, and which rows are sure."""
-        one = np.ones(self.table.size, np.int64)
+    def field(self, field: EventField) -> SureNames:
+        """The names of one field."""
         if field.shape.nullable:
-            return self._label(field.inputs[0])
-        if not field.shape.is_list:
-            ids = self.names(field.inputs[0])
-            return one, ids, ids >= 0
-        if len(field.inputs) > 1:
-            ids = np.stack([self.names(source) for source in field.inputs], axis=1)
-            sure = (ids >= 0).all(axis=1) & (field.shape.size in (None, len(field.inputs)))
-            return one * len(field.inputs), ids.reshape(-1), sure
-        lengths, flat, sure = self.lists(field.inputs[0])
-        if field.shape.size is not None:
-            sure = sure & (lengths == field.shape.size)
-        return lengths, flat, sure & (lengths <= MAX_LIST)
+            return self._nullable(field.inputs[0])
+        if field.stands_in_a_list:
+            lengths, flat, sure = self.lists(field.inputs[0])
+            if field.shape.size is not None:
+                sure = sure & (lengths == field.shape.size)
+            return SureNames(lengths, flat, sure & (lengths <= MAX_LIST))
+        columns = [self.names(source) for source in field.inputs]
+        lengths = np.full(self.table.size, len(columns))
+        if len(columns) == 1:
+            return SureNames(lengths, columns[0], columns[0] >= 0)
+        ids = np.stack(columns, axis=1)
+        fits = np.full(self.table.size, field.shape.size in (None, len(columns)))
+        return SureNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))
 
-    def _label(self, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _nullable(self, source: str) -> SureNames:
         """A label; an absent one takes the label back."""
         if source not in self.table.columns:
             none = np.zeros(self.table.size, bool)
-            return none.astype(np.int64), np.empty(0, np.int32), none
+            return SureNames(none.astype(np.int64), np.empty(0, np.int32), none)
         ids, column = self.names(source), self.table.columns[source]
         taken_back = equal(column, "") if self.table.text else nulls(column)
         sure = taken_back | (ids >= 0)
-        said = sure & ~taken_back
-        return said.astype(np.int64), ids[said], sure
+        given = sure & ~taken_back
+        return SureNames(given.astype(np.int64), ids[given], sure)
 
     def names(self, source: str) -> np.ndarray:
         """(n,) int32: the numbers of the names in a column, -1 where there is no name."""
@@ -155,16 +173,16 @@ class _Columns:
             )
         return self._names[source]
 
-    def lists(self, source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lengths (n,), flat numbers and sureness (n,) of a column of lists, or of text separated by `|`."""
+    def lists(self, source: str) -> SureNames:
+        """The names in a column of lists, or of text separated by `|`."""
         if source not in self._lists:
             self._lists[source] = self._split(self.table.columns.get(source))
         return self._lists[source]
 
-    def _split(self, column: pa.Array | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _split(self, column: pa.Array | None) -> SureNames:
         nothing = np.zeros(self.table.size, np.int64), np.empty(0, np.int32), np.zeros(self.table.size, bool)
         if column is None:
-            return nothing
+            return SureNames(*nothing)
         sure = ~nulls(column)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -172,39 +190,38 @@ class _Columns:
             sure &= ~equal(column, "")
             column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
-            return nothing
+            return SureNames(*nothing)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         flat = coded(whole(pc.list_flatten(column)), self.block.names)
-        bad = np.concatenate([[0], np.cumsum(flat < 0)])
+        unknown_before = np.concatenate([[0], np.cumsum(flat < 0)])
         ends = np.cumsum(lengths)
-        return lengths, flat, sure & (bad[ends] == bad[ends - lengths])
+        return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
 
-    def judged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Which rows have a sure id, worker, weight and time, and the last three of these."""
+    def origins(self) -> tuple[np.ndarray, Origins]:
+        """Which rows have a sure id, worker, weight and time; and the last three of these."""
         size = self.table.size
-        weight, weight_ok = self._number("weight", weights, 1.0)
-        time, time_ok = self._number("time", times, np.nan)
-        good, worker = weight_ok & time_ok, np.full(size, -1, np.int32)
+        weight, weight_sure = self._number("weight", weights, 1.0)
+        time, time_sure = self._number("time", times, np.nan)
+        sure, worker = weight_sure & time_sure, np.full(size, -1, np.int32)
         for name in ("id", "worker"):
             column = self.table.columns.get(self.event_fields.optional[name])
             if column is None:
                 continue
             if not holds_names(column.type):
-                good &= nulls(column)
-            elif name == "worker" and self.block.judges:
+                sure &= nulls(column)
+            elif name == "worker" and self.block.provenance:
                 worker = coded(column, self.block.workers)
                 worker[equal(column, "")] = -1
-        return good, weight, time, worker
+        return sure, Origins(worker, weight, time)
 
-    def _number(self, name: str, parse: Callable, absent: float) -> tuple[np.ndarray, np.ndarray]:
+    def _number(self, name: str, parse: Parse, absent: float) -> tuple[np.ndarray, np.ndarray]:
         """(n,) float64 with `absent` where there is no value, and (n,) bool where it is a good one."""
         column = self.table.columns.get(self.event_fields.optional[name])
         if column is None:
             return np.full(self.table.size, absent), np.ones(self.table.size, bool)
-        missing = nulls(column) | (equal(column, "") if is_text(column.type) else False)
+        missing = _absent(column)
         values, good = parse(column, missing)
         values[missing] = absent
-        self._numbers[self.event_fields.optional[name]] = values
         return values, good | missing
 
     def cell_of(self, row: int) -> Callable[[str], Any]:
@@ -221,3 +238,8 @@ class _Columns:
             return MISSING if value is None else value
 
         return cell
+
+
+def _absent(column: pa.Array) -> np.ndarray:
+    """(n,) bool: where a value that may be left out is: null or, in text, empty."""
+    return nulls(column) | equal(column, "") if is_text(column.type) else nulls(column)

@@ -10,7 +10,7 @@ import numpy as np
 from connectors import DeadLetter, Position, Record, open_source
 from connectors.files.csv_scanner import column_names
 from stream_engine.data.comparisons import Decoded, Rejected
-from stream_engine.formats import decode_many, decoder
+from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.state import spark_deltas
 
@@ -81,7 +81,7 @@ class Intake:
             yield self._together(waiting)
 
     def _together(self, records: list[Record]) -> Block:
-        decoded, refused_in = decode_many(self._decoder(records[0]), [record.value for record in records])
+        decoded, refused_in = self._decoder(records[0]).many([record.value for record in records])
         buried = [
             letter for at, refused in zip(refused_in, decoded.rejected) for letter in letters(records[at], [refused])
         ]

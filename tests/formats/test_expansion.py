@@ -8,7 +8,8 @@ import pytest
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
 from stream_engine.formats import expand as room
 from stream_engine.formats import fault_messages
-from stream_engine.formats.event_columns import Block, FieldNames
+from stream_engine.formats.event_block import Block
+from stream_engine.formats.event_columns import FieldNames
 from stream_engine.formats.event_fields import KIND
 from tests.support.event_reference import FIELDS, reference_expand
 
@@ -39,7 +40,7 @@ def every_event(kind):
 
 def expanded(events):
     """Comparisons by name of each event, or the reason against it, from one call over all of them."""
-    block = Block(judges=False)
+    block = Block(provenance=False)
     for row, event in enumerate(events):
         fields = [
             [] if event[f] is None else event[f] if isinstance(event[f], list) else [event[f]]

@@ -71,7 +71,7 @@ def test_where_on_a_field_that_no_struct_can_hold():
 
 def test_columns_gather_and_map_everywhere():
     columns = {"objects": ("left", "middle", "right"), "central": ("middle",), "weight": ("w",)}
-    options = EventOptions("most_central", columns, judges=True)
+    options = EventOptions("most_central", columns, provenance=True)
     rows = [{"left": "a", "middle": "b", "right": "c", "w": 2.0}, {"left": "a", "middle": "a", "right": "c", "w": 1.0}]
     found = [
         JsonDecoder(options)(b"\n".join(map(msgspec.json.encode, rows))),
@@ -226,8 +226,8 @@ TIMES = [
 def test_numbers_as_text_are_read_alike_alone_and_in_company(field, values):
     """pyarrow's quick cast and the definition accept the same texts with the same values."""
     header = f"anchor,near,far,{field}\n".encode()
-    options = EventOptions(judges=True)
-    rows = ['a,b,c,"%s"\n' % value for value in values]
+    options = EventOptions(provenance=True)
+    rows = [f'a,b,c,"{value}"\n' for value in values]
     together = CsvDecoder(options)("".join(rows).encode(), header)
     alone = [CsvDecoder(options)(row.encode(), header) for row in rows]
     assert [r.index for r in together.rejected] == [i for i, one in enumerate(alone) if one.rejected]
@@ -245,7 +245,7 @@ def test_numbers_as_text_are_read_alike_alone_and_in_company(field, values):
 def test_times_are_epoch_seconds_everywhere():
     event = {"anchor": "a", "near": "b", "far": "c"}
     seconds = 1714564800.5
-    options = EventOptions(judges=True)
+    options = EventOptions(provenance=True)
     stamps = pa.array([int(seconds * 1000)], pa.timestamp("ms", "UTC"))
     batch = pa.record_batch({**{k: pa.array([v]) for k, v in event.items()}, "time": stamps})
     for done in (

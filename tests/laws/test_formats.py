@@ -1,7 +1,7 @@
 """Laws of every registered format: its examples, equality with the others, no effect of block boundaries or neighbours.
 
-The oracle is tests/support/event_reference.py, one event at a time from the contract. What these laws cannot catch: an error
-that all formats and the oracle share; the examples at the foot of each format are there for that.
+The oracle is tests/support/event_reference.py, one event at a time from the contract. What these laws cannot catch: an
+error that all formats and the oracle share; the examples of each format are there for that.
 """
 
 import gc
@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
-from stream_engine.formats import FORMATS, decode_many, decoder
+from stream_engine.formats import FORMATS, decoder
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
-from stream_engine.formats.event_columns import joined
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
 from tests.formats.test_expansion import comparisons
@@ -47,15 +47,15 @@ def examples(which):
 @pytest.mark.parametrize("judges", [False, True])
 @pytest.mark.parametrize("format, example", list(examples("ACCEPTS")))
 def test_accepts(format, example, judges):
-    done = decoder(format, example.options._replace(judges=judges))(example.value, example.header)
-    assert comparisons(done) + done.labels == example.said
+    done = decoder(format, example.options._replace(provenance=judges))(example.value, example.header)
+    assert comparisons(done) + done.labels == example.expected
     assert done.rejected == []
 
 
 @pytest.mark.parametrize("format, example", list(examples("REJECTS")))
 def test_rejects(format, example):
     for judges in (False, True):
-        done = decoder(format, example.options._replace(judges=judges))(example.value, example.header)
+        done = decoder(format, example.options._replace(provenance=judges))(example.value, example.header)
         assert comparisons(done) == [] and done.names == [] and done.events == {}
         (one,) = done.rejected
         assert one.reason == example.reason and example.message in one.message
@@ -84,7 +84,7 @@ def in_all_formats(events, options):
 def test_all_formats_agree_with_the_contract(seed):
     events = some_events(seed, faults=seed > 1)
     said, labels, kinds, refused = expected(events)
-    found = in_all_formats(events, EventOptions(judges=True))
+    found = in_all_formats(events, EventOptions(provenance=True))
     for done in found.values():
         assert comparisons(done) == said
         assert done.labels == labels
@@ -134,7 +134,7 @@ def test_judges_say_who_when_and_how_much():
         b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"time":5}\n'
         b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"c","worker":"u"}'
     )
-    judges = JsonDecoder(EventOptions(judges=True))(lines).judges
+    judges = JsonDecoder(EventOptions(provenance=True))(lines).judges
     assert judges.workers == ["7", "u"] and judges.worker.tolist() == [0, 0, -1, 1]
     assert judges.of_triplet.tolist() == [0, 3, 3] and judges.of_quadruplet.tolist() == [2]
     assert [EVENT_TYPES[k] for k in judges.kind] == ["triplet", "label", "quadruplet", "odd_one_out"]
@@ -217,7 +217,7 @@ def test_json_lines_stand_for_themselves(seed, where):
     whole = b"\n".join(lines)
     alone = put_together((JsonDecoder(options)(line), len(line) + 1) for line in lines)
     assert put_together([(JsonDecoder(options)(whole), 0)]) == alone
-    for start, at, _, _, value in put_together([(JsonDecoder(options)(whole), 0)])[2]:
+    for _, at, _, _, value in put_together([(JsonDecoder(options)(whole), 0)])[2]:
         assert whole[at : at + len(value)] == value
     cuts = sorted(rng.integers(len(lines), size=4).tolist())
     parts = [b"\n".join(lines[a:b]) + b"\n" for a, b in zip([0, *cuts], [*cuts, len(lines)]) if b > a]
@@ -310,7 +310,7 @@ def apply(text, edits):
 def test_fast_paths_accept_what_the_definition_accepts(mangle, options):
     seed, edits = mangle
     value = apply(b"\n".join(json.dumps(e, ensure_ascii=False).encode() for e in some_events(seed, 8)), edits)
-    options = options._replace(judges=True)
+    options = options._replace(provenance=True)
     fast, slow = JsonDecoder(options)(value), slowly(options)(value)
     assert essence(fast) == essence(slow)
     assert [r[1:] for r in fast.rejected] == [r[1:] for r in slow.rejected]
@@ -378,17 +378,19 @@ def test_results_do_not_depend_on_history(format):
         "csv": lambda e: csv_of(e)[1],
         "arrow": arrow_of,
     }[format]
-    options = EventOptions(judges=True)
+    options = EventOptions(provenance=True)
     used = decoder(format, options)
     for seed in range(4):
         value = values([{**e, "type": e.get("type", "triplet")} for e in some_events(seed, 40)])
         assert essence(used(value, HEADER)) == essence(decoder(format, options)(value, HEADER))
 
 
-@pytest.mark.parametrize("options", [EventOptions(judges=True), EventOptions(judges=True, where={"worker": "u"})])
+@pytest.mark.parametrize(
+    "options", [EventOptions(provenance=True), EventOptions(provenance=True, where={"worker": "u"})]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_many_messages_are_one_block(seed, options):
-    """decode_many gives what decoding one by one gives, whatever the messages hold; joined is what a block is."""
+    """`many` gives what decoding one by one gives, whatever the messages hold; joined is what a block is."""
     rng = np.random.default_rng(seed)
     events = some_events(seed, 90, faults=seed > 1)
     values = [json.dumps(event).encode() for event in events]
@@ -404,7 +406,7 @@ def test_many_messages_are_one_block(seed, options):
         values = [values[i] for i in rng.permutation(len(values))]
     if seed == 3:
         values.insert(7, ipc_of(arrow_of(events[:9])))
-    done, refused_in = decode_many(JsonDecoder(options), values)
+    done, refused_in = JsonDecoder(options).many(values)
     parts = [JsonDecoder(options)(value) for value in values]
     assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
     found = list(zip(refused_in, done.rejected, strict=True))
@@ -412,12 +414,14 @@ def test_many_messages_are_one_block(seed, options):
     if seed == 0:  # but for the places of refusals, these are the lines of one block
         assert except_places(done) == except_places(JsonDecoder(options)(b"\n".join(values)))
     batches = [arrow_of(events[at : at + 30]) for at in (0, 30, 60)]
-    whole, _ = decode_many(ArrowDecoder(options), batches)
+    whole, _ = ArrowDecoder(options).many(batches)
     assert except_places(whole) == except_places(ArrowDecoder(options)(arrow_of(events)))
     assert joined([]).names == []
 
 
-@pytest.mark.parametrize("options", [EventOptions(judges=True), EventOptions(judges=True, where={"worker": "u"})])
+@pytest.mark.parametrize(
+    "options", [EventOptions(provenance=True), EventOptions(provenance=True, where={"worker": "u"})]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_many_arrow_messages_are_one_block(seed, options):
     """Streams are decoded as one table where they can be: of other schemas, with dictionaries of their own, in several
@@ -443,7 +447,7 @@ def test_many_arrow_messages_are_one_block(seed, options):
             *values[:3],
         ]
         values = [values[i] for i in rng.permutation(len(values))]
-    done, refused_in = decode_many(ArrowDecoder(options), values)
+    done, refused_in = ArrowDecoder(options).many(values)
     parts = [ArrowDecoder(options)(value) for value in values]
     assert essence(done) == essence(joined(parts)) and done.empty == sum(not value for value in values)
     assert list(zip(refused_in, done.rejected, strict=True)) == [
@@ -478,7 +482,7 @@ def test_refusals_leave_nothing_for_the_collector():
         for decode, value, header, alone in cases:
             assert len(decode(value, header).rejected) == 1
             if alone:  # without a header, as messages are
-                assert decode_many(decode, [value] * 2)[1] == [0, 1]
+                assert decode.many([value] * 2)[1] == [0, 1]
         assert gc.collect() == 0
     finally:
         gc.unfreeze()
@@ -487,7 +491,7 @@ def test_refusals_leave_nothing_for_the_collector():
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_empty_values_are_counted(format):
-    decode = decoder(format, EventOptions(judges=True))
+    decode = decoder(format, EventOptions(provenance=True))
     assert [decode(value, HEADER).empty for value in (b"", None)] == [1, 1]
     if format != "arrow":
         done = decode(b"\n \r\n\n" if format == "json" else b"\n\r\n\n", HEADER)
@@ -496,14 +500,14 @@ def test_empty_values_are_counted(format):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_catch_trials_are_left_out_and_remembered(seed):
-    """In every format: an event marked as a catch trial is no judgement, whatever else it says; its worker's record keeps
-    whether it was passed. Unmarked, and unmapped, events are what they were."""
+    """In every format: an event marked as a catch trial is no judgement, whatever else it says; its worker's record
+    keeps whether it was passed. Unmarked, and unmapped, events are what they were."""
     rng = np.random.default_rng(seed)
     events = some_events(seed, 70, faults=bool(seed))
     marked = [{**event, "ok": bool(rng.random() < 0.5)} if rng.random() < 0.3 else event for event in events]
-    options = EventOptions(columns={"catch": ("ok",)}, judges=True)
+    options = EventOptions(columns={"catch": ("ok",)}, provenance=True)
     plain = [event for event in marked if "ok" not in event]
-    said = in_all_formats(plain, EventOptions(judges=True))
+    said = in_all_formats(plain, EventOptions(provenance=True))
     trials = [(str(event.get("worker") or "") or None, event["ok"]) for event in marked if "ok" in event]
     header, rows = csv_of(marked, ["ok"])
     coded = arrow_of(marked).append_column("ok", pa.array([event.get("ok") for event in marked], pa.bool_()))

@@ -238,7 +238,7 @@ def test_catch_trials_reach_the_record_and_nothing_else():
         {"anchor": "a", "near": "c", "far": "b", "worker": w, "passed": p}
         for w, p in (("u", True), ("v", False), ("v", True), ("v", True))
     ]
-    options = EventOptions(columns={"catch": ("passed",)}, judges=True)
+    options = EventOptions(columns={"catch": ("passed",)}, provenance=True)
     engine = Engine(("adds3", "triplet_counts", "worker_votes"), None)
     engine.learn(decoder("json", options)(b"\n".join(json.dumps(line).encode() for line in lines)))
     snapshot = engine.snapshot()

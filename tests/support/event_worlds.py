@@ -37,7 +37,10 @@ HEADER = ",".join(COLUMNS).encode() + b"\n"
 def some_event(rng, kind, faults):
     """A random event over few names; with `faults`, now and then one that no one can learn from."""
     names = ["a", "b", "c", "d", "e", "\u00e9", "5"]
-    draw = lambda n: [str(x) for x in rng.choice(names, n, replace=False)]
+
+    def draw(n):
+        return [str(name) for name in rng.choice(names, n, replace=False)]
+
     event = {"type": kind} if kind != "triplet" or rng.random() < 0.5 else {}
     anchor, *rest = draw(int(rng.integers(4, 7)))
     said = {

@@ -1,0 +1,81 @@
+"""What the header line of a CSV table says: how many columns there are, which are read, and whether they suffice."""
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from connectors.files.csv_scanner import column_names
+from stream_engine.formats.event_fields import TRIPLET, EventFields
+from stream_engine.formats.options import EventOptions, UnreadableHeader
+
+_CODED = pa.dictionary(pa.int32(), pa.string())
+
+
+class Layout(NamedTuple):
+    """What a header says: how many columns, and which of them are read as what."""
+
+    width: int
+    columns: dict[str, int]  # input field -> position, of the fields that are read
+    types: dict[str, pa.DataType]  # position, as pyarrow's column name -> how to read it
+    unknown: frozenset[str]
+
+
+def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -> Layout:
+    """Which columns of a header are read; raises `UnreadableHeader` where it lacks one that no row can do without.
+
+    >>> from stream_engine.formats.event_fields import fields_of
+    >>> layout_of(b"rt,anchor,near,far", fields_of(EventOptions(), pairs=True), EventOptions()).columns
+    {'anchor': 1, 'near': 2, 'far': 3}
+    """
+    try:
+        names = [name.strip() for name in column_names(header)]
+    except UnicodeDecodeError:
+        raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
+    needed = dict.fromkeys(_needed(event_fields, options, names))
+    if lacking := [name for name in needed if name not in names]:
+        raise UnreadableHeader(
+            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
+        )
+    coded, plain = _read_columns(event_fields)
+    columns: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in columns:
+            raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
+        if name in coded or name in plain:
+            columns[name] = position
+    types = {str(position): _CODED if name in coded else pa.string() for name, position in columns.items()}
+    return Layout(len(names), columns, types, frozenset(names) - event_fields.known)
+
+
+def _read_columns(event_fields: EventFields) -> tuple[set[str], set[str]]:
+    """Input fields that hold one name a row, which are dictionary-encoded; and lists and numbers, which are not."""
+    fields = [field for kind in event_fields.kinds for field in event_fields.by_kind[kind]]
+    lists = {field.inputs[0] for field in fields if field.stands_in_a_list}
+    coded = {name for field in fields for name in field.inputs} - lists
+    coded |= {event_fields.type_input, event_fields.optional["worker"], *_asked_inputs(event_fields)}
+    return coded, lists | {event_fields.optional["weight"], event_fields.optional["time"]}
+
+
+def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
+    """Columns without which no row can be accepted, and those that the options name themselves."""
+    kinds = event_fields.kinds
+    if event_fields.only_kind is None:
+        kinds = () if event_fields.type_input in names else (TRIPLET,)
+    needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
+    mapped = [source for name, source in event_fields.optional.items() if name in options.columns]
+    return [*needed, *mapped, *_asked_inputs(event_fields)]
+
+
+def _asked_inputs(event_fields: EventFields) -> list[str]:
+    """Input fields that are read only because the options ask for them: of catch trials, and of `--where`."""
+    catch = [] if event_fields.catch_input is None else [event_fields.catch_input]
+    return catch + [source for source, _ in event_fields.where]
+
+
+def _listed(names: list[str]) -> str:
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+def _shortened(names: list[str]) -> str:
+    joined = ", ".join(names)
+    return joined if len(joined) <= 200 else joined[:197] + "..."

@@ -1,0 +1,167 @@
+"""What a value is read into: pieces of events, events refused, catch trials; and from these the block as `Decoded`.
+
+A format hands over the events that it could read, piece by piece, and the events that it refused itself. Invariant:
+whatever the pieces, the block comes out in row order, and an event is accepted or refused exactly once.
+O(members + comparisons), vectorised.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from operator import itemgetter
+
+import numpy as np
+
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges, Kinds, Label, Rejected
+from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
+from stream_engine.formats.event_fields import LABEL
+from stream_engine.formats.expand import Comparisons, expand, first_appearance, name_flags
+from stream_engine.formats.fault_messages import FINE, explain
+from stream_engine.formats.validate import CatchTrial, Event
+
+MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
+
+
+class Block:
+    """What was read of a value so far. With `provenance`, who gave each answer, when and with what weight is kept."""
+
+    def __init__(self, provenance: bool):
+        self.provenance = provenance
+        self.names, self.workers = Pool(), Pool()
+        self.refused: list[tuple[int, InvalidEvent]] = []
+        self.filtered = 0
+        self._pieces: list[Piece] = []
+        self._catch_trials: list[tuple[int, CatchTrial]] = []
+
+    def add_catch_trial(self, row: int, trial: CatchTrial) -> None:
+        """A catch trial: left out like what `--where` leaves out, and remembered with its worker."""
+        self.filtered += 1
+        self._catch_trials.append((row, trial))
+
+    def add(self, kind: int, row: np.ndarray, fields: Sequence[FieldNames], origins: Origins | None = None) -> None:
+        """Events of one kind, field by field in the order of the contract."""
+        size = np.add.reduce([field.lengths for field in fields])
+        self._add(row, np.full(len(row), kind, np.int8), size, fields[-1].lengths, members_of(fields, size), origins)
+
+    def add_columns(
+        self, kind: int, row: np.ndarray, columns: Sequence[np.ndarray], last: int, origins: Origins | None = None
+    ) -> None:
+        """Events of one kind with as many names each, as (e,) columns; the last `last` of them are the last field."""
+        size, kinds = np.full(len(row), len(columns)), np.full(len(row), kind, np.int8)
+        self._add(row, kinds, size, last, np.stack(columns, axis=1).reshape(-1), origins)
+
+    def add_events(self, rows: list[int], events: list[Event]) -> None:
+        """Events of any kinds that were read one by one."""
+        if not events:
+            return
+        size = np.array([sum(map(len, event.names)) for event in events], np.int64)
+        last = np.array([len(event.names[-1]) for event in events], np.int64)
+        members = chain.from_iterable(chain.from_iterable(event.names) for event in events)
+        origins = None
+        if self.provenance:
+            origins = Origins(
+                self.worker_numbers([event.worker for event in events]),
+                np.array([event.weight for event in events]),
+                np.array([event.time for event in events]),
+            )
+        kinds = np.array([event.kind for event in events], np.int8)
+        self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members, int(size.sum())), origins)
+
+    def _add(self, row, kind, size, last, members, origins: Origins | None) -> None:
+        self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None))
+
+    def worker_numbers(self, workers: Sequence) -> np.ndarray:
+        """(e,) int32: the number of each worker, -1 where there is none."""
+        named = np.fromiter((w is not None and w != "" for w in workers), bool, len(workers))
+        numbers = np.full(len(workers), -1, np.int32)
+        numbers[named] = self.workers.ids((w for w in workers if w is not None and w != ""), int(named.sum()))
+        return numbers
+
+    def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
+        """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
+        events = in_order(self._pieces) if self._pieces else empty_piece(self.provenance)
+        texts, united = self.names.texts()
+        members = events.members if united is None else united[events.members]
+        start = np.concatenate([[0], np.cumsum(events.size)])
+        expansion = expand(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
+        accepted = expansion.fault == FINE
+
+        def names_of(event: int) -> list[str]:
+            return [texts[member] for member in members[start[event] : start[event + 1]]]
+
+        for event in np.flatnonzero(~accepted).tolist():
+            self.refused.append((int(events.row[event]), _fault_of(events, expansion, event, names_of(event))))
+        rejected = [_rejected(row, *locate(row), fault) for row, fault in sorted(self.refused, key=itemgetter(0))]
+        self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
+        # the names of the comparisons, which are renumbered in place
+        order = first_appearance(expansion.triplets, expansion.quadruplets, expansion.quadruplet_at, len(texts))
+        kinds = events.kind[accepted]
+        of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
+        return Decoded(
+            [texts[old] for old in order],
+            expansion.triplets,
+            expansion.quadruplets,
+            expansion.quadruplet_at,
+            [_label(names_of(event)) for event in np.flatnonzero((events.kind == LABEL) & accepted).tolist()],
+            {name: number for name, number in zip(EVENT_TYPES, of_type, strict=True) if number},
+            rejected,
+            self.filtered,
+            0,
+            unknown,
+            None if events.origins is None else self._provenance(events.origins, kinds, accepted, expansion),
+            Kinds(expansion.of_triplet, expansion.of_quadruplet, kinds),
+        )
+
+    def _provenance(self, origins: Origins, kinds: np.ndarray, accepted: np.ndarray, expansion: Comparisons) -> Judges:
+        """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
+        texts, united = self.workers.texts()
+        worker = origins.worker[accepted]
+        if united is not None:
+            worker = np.where(worker < 0, -1, united[worker])
+        used, first = np.unique(worker[worker >= 0], return_index=True)
+        used = used[np.argsort(first)]
+        new = np.full(len(texts) + 1, -1, np.int32)  # the slot at the end stands for "none"
+        new[used] = np.arange(len(used))
+        names = [texts[old] for old in used]
+        number_of: dict[str | None, int] = {name: number for number, name in enumerate(names)} | {None: -1}
+        trials = [trial for _, trial in sorted(self._catch_trials, key=itemgetter(0))]
+        for trial in trials:
+            if trial.worker is not None and trial.worker not in number_of:
+                number_of[trial.worker] = len(names)
+                names.append(trial.worker)
+        return Judges(
+            expansion.of_triplet,
+            expansion.of_quadruplet,
+            kinds,
+            new[worker],
+            names,
+            origins.weight[accepted],
+            origins.time[accepted],
+            np.array([number_of[trial.worker] for trial in trials], np.int32),
+            np.array([trial.passed for trial in trials], bool),
+        )
+
+
+def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: bool = False) -> Decoded:
+    """A value without events."""
+    return Block(provenance).decoded(lambda row: (0, b""), unknown)._replace(empty=empty)
+
+
+def unreadable(value: bytes, message: str, provenance: bool = False) -> Decoded:
+    """A value that cannot be taken apart into events: one refusal, with all of its bytes."""
+    block = Block(provenance)
+    block.refused.append((0, InvalidEvent("not_parseable", message)))
+    return block.decoded(lambda row: (0, value))
+
+
+def _fault_of(events: Piece, expansion: Comparisons, event: int, names: list[str]) -> InvalidEvent:
+    first, second = expansion.fault_members[event].tolist()
+    fault, kind, split = (int(column[event]) for column in (expansion.fault, events.kind, events.split))
+    return explain(fault, kind, names, split, first, second)
+
+
+def _rejected(row: int, start: int, value: bytes, fault: InvalidEvent) -> Rejected:
+    return Rejected(row, start, fault.reason, str(fault), value)
+
+
+def _label(names: list[str]) -> Label:
+    return Label(names[0], names[1] if len(names) == 2 else None)

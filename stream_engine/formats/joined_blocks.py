@@ -1,0 +1,82 @@
+"""Blocks that follow each other as one block: what decoding their values as one gives. O(names + comparisons)."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Judges, Kinds
+from stream_engine.formats.event_block import nothing
+from stream_engine.formats.event_columns import Pool
+
+
+def one_by_one(decode: Callable[[Any], Decoded], values: Sequence[Any]) -> tuple[Decoded, list[int]]:
+    """`many` of a decoder that cannot do better: values decoded one by one, and which value each refusal was in."""
+    parts = [decode(value) for value in values]
+    return joined(parts), [number for number, part in enumerate(parts) for _ in part.rejected]
+
+
+def joined(parts: Sequence[Decoded]) -> Decoded:
+    """Blocks that follow each other as one. Refusals keep the places that they have in their own values.
+
+    >>> one = nothing()._replace(names=["a", "b", "c"], triplets=np.array([[0, 1, 2]], np.int32))
+    >>> two = one._replace(names=["c", "a", "d"])
+    >>> both = joined([one, two])
+    >>> both.names, both.triplets.tolist()
+    (['a', 'b', 'c', 'd'], [[0, 1, 2], [2, 0, 3]])
+    """
+    pool, empty = Pool(), nothing()
+    ids = [pool.ids(part.names, len(part.names)) for part in parts]
+    before = np.cumsum([0, *(len(part.triplets) for part in parts)])
+    events: Counter[str] = Counter()
+    for part in parts:
+        events.update(part.events)
+    provenance = [part.judges for part in parts if part.judges]
+    kinds = [part.kinds for part in parts if part.kinds]
+    return Decoded(
+        pool.texts()[0],
+        np.concatenate([empty.triplets, *(new[part.triplets] for new, part in zip(ids, parts, strict=True))]),
+        np.concatenate([empty.quadruplets, *(new[part.quadruplets] for new, part in zip(ids, parts, strict=True))]),
+        np.concatenate(
+            [empty.quadruplet_at, *(part.quadruplet_at + m for m, part in zip(before[:-1], parts, strict=True))]
+        ),
+        [label for part in parts for label in part.labels],
+        {name: events[name] for name in EVENT_TYPES if name in events},
+        [refused for part in parts for refused in part.rejected],
+        sum(part.filtered for part in parts),
+        sum(part.empty for part in parts),
+        frozenset().union(*(part.unknown_fields for part in parts)),
+        _joined_provenance(provenance) if parts and len(provenance) == len(parts) else None,
+        _joined_kinds(kinds) if parts and len(kinds) == len(parts) else None,
+    )
+
+
+def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
+    before = _events_before(parts)
+    return Kinds(
+        np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.kind for part in parts]),
+    )
+
+
+def _joined_provenance(parts: Sequence[Judges]) -> Judges:
+    workers, before = Pool(), _events_before(parts)
+    new = [np.append(workers.ids(part.workers, len(part.workers)), -1).astype(np.int32) for part in parts]
+    return Judges(
+        np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([numbers[part.worker] for numbers, part in zip(new, parts, strict=True)]),
+        workers.texts()[0],
+        np.concatenate([part.weight for part in parts]),
+        np.concatenate([part.time for part in parts]),
+        np.concatenate([numbers[part.catch_worker] for numbers, part in zip(new, parts, strict=True)]),
+        np.concatenate([part.catch_passed for part in parts]),
+    )
+
+
+def _events_before(parts: Sequence[Kinds] | Sequence[Judges]) -> np.ndarray:
+    """(parts,) int32: how many accepted events come before each part."""
+    return np.cumsum([0, *(len(part.kind) for part in parts)]).astype(np.int32)[:-1]
