@@ -5,6 +5,7 @@ few at a time, so that an event that is not plain costs only its neighbours thei
 one event by `validate`, which accepts it or finds the reason against it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -39,35 +40,39 @@ class UnsureEvents:
 
     def read(self, items: Items, first_row: int = 0) -> None:
         """Read these events, which are number `first_row` and on of the value."""
-        numbers = list(range(len(items.texts)))
+        numbers: Sequence[int] = range(len(items.texts))
         if self._where is not None:
-            numbers = [number for number in numbers if self._where.may_keep(items.texts[number])]
+            numbers = self._where.possible(items.texts)
             self._block.filtered += len(items.texts) - len(numbers)
         for begin in range(0, len(numbers), _FEW):
             few = numbers[begin : begin + _FEW]
-            if not self._read_plain(items, few, first_row):
+            if not self._read_few(items, few, first_row):
                 for number in few:
-                    if not self._read_plain(items, [number], first_row):
-                        self._read_slowly(items.texts[number], first_row + number)
+                    self._read_one(items.texts[number], items.plain[number], first_row + number)
 
     def hand_over(self) -> None:
         """Give what was read to the block."""
         self._block.add_events(self._event_rows, self._events)
         add_mixed_structs(self._block, self._structs, np.array(self._plain_rows, np.int64), self._plain)
 
-    def _read_plain(self, items: Items, numbers: list[int], first_row: int) -> bool:
-        """Read these events if all of them are plain; otherwise none is read."""
-        if not all(map(items.plain.__getitem__, numbers)):
+    def _read_few(self, items: Items, few: Sequence[int], first_row: int) -> bool:
+        """Read these events at once if all of them are plain; otherwise none is read."""
+        if not all(map(items.plain.__getitem__, few)):
             return False
-        structs = self._structs.decode_lines(b"\n".join([items.texts[number] for number in numbers]), len(numbers))
+        structs = self._structs.decode_lines(b"\n".join([items.texts[number] for number in few]), len(few))
         if structs is None:
             return False
         self._plain += structs
-        self._plain_rows += [first_row + number for number in numbers]
+        self._plain_rows += [first_row + number for number in few]
         return True
 
-    def _read_slowly(self, text: bytes, row: int) -> None:
-        """Read one event by the definition: accepted, refused, left out or a catch trial."""
+    def _read_one(self, text: bytes, plain: bool, row: int) -> None:
+        """Read one event: by a struct if that takes it, else by the definition."""
+        structs = self._structs.decode_lines(text, 1) if plain else None
+        if structs is not None:
+            self._plain += structs
+            self._plain_rows.append(row)
+            return
         try:
             event = read_by_definition(text, self._structs, self._where)
         except InvalidEvent as fault:

@@ -1,6 +1,6 @@
 """`--where` for JSON events: which events are kept, by the text of some of their fields."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -19,13 +19,18 @@ class WhereFilter:
         self._decoder = _decoder([source for source, _ in self._wanted])
         self._answers: list[dict[bytes, bool]] = [{} for _ in self._wanted]
 
-    def may_keep(self, text: bytes) -> bool:
-        """False only for an event that is surely left out; one that cannot be read far enough to tell is not."""
-        try:
-            fields = self._decoder.decode(text) if is_utf8(text) else None
-        except ERRORS:
-            return True
-        return fields is None or self._match(msgspec.structs.astuple(fields))
+    def possible(self, texts: Sequence[bytes]) -> list[int]:
+        """Numbers of the events that may be kept: without those that are surely left out; an event that cannot be read
+        far enough to tell is among them."""
+        numbers = []
+        for number, text in enumerate(texts):
+            try:
+                fields = self._decoder.decode(text) if is_utf8(text) else None
+            except ERRORS:
+                fields = None
+            if fields is None or self._match(msgspec.structs.astuple(fields)):
+                numbers.append(number)
+        return numbers
 
     def keeps(self, fields: Mapping[str, msgspec.Raw]) -> bool:
         """Whether an event with these fields is kept: the definition."""
