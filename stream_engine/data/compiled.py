@@ -4,8 +4,10 @@ numba's own cache asks whether the file of a function has changed. But the machi
 kernels that it calls and the constants that it names, from other files, and would stay as it was when those change.
 
 Invariant: compiled code is loaded only by a process whose kernel sources (`kernel_sources`), versions of Python, numpy,
-numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `KEY`, names the
-folder of the cache and is part of every entry; numba itself adds the processor.
+numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `key()`, names
+the folder of the cache and is part of every entry; numba itself adds the processor. The digest is taken when the first
+kernel is called. A process whose sources change while it runs saves nothing from then on; if they changed before its
+first kernel, it loads nothing either.
 
 Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
 the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
@@ -28,10 +30,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import llvmlite
 import numba
@@ -46,14 +48,7 @@ PACKAGE = Path(__file__).parent.parent
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
 VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
 
-
-def _setting(name: str) -> object:
-    """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
-    return getattr(numba.config, name)
-
-
-_SOURCES = KernelSources(PACKAGE)
-KEY = _SOURCES.digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
+IMPORTED = time.time()
 
 KEPT = 8
 HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
@@ -79,14 +74,31 @@ def njit(
     return compiled
 
 
+def key() -> str:
+    """What compiled code depends on, as 32 hexadecimal digits."""
+    return _sources().digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
+
+
+def _setting(name: str) -> object:
+    """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
+    return getattr(numba.config, name)
+
+
+@cache
+def _sources() -> KernelSources:
+    return KernelSources(PACKAGE)
+
+
 class _KernelCache(caching._Cache):
-    """The compiled code of one function: looked for in each of its folders, saved in the one that can be written to."""
+    """The compiled code of one function: looked for in each of the folders, saved in the last if that is writable."""
 
     def __init__(self, function: Callable) -> None:
-        readable, writable = _folders(str(_setting("CACHE_DIR")))
-        self._caches = [_cache_in(folder)(function) for folder in readable]
-        self._last_is_writable = writable
+        self._function = function
         self._enabled = True
+
+    @cached_property
+    def _caches(self) -> list[caching.FunctionCache]:
+        return [_cache_in(folder)(self._function) for folder in _folders().to_read]
 
     @property
     def cache_path(self) -> str | None:
@@ -99,7 +111,7 @@ class _KernelCache(caching._Cache):
         return None
 
     def save_overload(self, sig, data) -> None:
-        if self._enabled and self._last_is_writable and _SOURCES.untouched():
+        if self._enabled and _folders().last_is_writable and _sources().unchanged_since(IMPORTED):
             with contextlib.suppress(OSError):  # a full disk, a folder just cleaned: the next process compiles again
                 self._caches[-1].save_overload(sig, data)
 
@@ -110,7 +122,7 @@ class _KernelCache(caching._Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        if self._last_is_writable:
+        if _folders().last_is_writable:
             self._caches[-1].flush()
 
 
@@ -143,37 +155,42 @@ def _cache_in(folder: Path) -> type[caching.FunctionCache]:
         _impl_class = Implementation
 
         def _index_key(self, sig, codegen):
-            return (
-                *super()._index_key(sig, codegen),
-                KEY,
-            )  # also where NUMBA_CACHE_LOCATOR_CLASSES names other folders
+            return (*super()._index_key(sig, codegen), folder.name)  # for NUMBA_CACHE_LOCATOR_CLASSES: other folders
 
     return Cache
 
 
 @cache
 def _room_and_digest(file: str) -> tuple[str, str]:
-    """The folder for the kernels of a file, below the cache's, and a digest of what is not known by `KEY`."""
+    """The folder for the kernels of a file, below the cache's, and a digest of what is not known by the key."""
     room = os.path.relpath(os.path.dirname(os.path.abspath(file)), PACKAGE)
     if not room.startswith(os.pardir):
         return room, ""
     return caching._CacheLocator.get_suitable_cache_subpath(file), blake2b(Path(file).read_bytes()).hexdigest()
 
 
+class _Folders(NamedTuple):
+    to_read: list[Path]  # in this order
+    last_is_writable: bool
+
+
 @cache
-def _folders(override: str) -> tuple[list[Path], bool]:
-    """The folders to read, in this order, and whether the last can be written to; `override` is NUMBA_CACHE_DIR."""
-    places = [PACKAGE / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
+def _folders() -> _Folders:
+    """Where compiled code of this process is; no folders if the sources have changed since it started."""
     readable: list[Path] = []
-    for place in [Path(override), *places] if override else places:
-        folder = place / f"stream-engine-{KEY}"
+    name = f"stream-engine-{key()}"
+    if not _sources().unchanged_since(IMPORTED):
+        return _Folders(readable, False)
+    override = str(_setting("CACHE_DIR"))  # NUMBA_CACHE_DIR
+    places = [PACKAGE / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
+    for folder in [place / name for place in ([Path(override)] if override else []) + places]:
         try:
             _use(folder)
-            return [*readable, folder], True
+            return _Folders([*readable, folder], True)
         except OSError:
             if folder.is_dir():
                 readable.append(folder)
-    return readable, False
+    return _Folders(readable, False)
 
 
 def _use(folder: Path) -> None:

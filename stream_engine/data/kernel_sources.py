@@ -7,6 +7,7 @@ those import, directly or not. Reading the whole package and following the impor
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from hashlib import blake2b
 
@@ -14,12 +15,11 @@ _NAME = re.compile(rb"\w+")
 
 
 class KernelSources:
-    """The files below `package` that can change a kernel, as they were when this was made."""
+    """The files below `package` that can change a kernel, as they are when this is made."""
 
     def __init__(self, package: str | os.PathLike) -> None:
         self._package = os.fspath(package)
         self._texts = _decisive(_texts(self._package), os.path.basename(self._package))
-        self._stats = self._stat()
 
     def files(self) -> list[str]:
         """Their paths relative to the package, sorted."""
@@ -32,20 +32,14 @@ class KernelSources:
             whole.update(blake2b(name.encode()).digest() + blake2b(self._texts[name]).digest())
         return whole.hexdigest()
 
-    def untouched(self) -> bool:
-        """Whether no file was written since: else a kernel may be made of sources that the digest does not know."""
-        return self._stats == self._stat()
-
-    def _stat(self) -> list[tuple[int, int] | None]:
-        return [_stat(os.path.join(self._package, name)) for name in self.files()]
-
-
-def _stat(path: str) -> tuple[int, int] | None:
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_mtime_ns, stat.st_size
+    def unchanged_since(self, seconds: float) -> bool:
+        """Whether no file was written, replaced or deleted after this time: else what a process has imported may not be
+        what the digest says. Decided by the time of the last change of status, which nobody can set back."""
+        now = time.time()  # later ones are of a clock that went wrong
+        try:
+            return not any(seconds < os.stat(os.path.join(self._package, name)).st_ctime <= now for name in self._texts)
+        except FileNotFoundError:
+            return False
 
 
 def _texts(package: str) -> dict[str, bytes]:

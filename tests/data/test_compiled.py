@@ -1,0 +1,328 @@
+"""Compiled kernels follow their source: no change of any file, version or setting leaves old machine code in use."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from stream_engine.data import compiled
+from stream_engine.data.kernel_sources import KernelSources
+from tests.conftest import ROOT
+
+FILES = {  # a package of three rooms: a kernel, what it calls, and a constant that it freezes
+    "guard/caller.py": """
+        from stream_engine.data.compiled import njit
+        from stream_engine.formats.callee import with_step
+
+        @njit(nogil=True)
+        def twice(x):
+            return with_step(with_step(x))
+        """,
+    "formats/callee.py": """
+        from stream_engine.data.compiled import njit
+        from stream_engine.state.constants import STEP
+
+        @njit(inline="always")
+        def with_step(x):
+            return x + STEP
+        """,
+    "state/constants.py": "STEP = 1\n",
+    "commands/unrelated.py": "VERB = 'run'\n",
+    "__init__.py": "",
+}
+CALL = """
+import json
+from stream_engine.guard.caller import twice
+value = twice(40)
+stats = twice.stats
+print(json.dumps([value, sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), stats.cache_path]))
+"""
+COMPILED, LOADED = (0, 1), (1, 0)  # hits and misses of the cache
+
+
+@pytest.fixture
+def package(tmp_path) -> Path:
+    """A small package with today's `data/compiled.py`."""
+    package = tmp_path / "stream_engine"
+    for name, text in FILES.items():
+        write(package / name, textwrap.dedent(text).lstrip())
+    (package / "data").mkdir()
+    for name in ("compiled.py", "kernel_sources.py"):
+        shutil.copy(compiled.PACKAGE / "data" / name, package / "data")
+    (tmp_path / "home").mkdir()
+    return package
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    assert path.read_text().count(old) == 1
+    path.write_text(path.read_text().replace(old, new))
+
+
+def start(package: Path, code: str = CALL, **settings: object) -> subprocess.Popen:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    environment |= {"PYTHONPATH": str(package.parent), "HOME": str(package.parent / "home")}
+    environment |= {name: str(value) for name, value in settings.items()}
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=package.parent,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen) -> tuple:
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    value, hits, misses, path = json.loads(out)
+    return value, (hits, misses), path and Path(path)
+
+
+def run(package: Path, code: str = CALL, **settings: object) -> tuple:
+    """(value, hits and misses of the cache, its folder) of a process of its own."""
+    return ended(start(package, code, **settings))
+
+
+def caches(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("stream-engine-*")}
+
+
+# What is seen ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["beside the sources", "NUMBA_CACHE_DIR"])
+def test_a_callee_changed_in_another_file_is_seen(package, tmp_path, where):
+    settings = {} if where == "beside the sources" else {"NUMBA_CACHE_DIR": tmp_path / "cache"}
+    folder = package / "__pycache__" if where == "beside the sources" else tmp_path / "cache"
+    value, made, path = run(package, **settings)
+    assert (value, made) == (42, COMPILED) and path.parent.parent == folder and path.name == "guard"
+    assert run(package, **settings) == (42, LOADED, path)
+    edit(package / "formats/callee.py", "x + STEP", "x - STEP")
+    value, made, other = run(package, **settings)
+    assert (value, made) == (38, COMPILED) and other != path
+    edit(package / "formats/callee.py", "x - STEP", "x + STEP")
+    assert run(package, **settings) == (42, LOADED, path)  # both are kept for a while
+
+
+def test_a_constant_changed_in_a_file_without_kernels_is_seen(package):
+    assert run(package)[:2] == (42, COMPILED)
+    edit(package / "state/constants.py", "1", "10")
+    assert run(package)[:2] == (60, COMPILED)
+    edit(package / "commands/unrelated.py", "run", "export")
+    assert run(package)[:2] == (60, LOADED)
+
+
+def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
+    """`return False` at the top of the search for cycles, with a cache that is warm."""
+    package = tmp_path / "stream_engine"
+    shutil.copytree(ROOT / "stream_engine", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "connectors", tmp_path / "connectors", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import json, numpy as np\n"
+        "from stream_engine.guard.partial_order import PartialOrder\n"
+        "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
+        "print(json.dumps([PartialOrder().offer_votes(rows, np.empty(0, np.int64)), 0, 0, None]))"
+    )
+    warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
+    for _ in range(2):
+        assert run(package, code, **warm)[0] == [2, 0, 0, 1]
+    search = package / "guard" / "cycle_search.py"
+    (function,) = (node for node in ast.parse(search.read_text()).body if getattr(node, "name", "") == "put_before")
+    lines = search.read_text().splitlines()
+    lines.insert(function.body[0].end_lineno, "    return False")
+    search.write_text("\n".join(lines) + "\n")
+    assert run(package, code, **warm)[0] == [3, 0, 0, 0]
+
+
+def test_settings_of_the_compiler_have_a_cache_of_their_own(package):
+    value, made, path = run(package)
+    value, made, other = run(package, NUMBA_BOUNDSCHECK=1)
+    assert (value, made) == (42, COMPILED) and other != path
+    assert run(package, NUMBA_BOUNDSCHECK=1) == (42, LOADED, other)
+    plain = "import json\nfrom stream_engine.guard.caller import twice\nprint(json.dumps([twice(40), 0, 0, None]))"
+    assert run(package, plain, NUMBA_DISABLE_JIT=1)[0] == 42
+
+
+def test_sources_that_change_while_a_process_runs_enter_no_cache(package):
+    """What was imported before and after an upgrade must not be taken for either version."""
+    callee = package / "formats/callee.py"
+    now, then = callee.read_text(), callee.read_text().replace("x + STEP", "x - STEP")
+    upgrade = f"import pathlib, time\ntime.sleep(0.05)\npathlib.Path({str(callee)!r}).write_text({then!r})\n"
+    before_the_first_kernel = "import stream_engine.data.compiled\n" + upgrade + CALL
+    assert run(package, before_the_first_kernel) == (38, COMPILED, None)
+    assert run(package)[:2] == (38, COMPILED)
+    callee.write_text(now)
+    between_two = CALL.replace("value = twice(40)", "twice(40)\n" + upgrade + "value = twice(40.0)")
+    assert run(package, between_two)[:2] == (42, (0, 2))
+    callee.write_text(now)
+    assert run(package)[:2] == (42, LOADED)  # saved before the upgrade
+    assert run(package, CALL.replace("40", "40.0"))[:2] == (42, COMPILED)
+
+
+def test_a_kernel_outside_of_the_package_is_kept_too(package, tmp_path):
+    outside = tmp_path / "outside.py"
+    outside.write_text(
+        "from stream_engine.data.compiled import njit\nfrom stream_engine.formats.callee import with_step\n\n"
+        "@njit()\ndef twice(x):\n    return 2 * with_step(x)\n"
+    )
+    code = CALL.replace("stream_engine.guard.caller", "outside")
+    assert run(package, code)[:2] == (82, COMPILED)
+    assert run(package, code)[:2] == (82, LOADED)
+    edit(outside, "2 *", "3 *")
+    assert run(package, code)[:2] == (123, COMPILED)
+    edit(package / "formats/callee.py", "x + STEP", "x - STEP")
+    assert run(package, code)[:2] == (117, COMPILED)
+
+
+# Where it is ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_package_that_cannot_be_written_to_uses_the_users_folder(package, tmp_path):
+    (package / "__pycache__").write_text("a folder cannot be here")
+    value, made, path = run(package)
+    assert (value, made) == (42, COMPILED) and tmp_path / "home" in path.parents
+    assert path.parent.name.startswith("stream-engine-") and run(package) == (42, LOADED, path)
+    blocked = {"XDG_CACHE_HOME": package / "__pycache__", "NUMBA_CACHE_DIR": package / "__pycache__"}
+    for _ in range(2):
+        assert run(package, **blocked) == (42, COMPILED, None)
+
+
+def test_a_cache_that_can_only_be_read_is_read(package, tmp_path):
+    """As in an image: filled when it was built, then read by another user, whose own folder gets what it lacks."""
+    image, home = tmp_path / "image", tmp_path / "home"
+    assert run(package, NUMBA_CACHE_DIR=image)[:2] == (42, COMPILED)
+    for folder in (package, image):
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+    for path in (home, tmp_path, *tmp_path.parents):
+        if path.stat().st_uid == os.getuid() and path != Path(path.anchor):
+            path.chmod(path.stat().st_mode | 0o055)
+    home.chmod(0o777)
+    as_user = (  # what a compiler imports on the way is imported first: a user may not read the interpreter's folder
+        "import os, numba, json\nfrom stream_engine.guard.caller import twice\n"
+        "numba.njit(lambda x: x + 1)(1), numba.njit(lambda x: x + 1)(1.5)\n"
+        "os.geteuid() or os.seteuid(65534)\n"
+    )
+    assert run(package, as_user + CALL, NUMBA_CACHE_DIR=image)[:2] == (42, LOADED)
+    floats = as_user + CALL.replace("40", "40.0")
+    value, made, path = run(package, floats, NUMBA_CACHE_DIR=image)
+    assert (value, made) == (42, COMPILED) and home in path.parents
+    assert run(package, floats, NUMBA_CACHE_DIR=image)[:2] == (42, LOADED)
+    for path in tmp_path.rglob("*"):
+        path.chmod(path.stat().st_mode | 0o700)
+
+
+def test_the_caches_of_other_libraries_stay_where_they_are(package, tmp_path):
+    (tmp_path / "library.py").write_text("import numba\n\n@numba.njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
+    ours_too = "from stream_engine.guard.caller import twice as ours\nours(1)\n"
+    code = ours_too + CALL.replace("stream_engine.guard.caller", "library")
+    assert run(package, code) == (80, COMPILED, tmp_path / "__pycache__")
+    assert run(package, code) == (80, LOADED, tmp_path / "__pycache__")
+
+
+# What is cleaned ------------------------------------------------------------------------------------------------------
+
+
+def old_cache(folder: Path, digit: int, idle: float) -> Path:
+    """A cache of other sources, last used so many seconds ago."""
+    cache = folder / f"stream-engine-{digit:032x}"
+    write(cache / "guard" / "a.nbi", "compiled code")
+    os.utime(cache, times=(time.time() - idle,) * 2)
+    return cache
+
+
+def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
+    folder = tmp_path / "cache"
+    stale = old_cache(folder, 1, compiled.WEEK + 60)
+    recent = [old_cache(folder, 10 + i, 2 * compiled.HOUR + 60 * i) for i in range(compiled.KEPT + 2)]
+    in_use = [old_cache(folder, 40 + i, 0.5 * compiled.HOUR) for i in range(2)]
+    write(folder / "stream-engine-notes" / "kept", "not ours")
+    os.utime(folder / "stream-engine-notes", times=(0, 0))
+    write(folder / "guard_0123" / "of.another.nbi", "not ours")
+    path = run(package, NUMBA_CACHE_DIR=folder)[2]
+    kept = {path.parent.name, "stream-engine-notes"} | {cache.name for cache in in_use + recent[: compiled.KEPT - 2]}
+    assert caches(folder) == kept and (folder / "guard_0123" / "of.another.nbi").exists()
+    assert not stale.exists()
+
+    # looked at again once an hour: then what became old meanwhile goes, too
+    stale = old_cache(folder, 2, compiled.WEEK + 60)
+    assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and stale.exists()
+    os.utime(path.parent, times=(time.time() - 2 * compiled.HOUR,) * 2)
+    assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and not stale.exists()
+    assert time.time() - path.parent.stat().st_mtime < compiled.HOUR  # noted as used
+
+
+def test_what_numba_left_beside_the_sources_is_deleted(package):
+    left = [package / "guard/__pycache__" / f"caller.twice-5.py311.{end}" for end in ("nbi", "1.nbc")]
+    for path in left:
+        write(path, "of an earlier version")
+    write(package / "guard/__pycache__/caller.cpython-311.pyc", "")
+    assert run(package)[:2] == (42, COMPILED)
+    assert [path.name for path in (package / "guard/__pycache__").iterdir()] == ["caller.cpython-311.pyc"]
+    assert run(package)[:2] == (42, LOADED)
+
+
+def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
+    """Those that start delete, all at once, the cache that another process has open; it goes on."""
+    folder = tmp_path / "cache"
+    first = "from stream_engine.guard.caller import twice\ntwice(1)\nprint(flush=True)\ninput()\n"
+    running = start(package, first + "import json\nprint(json.dumps([twice(2.5), 0, 0, None]))", NUMBA_CACHE_DIR=folder)
+    assert running.stdout.readline() == "\n"
+    (used,) = folder.iterdir()
+    edit(package / "commands/unrelated.py", "run", "export")
+    write(package / "guard/other.py", "from stream_engine.data.compiled import njit\n")  # new sources
+    for cache in (used, *(old_cache(folder, i, 0) for i in range(20))):
+        os.utime(cache, times=(0, 0))
+    started = [start(package, NUMBA_CACHE_DIR=folder) for _ in range(4)]
+    assert {ended(process)[0] for process in started} == {42}
+    assert len(caches(folder)) == 1 and not used.exists()
+    running.stdin.write("\n")
+    assert ended(running)[0] == 4.5
+    assert run(package, NUMBA_CACHE_DIR=folder)[:2] == (42, LOADED)
+
+
+# What it holds for ----------------------------------------------------------------------------------------------------
+
+
+def kernel_files() -> list[Path]:
+    return sorted(path for path in compiled.PACKAGE.rglob("*.py") if "njit" in path.read_text())
+
+
+def test_all_kernels_are_compiled_through_it():
+    decorators = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil"}
+    wrong = []
+    for path in compiled.PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text()) if b"numba" in path.read_bytes() else ast.Module([])):
+            if isinstance(node, ast.ImportFrom) and node.module == "numba":
+                wrong += [f"{path}: {each.name}" for each in node.names if each.name in decorators]
+            if isinstance(node, ast.Import) and path != compiled.PACKAGE / "data" / "compiled.py":
+                wrong += [f"{path}: import numba" for each in node.names if each.name == "numba"]
+    assert not wrong, "take njit from stream_engine.data.compiled"
+
+
+def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
+    known = {compiled.PACKAGE / name for name in KernelSources(compiled.PACKAGE).files()}
+    assert set(kernel_files()) <= known
+    for path in kernel_files():
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module.startswith("stream_engine."):
+                module = ROOT.joinpath(*node.module.split("."))
+                named = [module / f"{each.name}.py" for each in node.names] + [module.with_suffix(".py")]
+                assert any(each in known for each in [*named, module / "__init__.py"]), ast.unparse(node)
+    assert compiled.PACKAGE / "formats" / "fault_messages.py" in known  # constants of kernels, no kernel of its own
+    assert compiled.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew
