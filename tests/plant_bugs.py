@@ -2,27 +2,19 @@
 
     python -m tests.plant_bugs [FILE ...]      only bugs in files whose path holds one of these, if any are given
 
-Works on a copy of the checkout; prints one line per bug; exits 1 when a bug survives (or no longer applies).
+Works on a copy of the checkout, with its compiled kernels at hand: what a bug in a kernel changes must be compiled anew all
+the same. Prints one line per bug; exits 1 when a bug survives (or no longer applies).
 """
 
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.conftest import ROOT
-
-
-class Bug(NamedTuple):
-    """Replace `good` by `bad` in `file`; `tests` must then fail."""
-
-    what: str
-    file: str
-    good: str
-    bad: str
-    tests: str
+from tests.support.planted_kernel_bugs import KERNEL_BUGS, Bug
 
 
 PROGRESSIVE = "tests/prediction/test_observer.py"
@@ -877,10 +869,11 @@ BUGS = [
         ),
         "tests/end_to_end/test_many_objects.py -k factor",
     ),
+    *KERNEL_BUGS,
 ]
 
 
-def survives(bug: Bug, folder: Path) -> str:
+def survives(bug: Bug, folder: Path, environment: dict[str, str]) -> str:
     """Why the bug was not caught, or ""."""
     path = folder / bug.file
     text = path.read_text()
@@ -889,7 +882,7 @@ def survives(bug: Bug, folder: Path) -> str:
     path.write_text(text.replace(bug.good, bug.bad))
     try:
         command = f"{sys.executable} -m pytest -q -x -p no:cacheprovider {bug.tests}"
-        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
         return (
             ""
             if done.returncode == 1
@@ -904,8 +897,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", ".hypothesis", "demo"))
+        shared = Path(os.environ.get("NUMBA_CACHE_DIR") or copy / "stream_engine" / "__pycache__").resolve()
+        environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(shared)}
+        subprocess.run([sys.executable, "-m", "stream_engine", "warm-up"], cwd=copy, env=environment, check=True)
         for bug in (b for b in BUGS if len(sys.argv) == 1 or any(part in b.file for part in sys.argv[1:])):
-            why = survives(bug, copy)
+            why = survives(bug, copy, environment)
             wrong += bool(why)
             print(f"{'SURVIVED' if why else 'caught  '}  {bug.what}" + (f"  ({why})" if why else ""), flush=True)
     return 1 if wrong else 0

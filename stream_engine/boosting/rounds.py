@@ -8,7 +8,7 @@ logarithm is log |v| + lag, where lag is 0 for all others.
 Sampling: j from the marginal of the weights on the examples, k from the same marginal given another group than j's
 (what redrawing k until the labels differ amounts to), by group totals -> block sums -> elements. Totals move by
 differences, and those lose digits as totals shrink; invariant: a group's total is re-summed whenever it has halved.
-O(column * |Y| + sqrt n) a round. Sampler and round share a file because numba's cache does not see changes elsewhere.
+O(column * |Y| + sqrt n) a round.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,8 @@
 """Fill numba's cache: run a little of everything once, so that the first batch of a real run does not wait for a compiler.
 
 Without a cache the compiler takes some fifteen seconds in all; with it, fractions of one. NUMBA_CACHE_DIR says where the
-cache is (default: beside the sources).
+cache is (default: in the package's `__pycache__`); a change of the sources or of numba, numpy or Python begins a new one
+there, see `data/compiled.py`.
 """
 
 import time

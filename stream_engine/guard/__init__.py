@@ -13,7 +13,6 @@
 
 A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p is nearer than pair q.
 Small kernels on the way of every comparison are inlined, and what is rare is a call behind an `if`: a call that passes
-arrays costs numba 20-50 ns of reference counting, as much as the work itself. Kernels call each other across files, and
-numba's cache only notices a change in a kernel's own file: after editing one of these files, remove `__pycache__` (or
-point NUMBA_CACHE_DIR elsewhere).
+arrays costs numba 20-50 ns of reference counting, as much as the work itself. Kernels call each other across
+files; the cache of compiled code (`data/compiled.py`) notices a change in any of them.
 """

@@ -184,7 +184,10 @@ def test_the_gain_is_the_mutual_information(mean, variance):
     def bits(p):
         return -p * np.log2(p) - (1 - p) * np.log2(1 - p)
 
-    assert information_gain.gain(mean, variance)[0] == pytest.approx(bits(density @ p) - density @ bits(p), abs=0.02)
+    gain, information = information_gain.gain(mean, variance)
+    assert gain == pytest.approx(bits(density @ p) - density @ bits(p), abs=0.02)
+    slope = (1 - model.LAPSE) * np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))) ** 2
+    assert information == pytest.approx(density @ (slope**2 / (p * (1 - p))), abs=0.02)  # Fisher's, of p at x
 
 
 def test_each_question_taken_is_the_best_one_and_narrows_its_objects():
