@@ -1,11 +1,11 @@
-"""Bytes and positions in, bytes out. Nothing here knows what a comparison is.
+"""Bytes and positions in, bytes out. Nothing here knows what the bytes mean.
 
 A *source* hands out records in order, each with the position after it; an engine that stores that position together
 with the record's effect, and opens the source at it again, misses nothing and repeats nothing. A *sink* takes bytes
 and says when they are durable. One file per connector; registered here by URI scheme.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -45,7 +45,12 @@ class Record(NamedTuple):
 
 
 class Source(Protocol):
-    """An ordered stream of records. Opening at a position and starting are the same code path."""
+    """An ordered stream of records. Opening at a position and starting are the same code path.
+
+    `one_by_one`: a partition is read to its end before the next one is begun, so those that wait are not stuck.
+    """
+
+    one_by_one: bool
 
     def poll(self, timeout: float) -> list[Record]:
         """The next records; `[]` when there are none within `timeout` seconds. Raises `SourceFailed`."""
@@ -59,11 +64,15 @@ class Source(Protocol):
     def lag(self) -> Mapping[str, int]:
         """Unread units per partition, as far as it is known."""
 
-    # A source may also have `opened() -> dict[str, Position]`: starting points it chose since the last call for partitions
-    # that had no stored position (Kafka: first start, added partitions, lost offsets). They go into the snapshot before
-    # any record does, so that a partition in which nothing was read yet does not start elsewhere after a restart; and
-    # `lag_seconds() -> Mapping[str, float]`, the age of the last delivered record where there are unread ones; and
-    # `one_by_one = True` where a partition is read to its end before the next: those that wait are not stuck.
+    def lag_seconds(self) -> Mapping[str, float]:
+        """Age of the last delivered record of each partition with unread ones, 0 where all is read; as far as known."""
+
+    def opened(self) -> Mapping[str, Position]:
+        """Starting points chosen since the last call for partitions that had no stored position, or lost it.
+
+        They go into the snapshot before any record does, so that a partition in which nothing was read yet does not
+        start elsewhere after a restart.
+        """
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""
@@ -79,7 +88,7 @@ class DeadLetter(NamedTuple):
 
     partition: str
     offset: int  # of the event itself where the unit allows it, else of its record
-    index: int  # which event inside the record
+    event_index: int  # which event inside the record
     reason: str  # a code from a closed set
     message: str  # one line for people
     value: bytes
@@ -148,3 +157,14 @@ def open_source(uri: str, positions: Mapping[str, Position], **options: Any) -> 
     """Open `uri` at `positions` (partitions that are not in it start at their beginning)."""
     scheme, rest = split_uri(uri)
     return resolve(scheme, SOURCES)(rest, positions, **options)
+
+
+def read_to_end(uri: str, **options: Any) -> Iterator[list[Record]]:
+    """What the polls of a source bring, from its beginning to its end; it is closed then. Raises what the source raises."""
+    source = open_source(uri, {}, **options)
+    try:
+        while not source.finished():
+            if records := source.poll(1.0):
+                yield records
+    finally:
+        source.close()

@@ -34,6 +34,8 @@ class MemorySource:
     ([[b'1'], [], [b'2']], True)
     """
 
+    one_by_one = False
+
     def __init__(
         self,
         rest: str,
@@ -52,7 +54,7 @@ class MemorySource:
                 template = self._template(item)
                 self._marks.setdefault(template.partition, _check(template.value))
                 self._lag[template.partition] = self._lag.get(template.partition, 0) + 1
-        self._at = dict.fromkeys(self._lag, 0)
+        self._next_offset = dict.fromkeys(self._lag, 0)
         self._start = {name: positions.get(name, Position(0)) for name in self._lag}
         self._failure = ""
         for name, (offset, mark) in self._start.items():
@@ -86,17 +88,18 @@ class MemorySource:
                     raise Crashed(f"{self._partition}: item {self._next - 1} is a crash")
                 continue
             self._next += 1
-            records += self._placed(self._template(item))
+            records += self._record_of(self._template(item))
         return records
 
-    def _placed(self, template: Record) -> list[Record]:
+    def _record_of(self, template: Record) -> list[Record]:
+        """The record with its offsets; none where it lies before the start."""
         name = template.partition
-        at = self._at[name]
-        self._at[name] = at + 1
-        if at < self._start[name].offset:
+        offset = self._next_offset[name]
+        self._next_offset[name] = offset + 1
+        if offset < self._start[name].offset:
             return []
         self._lag[name] -= 1
-        return [template._replace(offset=at, next_offset=at + 1, mark=self._marks[name], unit="message")]
+        return [template._replace(offset=offset, next_offset=offset + 1, mark=self._marks[name], unit="message")]
 
     def finished(self) -> bool:
         return self._next == len(self._items)
@@ -107,6 +110,14 @@ class MemorySource:
     def lag(self) -> dict[str, int]:
         """Items that were not handed out yet."""
         return dict(self._lag)
+
+    def lag_seconds(self) -> dict[str, float]:
+        """Items carry no time."""
+        return {}
+
+    def opened(self) -> dict[str, Position]:
+        """A list begins at its first item."""
+        return {}
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """A list keeps no positions."""

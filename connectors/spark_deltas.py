@@ -22,6 +22,8 @@ _LOOK = 0.2  # seconds between looks for the next batch
 class DeltaSource:
     """The batches below `rest`; without `follow` the source is finished when those that are there are read."""
 
+    one_by_one = False
+
     def __init__(self, rest: str, positions: Mapping[str, Position], *, follow: bool = False):
         self.directory = Path(os.path.abspath(rest))
         self.partition = f"deltas://{self.directory}"
@@ -122,6 +124,14 @@ class DeltaSource:
             self._looked = time.monotonic()
             self._look()
         return {self.partition: sum(number >= self._at for number in self._known)}
+
+    def lag_seconds(self) -> dict[str, float]:
+        """Not known: batches carry no time."""
+        return {}
+
+    def opened(self) -> dict[str, Position]:
+        """None are chosen: a job without a position begins at batch 0."""
+        return {}
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Deltas keep no positions; batches below the one in a snapshot may be removed."""

@@ -54,15 +54,15 @@ class DeadLetterFile:
 
     def _cut_back(self) -> None:
         """Leave what lies before the position and nothing else."""
-        there = self._segments()
-        size = self._disk.size(self._path(self._segment)) if self._segment in there else 0
+        segments = self._segments()
+        size = self._disk.size(self._path(self._segment)) if self._segment in segments else 0
         if size < self._length:
             raise UnusableSource(
                 f"{self._path(self._segment)} holds {size:,} bytes, the snapshot relies on "
                 f"{self._length:,}: dead letters are lost. Restore the file, or resume from an older "
                 "snapshot"
             )
-        for segment in reversed(there):
+        for segment in reversed(segments):
             if segment > self._segment or (segment == self._segment and not self._length):
                 self._disk.remove(self._path(segment))
         if size > self._length > 0:
@@ -71,8 +71,8 @@ class DeadLetterFile:
     def _segments(self) -> list[int]:
         if not self._disk.exists(self._directory):
             return []
-        found = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in self._disk.listdir(self._directory))
-        return sorted(int(match[1]) for match in found if match)
+        matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in self._disk.listdir(self._directory))
+        return sorted(int(match[1]) for match in matches if match)
 
     def append(self, letters: list[DeadLetter]) -> None:
         """Take letters; they are written in large pieces. Raises `SinkUnavailable`: they are kept, and tried again."""
@@ -129,7 +129,7 @@ class DeadLetterFile:
         if not length:
             make_directory(self._disk, self._directory)
             self._named = True
-        lines = [line for at, line in self._waiting if at == segment]
+        lines = [line for of, line in self._waiting if of == segment]
         self._torn = True
         self._disk.append(path, lines)
         self._torn = False
@@ -162,7 +162,7 @@ def encode(letter: DeadLetter) -> bytes:
     fields = {
         "partition": letter.partition,
         "offset": letter.offset,
-        "index": letter.index,
+        "index": letter.event_index,
         "reason": letter.reason,
         "message": letter.message,
     } | _bytes_as_text("value", letter.value)

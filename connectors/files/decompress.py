@@ -9,10 +9,28 @@ the damage lies anywhere in the failed gzip member or zstd frame, so trust ends 
 import os
 import tempfile
 import zlib
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 PIECE = 1 << 20
 RAW_LEAST, RAW_MOST = 64, 4096  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
+
+
+class ByteStream(Protocol):
+    """What is read forward in pieces; see the module for `damage` and `trusted`."""
+
+    damage: str
+    trusted: int
+
+    def read(self) -> bytes:
+        """The next bytes, empty when there are none now."""
+
+    def jump(self, size: int) -> int:
+        """Pass over up to `size` bytes without reading them; returns how many there were."""
+
+    def unread(self) -> int:
+        """Bytes that are there and were not read, as the stream counts them."""
+
+    def close(self) -> None: ...
 
 
 class Plain:

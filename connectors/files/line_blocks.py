@@ -14,7 +14,7 @@ from zlib import crc32
 
 from connectors import Position
 from connectors.files.csv_scanner import first_record_end, last_record_end
-from connectors.files.decompress import Compressed, Plain
+from connectors.files.decompress import ByteStream, Plain
 
 HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
 SHOWN = 1 << 20  # of an item that is too long
@@ -67,7 +67,7 @@ class Blocks:
     """Reads a stream from a position on. After `take` gave None, `starved` says that the stream had no more."""
 
     def __init__(
-        self, stream: Plain | Compressed, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int
+        self, stream: ByteStream, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int
     ):
         self.stream, self._framing, self._position = stream, framing, position
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)

@@ -79,8 +79,8 @@ def replaced(path: str, there: int | None, position: Position, unit: str) -> Sou
 
 
 @contextmanager
-def said(path: str, position: Position, unit: str) -> Iterator[None]:
-    """What goes wrong with a file's bytes becomes a `SourceFailed` of one line."""
+def failures_of(path: str, position: Position, unit: str) -> Iterator[None]:
+    """What goes wrong with a file's bytes inside the block becomes a `SourceFailed` of one line."""
     try:
         yield
     except Replaced as error:
@@ -115,15 +115,15 @@ class TextReader:
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
         self._path, self._kind, self._position = path, kind, position
         self._partition, self.done = partition_of(path), False
-        with self._said():
+        with self._failures():
             self._blocks = Blocks(open_stream(path, kind.compression), FRAMINGS[kind.name], position, *sizes)
 
-    def _said(self):
-        return said(self._path, self._position, "byte")
+    def _failures(self):
+        return failures_of(self._path, self._position, "byte")
 
     def check(self) -> None:
         """Raises `SourceFailed` when the first bytes, or the size of a plain file, show that it was replaced or cut."""
-        with self._said():
+        with self._failures():
             size = os.stat(self._path).st_size
             if not self._kind.compression and size < self._position.offset:
                 raise Replaced(size)
@@ -131,7 +131,7 @@ class TextReader:
 
     def read(self) -> Record | None:
         blocks = self._blocks
-        with self._said():
+        with self._failures():
             block = blocks.take(final=True)
             if not block and blocks.starved and blocks.stream.damage:
                 raise Unreadable(
@@ -175,12 +175,12 @@ class TableReader:
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
         self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
         self._at = position.offset
-        with self._said():
+        with self._failures():
             self._table = open_table(path, *kind, position)
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
-        with said(self._path, self._position, "row"):
+    def _failures(self) -> Iterator[None]:
+        with failures_of(self._path, self._position, "row"):
             try:
                 yield
             except Unreadable as error:
@@ -193,7 +193,7 @@ class TableReader:
         """Opening it has checked what there is to check."""
 
     def read(self) -> Record | None:
-        with self._said():
+        with self._failures():
             rows = next(self._table.batches, None)
         if rows is None:
             self.done = True

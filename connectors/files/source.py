@@ -109,21 +109,29 @@ class Files:
     def lag(self) -> dict[str, int]:
         """Unread decompressed bytes or rows; of compressed text, unread compressed bytes. What is not known is not in
         it: the rows of an Arrow file, of a compressed table or of one that has not been opened yet."""
-        known = dict.fromkeys(self._done, 0)
+        unread = dict.fromkeys(self._done, 0)
         for path, kind, position in self._waiting[self._reader is not None :]:
             if kind.is_text and os.path.exists(path):
                 size = os.path.getsize(path)
-                known[partition_of(path)] = size if kind.compression else max(0, size - position.offset)
+                unread[partition_of(path)] = size if kind.compression else max(0, size - position.offset)
         if self._reader is not None and (rest := self._reader.lag()) is not None:
-            known[partition_of(self._waiting[0][0])] = rest
-        return known
+            unread[partition_of(self._waiting[0][0])] = rest
+        return unread
+
+    def lag_seconds(self) -> dict[str, float]:
+        """Not known: records of files carry no time."""
+        return {}
+
+    def opened(self) -> dict[str, Position]:
+        """None are chosen: a file without a position begins at its first byte."""
+        return {}
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Files keep no positions."""
 
     def notices(self) -> list[str]:
-        said, self._notices = self._notices, []
-        return said
+        notices, self._notices = self._notices, []
+        return notices
 
     def close(self) -> None:
         if self._reader is not None:

@@ -98,6 +98,7 @@ def StdinSource(
 class _Stdin:
     """What both kinds have in common: nothing is known about what is still to come."""
 
+    one_by_one = False
     _finished = False
 
     def finished(self) -> bool:
@@ -107,6 +108,14 @@ class _Stdin:
         return True
 
     def lag(self) -> dict[str, int]:
+        return {}
+
+    def lag_seconds(self) -> dict[str, float]:
+        """Not known: a pipe's records carry no time."""
+        return {}
+
+    def opened(self) -> dict[str, Position]:
+        """None are chosen: a pipe begins where it is."""
         return {}
 
     def published(self, positions: Mapping[str, Position]) -> None:
@@ -157,7 +166,7 @@ class StdinTable(_Stdin):
     """The record batches of an Arrow IPC stream; a thread waits for them, two ahead."""
 
     def __init__(self, stream: BinaryIO, start: int):
-        self._start = self._at = start
+        self._start = self._next_row = start
         self._failure = ""
         self._queue: queue.Queue = queue.Queue(2)
         threading.Thread(target=self._pump, args=(Pipe(stream),), name="stdin", daemon=True).start()
@@ -167,7 +176,7 @@ class StdinTable(_Stdin):
             for rows in stream_rows(io.BufferedReader(pipe)):
                 self._queue.put(rows)
             self._queue.put(None)
-        except (Unreadable, OSError) as error:  # said by the thread that polls
+        except (Unreadable, OSError) as error:  # raised by the thread that polls
             self._queue.put(error)
 
     def poll(self, timeout: float) -> list[Record]:
@@ -176,14 +185,14 @@ class StdinTable(_Stdin):
         if self._failure:
             raise SourceFailed(self._failure)
         try:
-            got = self._queue.get(timeout=max(timeout, 1e-3))
+            rows = self._queue.get(timeout=max(timeout, 1e-3))
         except queue.Empty:
             return []
-        if isinstance(got, Exception):
-            self._failure = f"standard input: {got}; {self._at - self._start:,} rows were read"
-            raise SourceFailed(self._failure) from got
-        if got is None:
+        if isinstance(rows, Exception):
+            self._failure = f"standard input: {rows}; {self._next_row - self._start:,} rows were read"
+            raise SourceFailed(self._failure) from rows
+        if rows is None:
             self._finished = True
             return []
-        start, self._at = self._at, self._start + got.next_offset
-        return [Record(got.batch, PARTITION, start, self._at, format="arrow", unit="row")]
+        start, self._next_row = self._next_row, self._start + rows.next_offset
+        return [Record(rows.batch, PARTITION, start, self._next_row, format="arrow", unit="row")]

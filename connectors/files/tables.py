@@ -7,7 +7,7 @@ memory: one row group's slice or one batch.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
@@ -34,9 +34,9 @@ class Table(NamedTuple):
 
     mark: int
     rows: int | None
-    batches: Iterator[Rows]
+    batches: Generator[Rows]
     file: BinaryIO
-    notices: list[str]  # what is to be said about it, filled while it is read
+    notices: list[str]  # about the file, filled while it is read
 
 
 def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
@@ -51,26 +51,28 @@ def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
         mark, rows, pieces = opened(file, damage, position.offset, notices)
         if position.offset and (mark != position.mark or (rows is not None and rows < position.offset)):
             raise Replaced(rows if mark == position.mark else None)
-        return Table(mark, rows, _placed(pieces, position.offset, damage, rows), file, notices)
+        return Table(mark, rows, _rows_from(pieces, position.offset, damage, rows), file, notices)
     except BaseException:
         file.close()
         raise
 
 
-def _placed(pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None) -> Iterator[Rows]:
+def _rows_from(
+    pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None
+) -> Generator[Rows]:
     """Slices of at most `MAX_ROWS` of the rows from `start` on, out of `(first row, batch)` pairs."""
     end = rows or 0
-    for first, batch in _said(pieces, damage):
+    for first, batch in _readable(pieces, damage):
         end = first + batch.num_rows
-        for at in range(max(start, first), end, MAX_ROWS):
-            size = min(MAX_ROWS, end - at)
-            yield Rows(batch.slice(at - first, size), at, at + size)
+        for row in range(max(start, first), end, MAX_ROWS):
+            size = min(MAX_ROWS, end - row)
+            yield Rows(batch.slice(row - first, size), row, row + size)
     if end < start:
         raise Replaced(end)
 
 
-def _said(pieces: Iterator[tuple[int, Any]], damage: str) -> Iterator[tuple[int, Any]]:
-    """The same, with whatever pyarrow raises said in one line."""
+def _readable(pieces: Iterator[tuple[int, Any]], damage: str) -> Iterator[tuple[int, Any]]:
+    """The same pairs; whatever pyarrow raises becomes an `Unreadable` of one line."""
     import pyarrow
 
     try:
@@ -83,7 +85,7 @@ def _said(pieces: Iterator[tuple[int, Any]], damage: str) -> Iterator[tuple[int,
 
 def stream_rows(file: BinaryIO) -> Iterator[Rows]:
     """The batches of an Arrow IPC stream that is read once, such as standard input. Raises `Unreadable`."""
-    return _placed(_messages(file, None, []), 0, "", None)
+    return _rows_from(_messages(file, None, []), 0, "", None)
 
 
 def _line(error: Exception) -> str:

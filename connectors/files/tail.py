@@ -13,122 +13,135 @@ from connectors import Position, Record, UnusableSource
 from connectors.files.decompress import Plain
 from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
 from connectors.files.paths import check_readable, expand
-from connectors.files.readers import Kind, Sizes, kind_of, partition_of, said, text_record
+from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files
 
 
+class Growing:
+    """A file that is open, and read as far as its whole lines go."""
+
+    def __init__(self, descriptor: int, kind: Kind, position: Position, sizes: Sizes):
+        self.stream = Plain(descriptor)
+        self.blocks = Blocks(self.stream, FRAMINGS[kind.name], position, *sizes)
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode."""
+        return _identity(os.fstat(self.stream.descriptor))
+
+
 class Tail:
-    """One followed path: the file that is open, and the one that bears its name now."""
+    """One followed path: the file that is open (none while the path does not exist), and the one of that name now."""
 
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str]):
         self.path, self.partition = path, partition_of(path)
         self._kind, self._position, self._sizes, self._notices = kind, position, sizes, notices
-        self._blocks: Blocks | None = None
-        self._former: list[Plain] = []  # drained, kept open until nobody can take them for new files
-        self._said_gone = False
+        self._file: Growing | None = None
+        self._former: list[Growing] = []  # drained, kept open until nobody can take them for new files
+        self._told_gone = False
 
     @property
-    def identity(self) -> tuple[int, int] | None:
-        """Device and inode of the open file."""
-        return _identity(os.fstat(self._blocks.stream.descriptor)) if self._blocks else None
+    def is_open(self) -> bool:
+        return self._file is not None
 
     def identities(self) -> set[tuple[int, int]]:
-        """Those of the open file and of the ones it has replaced since `forget`."""
-        open_now = self._former + ([self._blocks.stream] if self._blocks else [])
-        return {_identity(os.fstat(stream.descriptor)) for stream in open_now}
+        """Device and inode of the open file and of the ones it has replaced since `forget`."""
+        return {file.identity for file in [*self._former, *([self._file] if self._file else [])]}
 
     def forget(self) -> None:
         while self._former:
-            self._former.pop().close()
+            self._former.pop().stream.close()
 
     def read(self) -> Record | None:
         """The next record of this path, or None: nothing now."""
-        with said(self.path, self._position, "byte"):
-            if self._blocks is None and not self._open():
+        with failures_of(self.path, self._position, "byte"):
+            if self._file is None:
+                self._file = self._open()
+            if self._file is None or self._changed_in_place(self._file):
                 return None
-            if self._changed_in_place():
-                return None
-            current = self._current()
-            moved = current is not None and _identity(current) != self.identity and current.st_size > 0
-            try:
-                block = self._blocks.take(final=moved)
-            except Replaced as error:
-                self._start_over(error.there)
-                return None
-            if block:
-                return text_record(block, self._blocks, self.partition, self._kind.name)
-            if moved and self._blocks.starved:
-                self._notices.append(
-                    f"{self.path} was rotated: the old file was read to its end, byte "
-                    f"{self._blocks.at:,}; the new one is read from its beginning"
-                )
-                self._position = Position(0)
-                self._former.append(self._blocks.stream)
-                self._blocks = None
-            return None
+            return self._read(self._file)
 
-    def _open(self) -> bool:
+    def _read(self, file: Growing) -> Record | None:
+        current = self._current()
+        moved = current is not None and _identity(current) != file.identity and current.st_size > 0
+        try:
+            block = file.blocks.take(final=moved)
+        except Replaced as error:
+            self._start_over(file, error.there)
+            return None
+        if block:
+            return text_record(block, file.blocks, self.partition, self._kind.name)
+        if moved and file.blocks.starved:
+            self._notices.append(
+                f"{self.path} was rotated: the old file was read to its end, byte "
+                f"{file.blocks.at:,}; the new one is read from its beginning"
+            )
+            self._position = Position(0)
+            self._former.append(file)
+            self._file = None
+        return None
+
+    def _open(self) -> Growing | None:
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
         except FileNotFoundError:
-            self._say_gone("waiting for it to appear")
-            return False
-        if self._said_gone:
+            self._tell_gone("waiting for it to appear")
+            return None
+        if self._told_gone:
             self._notices.append(f"{self.path} has appeared")
-            self._said_gone = False
-        self._blocks = Blocks(Plain(descriptor), FRAMINGS[self._kind.name], self._position, *self._sizes)
-        return True
+            self._told_gone = False
+        return Growing(descriptor, self._kind, self._position, self._sizes)
 
     def _current(self) -> os.stat_result | None:
-        """What bears the path's name now."""
+        """The file that has the path's name now."""
         try:
             current = os.stat(self.path)
         except FileNotFoundError:
-            self._say_gone("what was open under that name is read until it is made anew")
+            self._tell_gone("what was open under that name is read until it is made anew")
             return None
-        self._said_gone = False
+        self._told_gone = False
         return current
 
-    def _say_gone(self, then: str) -> None:
-        if not self._said_gone:
+    def _tell_gone(self, then: str) -> None:
+        if not self._told_gone:
             self._notices.append(f"{self.path} does not exist; {then}")
-            self._said_gone = True
+            self._told_gone = True
 
-    def _changed_in_place(self) -> bool:
+    def _changed_in_place(self, file: Growing) -> bool:
         """Cut, or written anew in place, also when it has grown past our offset again."""
-        blocks = self._blocks
-        descriptor, size = blocks.stream.descriptor, os.fstat(blocks.stream.descriptor).st_size
-        if size < blocks.stream.trusted:
-            self._start_over(size)
-        elif os.pread(descriptor, len(blocks.head), 0) != blocks.head:
-            self._start_over(None)
+        descriptor, head = file.stream.descriptor, file.blocks.head
+        size = os.fstat(descriptor).st_size
+        if size < file.stream.trusted:
+            self._start_over(file, size)
+        elif os.pread(descriptor, len(head), 0) != head:
+            self._start_over(file, None)
         else:
             return False
         return True
 
-    def _start_over(self, there: int | None) -> None:
+    def _start_over(self, file: Growing, there: int | None) -> None:
         """The file is not the one that was read; the one that is there is read from its beginning."""
-        found = f"{there:,} bytes are there" if there is not None else "it begins differently"
-        read = max(self._blocks.at, self._position.offset)
-        lost = self._blocks.stream.trusted - self._blocks.at if self._blocks.at >= self._position.offset else 0
+        change = f"{there:,} bytes are there" if there is not None else "it begins differently"
+        read = max(file.blocks.at, self._position.offset)
+        lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
         half = f" ({lost:,} bytes of a line that was not finished are gone)" if lost > 0 else ""
         self._notices.append(
-            f"{self.path} was cut or replaced: {found}, {read:,} had been read{half}; it is read from its beginning"
+            f"{self.path} was cut or replaced: {change}, {read:,} had been read{half}; it is read from its beginning"
         )
         self._position = Position(0)
         self.close()
 
     def lag(self) -> int:
         """Unread bytes of the open file, with an unfinished last line."""
-        return self._blocks.unread() if self._blocks else 0
+        return self._file.blocks.unread() if self._file else 0
 
     def close(self) -> None:
         self.forget()
-        if self._blocks is not None:
-            self._blocks.stream.close()
-            self._blocks = None
+        if self._file is not None:
+            self._file.stream.close()
+            self._file = None
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
@@ -141,6 +154,8 @@ class Followed:
     A glob should not match the names that files are rotated to: such a file is known by its inode while it is open, but
     not after a restart, and would then be read as a new one.
     """
+
+    one_by_one = False
 
     def __init__(self, rest: str, positions: Mapping[str, Position], format: str | None, sizes: Sizes):
         self._rest, self._positions, self._format, self._sizes = rest, positions, format, sizes
@@ -219,18 +234,26 @@ class Followed:
 
     def ready(self) -> bool:
         """True while there is a file to read."""
-        return any(tail.identity or os.path.exists(tail.path) for tail in self._tails.values())
+        return any(tail.is_open or os.path.exists(tail.path) for tail in self._tails.values())
 
     def lag(self) -> dict[str, int]:
         """Unread bytes of each open file, an unfinished last line among them."""
         return {tail.partition: tail.lag() for tail in self._tails.values()}
 
+    def lag_seconds(self) -> dict[str, float]:
+        """Not known: records of files carry no time."""
+        return {}
+
+    def opened(self) -> dict[str, Position]:
+        """None are chosen: a file without a position begins at its first byte."""
+        return {}
+
     def published(self, positions: Mapping[str, Position]) -> None:
         """Files keep no positions."""
 
     def notices(self) -> list[str]:
-        said_now, self._notices[:] = self._notices[:], []
-        return said_now
+        notices, self._notices[:] = self._notices[:], []
+        return notices
 
     def close(self) -> None:
         for tail in self._tails.values():

@@ -109,7 +109,7 @@ class KafkaDeadLetters:
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, []
         for at, letter in enumerate(waiting):
-            if _key(letter.partition, letter.offset, letter.index, letter.value[:VALUE_BYTES]) in self._there:
+            if _key(letter.partition, letter.offset, letter.event_index, letter.value[:VALUE_BYTES]) in self._there:
                 continue
             try:
                 future = self._producer.send(
@@ -211,7 +211,7 @@ class KafkaDeadLetters:
             *([("topic", topic)] if from_topic else []),
             ("partition", number if from_topic else letter.partition),
             ("offset", letter.offset),
-            ("index", letter.index),
+            ("index", letter.event_index),
             ("reason", letter.reason),
             ("message", letter.message),
             *([("value.length", len(letter.value))] if len(letter.value) > VALUE_BYTES else []),

@@ -82,7 +82,7 @@ class Share:
             for nth, (name, label) in enumerate(block.decoded.labels):
                 self._labels[name] = name, label, last.partition, last.offset, nth
             self._rejected += [
-                (each.partition, each.reason, each.message, each.offset, each.index, each.value, each.key)
+                (each.partition, each.reason, each.message, each.offset, each.event_index, each.value, each.key)
                 for each in block.letters
             ]
 

@@ -62,7 +62,7 @@ def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
         *nothing[:3],
         _labels(tables.get("labels")),
         counters.get("kinds", {}),
-        [Rejected(each.index, 0, each.reason, each.message, each.value) for each in letters],
+        [Rejected(each.event_index, 0, each.reason, each.message, each.value) for each in letters],
         plain.get("filtered", 0),
         plain.get("empty", 0),
         frozenset(counters.get("unknown_fields", ())),

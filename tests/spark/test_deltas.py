@@ -129,7 +129,7 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     assert sorted((row["a"], row["b"], row["m"]) for row in said) == sorted(counts.counter_rows(mine.counters))
     refused = [row for row in rows.to_pylist() if row["part"] == "rejected"]
     assert sorted((r["a"], r["at"], r["nth"], r["b"], r["c"], r["value"]) for r in refused) == sorted(
-        (x.partition, x.offset, x.index, x.reason, x.message, x.value) for x in block.letters
+        (x.partition, x.offset, x.event_index, x.reason, x.message, x.value) for x in block.letters
     )
     w = {(row["a"], row["b"]): row["m"] for row in rows.to_pylist() if row["part"] == "adds4"}
     state, names = mine.accumulators["adds4"].state(), mine.objects.names
