@@ -5,7 +5,7 @@ with the record's effect, and opens the source at it again, misses nothing and r
 and says when they are durable. One file per connector; registered here by URI scheme.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
@@ -159,12 +159,12 @@ def open_source(uri: str, positions: Mapping[str, Position], **options: Any) -> 
     return resolve(scheme, SOURCES)(rest, positions, **options)
 
 
-def read_to_end(uri: str, **options: Any) -> Iterator[list[Record]]:
-    """What the polls of a source bring, from its beginning to its end; it is closed then. Raises what the source raises."""
-    source = open_source(uri, {}, **options)
-    try:
-        while not source.finished():
-            if records := source.poll(1.0):
-                yield records
-    finally:
-        source.close()
+def records_of(uris: Iterable[str], format: str | None = None) -> Iterator[Record]:
+    """All records of sources that end, one source after the other, each from its beginning. Raises what they raise."""
+    for uri in uris:
+        source = open_source(uri, {}, **({} if format is None else {"format": format}))
+        try:
+            while not source.finished():
+                yield from source.poll(1.0)
+        finally:
+            source.close()

@@ -257,17 +257,18 @@ def spark_counts(job, master, conf, jars, driver_memory, print_only) -> None:
 @click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
 def produce(files, target, batch, encoding, rate, format, config) -> None:
     """Send files of events to a topic."""
-    from connectors.kafka.produce import produce as send
+    from connectors import records_of
+    from connectors.kafka.produce import send
+    from stream_engine.formats.event_messages import EventMessages
     from stream_engine.service import progress_bars
 
     options = configuration.load(config, {}).kafka
+    messages = EventMessages(records_of(files, format), encoding, batch)
     with progress_bars.Bars() as bars:
-        sent = send(
-            files, target, options=options, batch=batch, encoding=encoding, rate=rate, format=format, progress=bars.sent
-        )
+        sent = send(messages, target, options=options, rate=rate, progress=bars.sent)
     click.echo(
-        f"{sent.events:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
-        + (f"; {sent.skipped:,} lines could not be sent" if sent.skipped else "")
+        f"{sent.items:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
+        + (f"; {messages.skipped:,} lines could not be sent" if messages.skipped else "")
     )
 
 

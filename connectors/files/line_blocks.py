@@ -66,9 +66,7 @@ class Unreadable(Exception):
 class Blocks:
     """Reads a stream from a position on. After `take` gave None, `starved` says that the stream had no more."""
 
-    def __init__(
-        self, stream: ByteStream, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int
-    ):
+    def __init__(self, stream: ByteStream, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int):
         self.stream, self._framing, self._position = stream, framing, position
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()

@@ -57,9 +57,7 @@ def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
         raise
 
 
-def _rows_from(
-    pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None
-) -> Generator[Rows]:
+def _rows_from(pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None) -> Generator[Rows]:
     """Slices of at most `MAX_ROWS` of the rows from `start` on, out of `(first row, batch)` pairs."""
     end = rows or 0
     for first, batch in _readable(pieces, damage):

@@ -111,7 +111,7 @@ ARROW_STREAM = b"\xff\xff\xff\xff"  # the continuation marker that every message
 def sniff(value: bytes | None) -> str:
     """The format of a message value: an Arrow IPC stream says so in its first four bytes, all else is JSON.
 
-    >>> sniff(b'{"anchor": 1}'), sniff(ARROW_STREAM + b" and the rest"), sniff(None)
+    >>> sniff(b'{"id": 1}'), sniff(ARROW_STREAM + b" and the rest"), sniff(None)
     ('json', 'arrow', 'json')
     """
     return "arrow" if value and value[0] == 0xFF and value.startswith(ARROW_STREAM) else "json"

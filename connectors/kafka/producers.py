@@ -4,12 +4,27 @@ Both are idempotent with acks=all; memory is bounded by the messages that may be
 """
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.address import Address, confluent_options, known_to, scrubbed
 
 OPEN_MESSAGES = 20_000  # sent and not acknowledged
+
+
+class Sender(Protocol):
+    """A producer for one topic; used in a `with` block, whose end lets go of what is not acknowledged."""
+
+    def __enter__(self) -> "Sender": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def send(self, value: bytes) -> None:
+        """Hand over a message; waits while too many are open. Raises `SinkUnavailable`."""
+
+    def flush(self) -> None:
+        """Wait until everything is acknowledged. Raises `SinkUnavailable`."""
 
 
 class PythonSender:
@@ -143,4 +158,7 @@ _CONSUMERS = {
     "max.poll.records",
     "bootstrap.timeout.ms",
 }
-SENDERS = {"kafka-python": PythonSender, "confluent": ConfluentSender}
+SENDERS: dict[str, Callable[[Address, dict[str, Any], float], Sender]] = {
+    "kafka-python": PythonSender,
+    "confluent": ConfluentSender,
+}

@@ -7,7 +7,6 @@ again repeats it. Takes no lock: a run may be at work on the state.
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from connectors.kafka.produce import produce
+from connectors.kafka.produce import Message, send
 from stream_engine import asking
 from stream_engine.asking.known import (
     CannotAsk,
@@ -109,13 +108,10 @@ def _lines(rows: np.ndarray, known: Known, kind: str) -> Iterator[bytes]:
 
 def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:
     """Write the questions to a file (replaced whole) or to "kafka://host:port/topic"; returns where to, in words."""
-    text = b"\n".join(asked.lines) + b"\n"
     if out.startswith("kafka://"):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "questions.jsonl"
-            path.write_bytes(text)
-            sent = produce([str(path)], out, options=options)
+        sent = send(map(Message, asked.lines), out, options=options)
         return f"{sent.messages:,} messages in {out}"
+    text = b"\n".join(asked.lines) + b"\n"
     path = Path(out)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(text)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from kafka import KafkaProducer
 
-from connectors.kafka.produce import produce
 from stream_engine.data.comparisons import EVENT_TYPES
 from tests.spark.test_spark import check
 from tests.support import spark_cluster
 from tests.support.event_worlds import some_event
+from tests.support.kafka_producing import produce
 from tests.support.process import jsonl, records, started, stopped, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]

@@ -1,0 +1,145 @@
+"""Records of events as messages for a topic, one event a message or many: what `stream-engine produce` sends.
+
+Lines of JSON stay as they are, also bad ones. Rows of CSV, Parquet and Arrow become JSON objects, or stay columns
+(`encoding="arrow"`: one Arrow IPC stream a message). Invariant: the messages hold the events of the records in their
+order, and decode to what the records decode to.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from connectors import Record, UnusableSource
+from connectors.files.csv_scanner import column_names, header_line
+from connectors.kafka.produce import Message
+from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS
+
+ENCODINGS = ("json", "arrow")
+
+
+class EventMessages:
+    """The messages of some records, to be gone through once; `skipped` counts what could not be read by then.
+
+    `batch` events go into one message: JSON lines, or with `encoding="arrow"` an Arrow IPC stream (these do not span
+    two records, so some are shorter). Skipped are over-long lines and CSV rows of another width. Raises
+    `UnusableSource`, also while it is gone through: for a block that does not fit into columns.
+
+    >>> lines = Record(b'{"anchor": "a", "near": "b", "far": "c"}\\n\\n{"anchor"\\n', "f.jsonl", 0, 52)
+    >>> [message.value for message in EventMessages([lines])]
+    [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor"']
+    """
+
+    def __init__(self, records: Iterable[Record], encoding: str = "json", batch: int = 1):
+        if encoding not in ENCODINGS or batch < 1:
+            raise UnusableSource(
+                f"produce: got encoding {encoding!r}, batch {batch}; expected one of {', '.join(ENCODINGS)}, at least 1"
+            )
+        self._records, self._encoding, self._batch = records, encoding, batch
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        return self._arrow() if self._encoding == "arrow" else self._json()
+
+    def _whole(self) -> Iterator[Record]:
+        """The records without items that could not be delivered whole."""
+        for record in self._records:
+            if record.problem:
+                self.skipped += 1
+            else:
+                yield record
+
+    def _json(self) -> Iterator[Message]:
+        lines = self._lines()
+        while together := list(islice(lines, self._batch)):
+            yield Message(b"\n".join(together), len(together))
+
+    def _lines(self) -> Iterator[bytes]:
+        for record in self._whole():
+            if record.format == "json":
+                yield from (line for line in map(bytes.strip, record.value.split(b"\n")) if line)
+            else:
+                yield from _objects(self._table(record))
+
+    def _arrow(self) -> Iterator[Message]:
+        for record in self._whole():
+            table = self._table(record)
+            for row in range(0, table.num_rows, self._batch):
+                part = table.slice(row, self._batch)
+                yield Message(_stream(part), part.num_rows)
+
+    def _table(self, record: Record) -> Any:
+        """A block of rows as a `pyarrow.Table`. Raises `UnusableSource` when its lines do not make columns."""
+        import pyarrow as pa
+        import pyarrow.json
+
+        try:
+            if record.format == "arrow":
+                return pa.Table.from_batches([record.value])
+            if record.format == "json":
+                return pa.json.read_json(io.BytesIO(record.value), pa.json.ReadOptions(use_threads=False))
+            return self._csv_table(record)
+        except pa.ArrowException as error:
+            line = str(error).splitlines()[0]
+            raise UnusableSource(
+                f"{record.partition}@{record.offset}: {line}; the block does not fit into columns, "
+                "--encoding json sends its lines as they are"
+            ) from error
+
+    def _csv_table(self, record: Record) -> Any:
+        """CSV rows with every column as text ("05" stays "05"); an empty cell is null."""
+        import pyarrow as pa
+        import pyarrow.csv
+
+        def pass_over(row: Any) -> str:
+            self.skipped += 1
+            return "skip"
+
+        parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=pass_over)
+        names = column_names(record.header or header_line(record.value)[0])
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],
+            quoted_strings_can_be_null=False,
+        )
+        whole = io.BytesIO(record.header + record.value)
+        return pa.csv.read_csv(whole, pa.csv.ReadOptions(use_threads=False), parse, convert)
+
+
+def _objects(table: Any) -> Iterator[bytes]:
+    """The rows of a table as JSON objects, with lists and pairs as JSON events have them."""
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    for some in table.to_batches(max_chunksize=10_000):
+        for row in some.to_pylist():
+            yield encode(_event(row))
+
+
+def _event(row: dict[str, Any]) -> dict[str, Any]:
+    """One row as an event.
+
+    >>> _event({"type": "pick", "anchor": "a", "shown": "b|c", "chosen": "b", "label": None, "worker": None})
+    {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
+    >>> _event({"near_i": "a", "near_j": "b", "far_i": "c", "far_j": "d"})
+    {'near': ['a', 'b'], 'far': ['c', 'd']}
+    """
+    # an empty cell says null where a field may be null, and is no field elsewhere
+    event = {key: value for key, value in row.items() if value is not None or key in NULLABLE_FIELDS}
+    for key in LIST_FIELDS:
+        if isinstance(event.get(key), str):
+            event[key] = event[key].split(LIST_SEPARATOR)
+    for key, columns in PAIR_COLUMNS.items():
+        if all(column in event for column in columns):
+            event[key] = [event.pop(column) for column in columns]
+    return event
+
+
+def _stream(table: Any) -> bytes:
+    import pyarrow as pa
+
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return sink.getvalue()
