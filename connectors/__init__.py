@@ -24,8 +24,8 @@ class Position(NamedTuple):
 class Record(NamedTuple):
     """One item, or one block of whole items, with its place in the stream.
 
-    `unit` says what offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow), "message" (Kafka) or "batch"
-    (deltas).
+    `unit` says what offsets count: "byte" (text files, decompressed), "row" (Parquet, Arrow), "message" (Kafka) or
+    "batch" (deltas).
     `header` is the header line that belongs to a block of CSV. `problem` is set when the source could not deliver the
     item whole (an over-long line, say): the value is what there is, and it is to be rejected with that reason.
     `time` is the broker's or file's time of the record in epoch seconds where there is one.

@@ -1,8 +1,9 @@
 """The batches of a Spark counting job as a source: `deltas://DIR`, where DIR is the job's --out.
 
-A record is one batch (its tables by name), in the order of batch numbers; offsets count batches. Invariant: a position is
-the number of batches applied; a batch is handed out only after the one before it, and a missing one stops the source. The
-mark is a check value of the job, so that the deltas of another one under the same name are recognised. O(bytes).
+A record is one batch (its tables by name), in the order of batch numbers; offsets count batches. Invariant: a position
+is the number of batches applied; a batch is handed out only after the one before it, and a missing one stops the
+source. The mark is a check value of the job, so that the deltas of another one under the same name are recognised.
+O(bytes).
 """
 
 import json
@@ -28,8 +29,8 @@ class DeltaSource:
         self.directory = Path(os.path.abspath(rest))
         self.partition = f"deltas://{self.directory}"
         self._folder, self._follow = self.directory / "delta", follow
-        self._at, self._mark = positions.get(self.partition, Position(0))
-        self._known: list[int] = []
+        self._next, self._mark = positions.get(self.partition, Position(0))
+        self._numbers: list[int] = []
         self._looked = float("-inf")
         self._checked = self._ended = False
         if not follow and not (self._folder / "job.json").exists():
@@ -47,22 +48,22 @@ class DeltaSource:
             if (rest := until - time.monotonic()) <= 0:
                 return []
             time.sleep(min(rest, _LOOK))
-        at, self._at = self._at, self._at + 1
-        return [Record(self._read(at), self.partition, at, at + 1, self._mark, "delta", "batch")]
+        number, self._next = self._next, self._next + 1
+        return [Record(self._read(number), self.partition, number, number + 1, self._mark, "delta", "batch")]
 
     def _ready(self) -> bool:
         """Whether the next batch is there; the job and the order are checked on the way."""
         if not self._job_is_there():
             return False
-        if self._at not in self._known:
+        if self._next not in self._numbers:
             self._look()
-        later = [number for number in self._known if number > self._at]
-        if self._at not in self._known and later:
+        later = [number for number in self._numbers if number > self._next]
+        if self._next not in self._numbers and later:
             raise SourceFailed(
-                f"{self._folder}: batch={self._at} is missing, batch={later[0]} is there; counts without it "
+                f"{self._folder}: batch={self._next} is missing, batch={later[0]} is there; counts without it "
                 "would be wrong. Restore it"
             )
-        return self._at in self._known
+        return self._next in self._numbers
 
     def _job_is_there(self) -> bool:
         if not self._checked:
@@ -79,17 +80,17 @@ class DeltaSource:
                     f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side"
                 )
             mark = crc32(query.encode())
-            if self._at and mark != self._mark:
+            if self._next and mark != self._mark:
                 raise SourceFailed(
                     f"{self.directory}: holds the deltas of another job than the snapshot had read (up to "
-                    f"batch={self._at - 1}); nothing was read. Give them another path to count both"
+                    f"batch={self._next - 1}); nothing was read. Give them another path to count both"
                 )
             self._mark, self._checked = mark, True
         return True
 
     def _look(self) -> None:
         names = os.listdir(self._folder) if self._folder.exists() else []
-        self._known = sorted(int(name[6:]) for name in names if name.startswith("batch=") and name[6:].isdigit())
+        self._numbers = sorted(int(name[6:]) for name in names if name.startswith("batch=") and name[6:].isdigit())
 
     def _read(self, number: int) -> dict[str, Any]:
         """The tables of a batch by the name of their part."""
@@ -104,7 +105,7 @@ class DeltaSource:
             if not tables and not (folder / "_SUCCESS").exists():  # Spark writes that also where a batch says nothing
                 raise OSError("it holds nothing")
         except (OSError, pa.ArrowException) as error:
-            self._at = number
+            self._next = number
             raise SourceFailed(
                 f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
                 "reading goes on there"
@@ -123,7 +124,7 @@ class DeltaSource:
         if time.monotonic() - self._looked > _LOOK:
             self._looked = time.monotonic()
             self._look()
-        return {self.partition: sum(number >= self._at for number in self._known)}
+        return {self.partition: sum(number >= self._next for number in self._numbers)}
 
     def lag_seconds(self) -> dict[str, float]:
         """Not known: batches carry no time."""

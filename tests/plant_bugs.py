@@ -582,7 +582,7 @@ BUGS = [
     Bug(
         "a missing delta is passed over",
         "connectors/spark_deltas.py",
-        "if self._at not in self._known and later:",
+        "if self._next not in self._numbers and later:",
         "if False:",
         "tests/spark/test_deltas.py -k wrong_with",
     ),

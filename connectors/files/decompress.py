@@ -166,7 +166,7 @@ def spool(path: str, suffix: str) -> tuple[BinaryIO, str]:
 
     The file holds only what is vouched for; `damage` is empty when that is everything. Raises `OSError`.
     """
-    stream, file = open_stream(path, suffix), tempfile.TemporaryFile()
+    stream, file = open_stream(path, suffix), tempfile.TemporaryFile()  # noqa: SIM115 -- returned open
     try:
         while piece := stream.read():
             file.write(piece)

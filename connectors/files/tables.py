@@ -44,7 +44,7 @@ def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
 
     Raises `Replaced`, `Unreadable` (also from `batches`, after the last whole batch), `OSError`.
     """
-    file, damage = spool(path, suffix) if suffix else (open(path, "rb"), "")
+    file, damage = spool(path, suffix) if suffix else (open(path, "rb"), "")  # noqa: SIM115 -- returned open
     try:
         opened = _parquet if kind == "parquet" else _arrow
         notices: list[str] = []

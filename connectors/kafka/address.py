@@ -78,15 +78,6 @@ def partition_of(topic: str, name: str) -> int | None:
     return int(number) if slash and prefix == topic and number.isdecimal() else None
 
 
-def redacted(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with secrets replaced, for logs and `inspect`.
-
-    >>> redacted({"sasl_plain_username": "u", "sasl_plain_password": "p", "ssl.key.password": "q"})
-    {'sasl_plain_username': 'u', 'sasl_plain_password': '***', 'ssl.key.password': '***'}
-    """
-    return {key: "***" if SECRET.search(key) else value for key, value in options.items()}
-
-
 def scrubbed(text: object, options: Mapping[str, Any]) -> str:
     """`text` as one line, with the value of every secret option taken out.
 

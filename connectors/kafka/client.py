@@ -1,7 +1,7 @@
 """What the Kafka source asks of a client library, so that kafka-python and confluent-kafka are interchangeable.
 
-A client is opened by a thread (`connect`, `partitions`, `ranges`, `assign` may wait for the network) and then used by
-the thread that polls; only `interrupt` may be called from another thread meanwhile.
+A client is opened by a thread (`open`, `look_for_topic`, `ranges`, `assign` may wait for the network) and then used by
+the thread that polls; only `interrupt` of the unopened one may be called from another thread meanwhile.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from connectors import Record
 
 
-class Unavailable(RuntimeError):
+class BrokerUnavailable(RuntimeError):
     """The broker does not answer now; the same call may work later."""
 
 
@@ -20,7 +20,7 @@ class Refused(RuntimeError):
     """The broker or the library refuses for good: credentials, authorization, an unknown option."""
 
 
-class Trouble(RuntimeError):
+class ClientFailed(RuntimeError):
     """The client cannot go on by itself; a fresh one may."""
 
 
@@ -43,17 +43,26 @@ class Range(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """`at`: the next offset to read, also behind control records; `end`: behind the last, as the broker last said."""
+    """`following`: the next offset to read, also behind control records; `end`: behind the last, as the broker last
+    told."""
 
-    at: int
+    following: int
     end: int
+
+
+class UnopenedClient(Protocol):
+    """A client that has not reached a broker yet."""
+
+    def open(self) -> "Client":
+        """Reach the cluster. Raises `BrokerUnavailable`, `Refused`; then nothing of it is left open."""
+
+    def interrupt(self) -> None:
+        """End a wait of `open`, or of the client it gave, for the network soon, from another thread; nothing but
+        `close` may follow."""
 
 
 class Client(Protocol):
     """One connection to one topic. Offsets are per partition number."""
-
-    def connect(self) -> None:
-        """Reach the cluster. Raises `Unavailable`, `Refused`."""
 
     def topic_mark(self) -> int:
         """A check value of the topic's id, 0 where the broker gives none; a topic made anew has another."""
@@ -62,16 +71,16 @@ class Client(Protocol):
         """The topic's partitions as last heard of, without waiting for the network; none: the topic is unknown."""
 
     def look_for_topic(self) -> frozenset[int]:
-        """The topic's partitions, asked of the broker now. Raises `Unavailable`, `Refused`."""
+        """The topic's partitions, asked of the broker now. Raises `BrokerUnavailable`, `Refused`."""
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
-        """What can be read now. Raises `Unavailable`, `Refused`."""
+        """What can be read now. Raises `BrokerUnavailable`, `Refused`."""
 
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets, besides those assigned before."""
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
-        """At most `limit` records, in order within a partition. Raises `OffsetsLost`, `Trouble`, `Refused`."""
+        """At most `limit` records, in order within a partition. Raises `OffsetsLost`, `ClientFailed`, `Refused`."""
 
     def progress(self) -> dict[int, Progress]:
         """How far reading got, from what is known here; no request is sent."""
@@ -81,9 +90,6 @@ class Client(Protocol):
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell the consumer group, without waiting for the answer."""
-
-    def interrupt(self) -> None:
-        """End a wait for the network soon, from another thread; nothing but `close` may follow."""
 
     def close(self) -> None:
         """Within seconds, whatever state the broker is in."""

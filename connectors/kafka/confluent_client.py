@@ -10,14 +10,23 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from connectors import Record
 from connectors.kafka.address import Address, confluent_options, partition_name
-from connectors.kafka.client import OffsetsLost, Progress, Range, Refused, Trouble, Unavailable, close_within, sniff
+from connectors.kafka.client import (
+    BrokerUnavailable,
+    ClientFailed,
+    OffsetsLost,
+    Progress,
+    Range,
+    Refused,
+    close_within,
+    sniff,
+)
 
 DEFAULTS: dict[str, Any] = {
     "enable.auto.commit": False,  # positions live in the snapshot
@@ -61,56 +70,125 @@ _PASSING = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
 }
 _SSL = KafkaError._SSL
+Answer = TypeVar("Answer")
 
 
-class Confluent:
-    """One librdkafka consumer with its partitions assigned by hand. See `kafka_client.Client`."""
+class Told:
+    """What librdkafka tells on its own: statistics once a second, and errors of connections."""
 
-    def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
-        self.address, self.format = address, format
-        options = dict(options)
-        self.patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
-        self.options = {**DEFAULTS, **confluent_options(options), "bootstrap.servers": ",".join(address.servers)}
-        self.has_group = "group_id" in options or "group.id" in options
-        self.consumer: Consumer | None = None
-        self.names: dict[int, str] = {}
-        self.at: dict[int, int] = {}  # behind the last delivered message
-        self.mark = 0
-        self.topic: dict[str, Any] = {}  # the statistics of the topic's partitions, by their number as text
-        self.up = self.was_gone = False
+    def __init__(self, topic: str):
+        self._topic = topic
+        self.partitions: dict[str, Any] = {}  # statistics of the topic's partitions, by their number as text
+        self.up = False
         self.refused: KafkaError | None = None
-        self.errors: dict[int, KafkaError] = {}  # behind what was delivered: raised by the next poll
-        self.interrupted = threading.Event()
 
-    def connect(self) -> None:
-        """Reach a broker and learn about the topic; see `Client`."""
-        callbacks = {"stats_cb": self._statistics, "error_cb": self._error, "logger": logging.getLogger("librdkafka")}
-        try:
-            self.consumer = Consumer({**self.options, **callbacks})
-        except (KafkaException, ValueError, TypeError) as error:
-            raise Refused(_text(error)) from error
-        self._ask(self._find)  # an error of the connection shows here first, with its reason
-        self.mark = self._ask(self._topic_mark)
-
-    def _statistics(self, text: str) -> None:
+    def statistics(self, text: str) -> None:
+        """librdkafka's `stats_cb`."""
         statistics = json.loads(text)
         if time.time() - statistics["time"] > STALE_SECONDS:
             return  # they queue up while nobody polls
-        self.topic = statistics.get("topics", {}).get(self.address.topic, {}).get("partitions", {})
+        self.partitions = statistics.get("topics", {}).get(self._topic, {}).get("partitions", {})
         self.up = any(broker["state"] == "UP" for broker in statistics["brokers"].values() if broker["nodeid"] >= 0)
 
-    def _error(self, error: KafkaError) -> None:
+    def error(self, error: KafkaError) -> None:
+        """librdkafka's `error_cb`."""
         if error.code() in _FATAL or error.code() == _SSL:
             self.refused = error
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:
             self.up = False
 
-    def _topic_mark(self, seconds: float) -> int:
-        settings = {key: value for key, value in self.options.items() if key.startswith(_SHARED)}
-        admin = AdminClient(settings, logger=logging.getLogger("librdkafka"))
-        asked = admin.describe_topics(TopicCollection([self.address.topic]), request_timeout=seconds)
+    def raise_refused(self, cause: Exception | None = None) -> None:
+        """Raise `Refused` if that is what librdkafka has told."""
+        if self.refused is not None:
+            raise Refused(_text(self.refused)) from cause
+
+
+class UnopenedConfluent:
+    """An `UnopenedClient`: its consumer is made by `open`."""
+
+    def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
+        self._address, self._format = address, format
+        options = dict(options)
+        self._patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
+        self._options = {**DEFAULTS, **confluent_options(options), "bootstrap.servers": ",".join(address.servers)}
+        self._has_group = "group_id" in options or "group.id" in options
+        self._interrupted = threading.Event()
+
+    def open(self) -> "Confluent":
+        """Reach a broker and learn about the topic; see `UnopenedClient`."""
+        told = Told(self._address.topic)
+        callbacks = {"stats_cb": told.statistics, "error_cb": told.error, "logger": logging.getLogger("librdkafka")}
         try:
-            topic_id = asked[self.address.topic].result().topic_id
+            consumer = Consumer({**self._options, **callbacks})
+        except (KafkaException, ValueError, TypeError) as error:
+            raise Refused(_text(error)) from error
+        questions = Questions(consumer, told, self._address, self._options, self._patience, self._interrupted)
+        try:
+            questions.partitions()  # an error of the connection shows here first, with its reason
+            mark = questions.topic_mark()
+        except BaseException:
+            close_within(consumer.close)
+            raise
+        return Confluent(consumer, told, questions, self._address, self._format, self._has_group, mark)
+
+    def interrupt(self) -> None:
+        """From another thread: what waits for an answer fails."""
+        self._interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
+
+
+class Questions:
+    """What is asked of the brokers, in slices, for `patience` seconds or until interrupted.
+
+    All raise `BrokerUnavailable`, `Refused`.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        told: Told,
+        address: Address,
+        options: Mapping[str, Any],
+        patience: float,
+        interrupted: threading.Event,
+    ):
+        self._consumer, self._told, self._topic = consumer, told, address.topic
+        self._settings = {key: value for key, value in options.items() if key.startswith(_SHARED)}
+        self._patience, self._interrupted = patience, interrupted
+        self.polls = True  # until partitions are assigned, a poll brings no messages
+
+    def _ask(self, question: Callable[[float], Answer]) -> Answer:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return question(SLICE_SECONDS)
+            except KafkaException as error:
+                if self.polls:
+                    self._consumer.poll(0)  # lets librdkafka call `error`, which knows why it cannot connect
+                self._told.raise_refused(error)
+                if error.args[0].code() in _FATAL:
+                    raise Refused(_text(error)) from error
+                if self._interrupted.is_set() or time.monotonic() > deadline:
+                    raise BrokerUnavailable(_text(error)) from error
+
+    def partitions(self) -> frozenset[int]:
+        """Those that the topic has; none when it does not exist."""
+        return self._ask(self._partitions)
+
+    def _partitions(self, seconds: float) -> frozenset[int]:
+        topic = self._consumer.list_topics(self._topic, timeout=seconds).topics[self._topic]
+        if topic.error is not None and topic.error.code() not in _PASSING:
+            raise KafkaException(topic.error)
+        return frozenset() if topic.error is not None else frozenset(topic.partitions)
+
+    def topic_mark(self) -> int:
+        """A check value of the topic's id; 0 when the topic does not exist or has none."""
+        return self._ask(self._topic_mark)
+
+    def _topic_mark(self, seconds: float) -> int:
+        admin = AdminClient(self._settings, logger=logging.getLogger("librdkafka"))
+        asked = admin.describe_topics(TopicCollection([self._topic]), request_timeout=seconds)
+        try:
+            topic_id = asked[self._topic].result().topic_id
         except KafkaException as error:
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                 return 0  # `look_for_topic` waits for it and asks again
@@ -119,93 +197,92 @@ class Confluent:
         whole = b"".join(half.to_bytes(8, "big", signed=True) for half in (high, low))
         return zlib.crc32(whole) if any(whole) else 0
 
+    def range(self, partition: int) -> Range:
+        """The first and the next offset of a partition."""
+        place = TopicPartition(self._topic, partition)
+        return self._ask(lambda seconds: Range(*self._consumer.get_watermark_offsets(place, timeout=seconds)))
+
+
+class Confluent:
+    """A `Client`: one librdkafka consumer with its partitions assigned by hand."""
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        told: Told,
+        questions: Questions,
+        address: Address,
+        format: str | None,
+        has_group: bool,
+        mark: int,
+    ):
+        self._consumer, self._told, self._questions = consumer, told, questions
+        self._topic, self._format, self._has_group, self._mark = address.topic, format, has_group, mark
+        self._names: dict[int, str] = {}
+        self._following: dict[int, int] = {}  # behind the last delivered message
+        self._was_gone = False
+        self._errors: dict[int, KafkaError] = {}  # behind what was delivered: raised by the next poll
+
     def topic_mark(self) -> int:
-        if self.was_gone and self.partitions() >= set(self.names):  # it is back, perhaps as another one
-            self.mark, self.was_gone = self._ask(self._topic_mark), False
-        return self.mark
+        if self._was_gone and self.partitions() >= set(self._names):  # it is back, perhaps as another one
+            self._mark, self._was_gone = self._questions.topic_mark(), False
+        return self._mark
 
     def partitions(self) -> frozenset[int]:
         """Those that the topic has now."""
         # -1 is where librdkafka keeps what has no partition yet; "unknown" ones were asked for, but do not exist.
-        known = frozenset(
-            each["partition"] for each in self.topic.values() if each["partition"] >= 0 and not each["unknown"]
-        )
-        self.was_gone |= bool(self.topic) and not known >= set(self.names)
-        return known
+        each_of = self._told.partitions.values()
+        numbers = frozenset(each["partition"] for each in each_of if each["partition"] >= 0 and not each["unknown"])
+        self._was_gone |= bool(each_of) and not numbers >= set(self._names)
+        return numbers
 
     def look_for_topic(self) -> frozenset[int]:
-        found = self._ask(self._find)
-        if found and not self.mark:
-            self.mark = self._ask(self._topic_mark)
-        return found
-
-    def _find(self, seconds: float) -> frozenset[int]:
-        topic = self.consumer.list_topics(self.address.topic, timeout=seconds).topics[self.address.topic]
-        if topic.error is not None and topic.error.code() not in _PASSING:
-            raise KafkaException(topic.error)
-        return frozenset() if topic.error is not None else frozenset(topic.partitions)
+        numbers = self._questions.partitions()
+        if numbers and not self._mark:
+            self._mark = self._questions.topic_mark()
+        return numbers
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
         """The first and the next offset of each partition."""
-        return {partition: self._ask(lambda seconds: self._range(partition, seconds)) for partition in partitions}
-
-    def _range(self, partition: int, seconds: float) -> Range:
-        topic_partition = TopicPartition(self.address.topic, partition)
-        return Range(*self.consumer.get_watermark_offsets(topic_partition, timeout=seconds))
-
-    def _ask(self, question: Callable[[float], Any]) -> Any:
-        deadline = time.monotonic() + self.patience
-        while True:
-            try:
-                return question(SLICE_SECONDS)
-            except KafkaException as error:
-                if not self.names:
-                    self.consumer.poll(0)  # lets librdkafka call `_error`, which knows why it cannot connect
-                if self.refused is not None:
-                    raise Refused(_text(self.refused)) from error
-                if error.args[0].code() in _FATAL:
-                    raise Refused(_text(error)) from error
-                if self.interrupted.is_set() or time.monotonic() > deadline:
-                    raise Unavailable(_text(error)) from error
+        return {partition: self._questions.range(partition) for partition in partitions}
 
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on."""
-        fresh = []
+        self._questions.polls = False
         for partition, offset in offsets.items():
-            place = TopicPartition(self.address.topic, partition, offset)
-            if partition in self.names:
-                self.consumer.incremental_unassign([TopicPartition(self.address.topic, partition)])
-            self.names[partition] = partition_name(self.address.topic, partition)
-            self.at[partition] = offset
-            fresh.append(place)
-        if fresh:
-            self.consumer.incremental_assign(fresh)
-        self.up = True
+            if partition in self._names:
+                self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+            self._names[partition] = partition_name(self._topic, partition)
+            self._following[partition] = offset
+        if offsets:
+            self._consumer.incremental_assign(
+                [TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()]
+            )
+        self._told.up = True
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
         """Records by partition that came within `timeout` seconds, at most `limit`."""
-        if self.errors:
+        if self._errors:
             self._raise()
         try:
             # `consume` waits until it has `limit` messages, so it may only wait for the first.
-            messages = self.consumer.consume(limit, 0) or self.consumer.consume(1, timeout)
+            messages = self._consumer.consume(limit, 0) or self._consumer.consume(1, timeout)
             if len(messages) == 1 < limit:
-                messages += self.consumer.consume(limit - 1, 0)
+                messages += self._consumer.consume(limit - 1, 0)
         except (KafkaException, RuntimeError) as error:
-            raise Trouble(_text(error)) from error
-        if self.refused is not None:
-            raise Refused(_text(self.refused))
-        found = self._records(messages)
-        for partition, records in found.items():
-            self.at[partition] = records[-1].next_offset
-        if self.errors and not found:
+            raise ClientFailed(_text(error)) from error
+        self._told.raise_refused()
+        records = self._records(messages)
+        for partition, some in records.items():
+            self._following[partition] = some[-1].next_offset
+        if self._errors and not records:
             self._raise()
-        return found
+        return records
 
     def _records(self, messages: list) -> dict[int, list[Record]]:
         """What comes before the first error of each partition; librdkafka itself would go on behind a damaged batch."""
-        found: dict[int, list[Record]] = {partition: [] for partition in self.names}
-        mark, format, names, errors = self.mark, self.format, self.names, self.errors
+        records: dict[int, list[Record]] = {partition: [] for partition in self._names}
+        mark, format, names, errors = self._mark, self._format, self._names, self._errors
         for message in messages:
             partition = message.partition()
             if (error := message.error()) is not None:
@@ -216,7 +293,7 @@ class Confluent:
                 continue
             offset, value = message.offset(), message.value() or b""
             kind, milliseconds = message.timestamp()
-            found[partition].append(
+            records[partition].append(
                 Record(
                     value,
                     names[partition],
@@ -230,10 +307,10 @@ class Confluent:
                     milliseconds / 1000 if kind else None,
                 )
             )
-        return {partition: records for partition, records in found.items() if records}
+        return {partition: some for partition, some in records.items() if some}
 
     def _raise(self) -> None:
-        errors, self.errors = self.errors, {}
+        errors, self._errors = self._errors, {}
         codes = {error.code() for error in errors.values()}
         lost = {partition for partition, error in errors.items() if error.code() == KafkaError._AUTO_OFFSET_RESET}
         text = "; ".join(f"partition {partition}: {error.str()}" for partition, error in sorted(errors.items()))
@@ -241,42 +318,36 @@ class Confluent:
             raise Refused(text)
         if codes == {KafkaError._AUTO_OFFSET_RESET}:
             raise OffsetsLost(lost, {each: -1 for each in lost if "truncat" in errors[each].str().lower()})
-        raise Trouble(text)
+        raise ClientFailed(text)
 
     def progress(self) -> dict[int, Progress]:
         """How far each partition is, and how far it reaches."""
-        found = {}
-        for partition, at in self.at.items():
-            known = self.topic.get(str(partition))
-            _, end = self.consumer.get_watermark_offsets(TopicPartition(self.address.topic, partition), cached=True)
-            if known is not None and not known["fetchq_cnt"] and known["next_offset"] > at:
-                at = min(known["next_offset"], max(end, at))  # nothing waits here: what was skipped are control records
+        progress = {}
+        for partition, following in self._following.items():
+            told = self._told.partitions.get(str(partition))
+            _, end = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
+            if told is not None and not told["fetchq_cnt"] and told["next_offset"] > following:
+                # nothing waits here: what was skipped are control records
+                following = min(told["next_offset"], max(end, following))
             if end >= 0:
-                found[partition] = Progress(at, end)
-        return found
+                progress[partition] = Progress(following, end)
+        return progress
 
     def connected(self) -> bool:
         """Whether any broker is."""
-        return self.up
+        return self._told.up
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell the group, for lag tools alone; nothing is read back."""
-        if self.has_group:
-            self.consumer.commit(
-                offsets=[
-                    TopicPartition(self.address.topic, partition, offset) for partition, offset in offsets.items()
-                ],
+        if self._has_group:
+            self._consumer.commit(
+                offsets=[TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()],
                 asynchronous=True,
             )
 
-    def interrupt(self) -> None:
-        """From another thread: what waits for an answer fails."""
-        self.interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
-
     def close(self) -> None:
         """Within seconds, whatever state the broker is in."""
-        if self.consumer is not None:
-            close_within(self.consumer.close)  # waits for commits that an absent broker does not answer
+        close_within(self._consumer.close)  # waits for commits that an absent broker does not answer
 
 
 # options that are not the consumer's alone

@@ -2,46 +2,63 @@
 
 import threading
 from collections.abc import Callable
-from typing import Self
+from typing import NamedTuple
 
-from connectors.kafka.client import Client
+from connectors.kafka.client import Client, UnopenedClient
+from connectors.kafka.start_offsets import StartingPoints
 
 
-class Opening:
-    """A thread that opens a client. `client` is the one being opened, so that `end` can interrupt its waiting."""
+class Opened(NamedTuple):
+    """A client that reads, and from where on."""
 
-    def __init__(self, work: Callable[[Self], Client | None], delay: float = 0.0):
-        self.client: Client | None = None
-        self._work, self._delay = work, delay
-        self._result: Client | None = None
-        self._error: Exception | None = None
+    client: Client
+    start: StartingPoints
+
+
+class OpeningThread:
+    """One attempt to open a client and to assign it its partitions; whoever asks decides whether there is another one.
+
+    `assign(client, ended)` says where reading begins; it may wait for the network, but no longer once `ended` is set.
+    """
+
+    def __init__(self, unopened: UnopenedClient, assign: Callable[[Client, threading.Event], StartingPoints]):
+        self._unopened, self._assign = unopened, assign
         self._ended = threading.Event()
+        self._outcome: Opened | Exception | None = None  # once the thread is over
         self._thread = threading.Thread(target=self._run, name="kafka-opening", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        if self._ended.wait(self._delay):
-            return
         try:
-            self._result = self._work(self)
+            self._outcome = self._opened()
         except Exception as error:  # raised again by `wait`, in the thread that asked
-            self._error = error
+            self._outcome = error
 
-    def wait(self, timeout: float) -> Client | None:
-        """The open client, or None when it is not open within `timeout` seconds."""
+    def _opened(self) -> Opened:
+        client = self._unopened.open()
+        try:
+            return Opened(client, self._assign(client, self._ended))
+        except BaseException:
+            client.close()
+            raise
+
+    def wait(self, timeout: float) -> Opened | None:
+        """The open client, which is then the caller's to close; None when it is not open within `timeout` seconds.
+
+        Raises what went wrong.
+        """
         self._thread.join(timeout)
-        if self._error is not None:
-            raise self._error
         if self._thread.is_alive():
             return None
-        result, self._result = self._result, None  # handed over: the taker closes it
-        return result
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
 
     def end(self) -> None:
         """Interrupt and wait a moment; a thread that still hangs in the network dies with the process."""
         self._ended.set()
-        if self._thread.is_alive() and self.client is not None:
-            self.client.interrupt()
+        if self._thread.is_alive():
+            self._unopened.interrupt()
         self._thread.join(3)
-        if self._result is not None:
-            self._result.close()
+        if isinstance(self._outcome, Opened):
+            self._outcome.client.close()

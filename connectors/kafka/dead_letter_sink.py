@@ -13,14 +13,16 @@ One engine's letters may share a topic with another's; two processes on one stat
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition, errors
+from kafka import KafkaProducer, TopicPartition, errors
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
-from connectors.kafka.address import known_to, parse_address, scrubbed
-from connectors.kafka.client import Refused, Unavailable
-from connectors.kafka.kafka_python_client import KafkaPython
+from connectors.kafka.address import parse_address, scrubbed
+from connectors.kafka.client import BrokerUnavailable, Refused
+from connectors.kafka.kafka_python_client import KafkaPython, UnopenedKafkaPython
+from connectors.kafka.kafka_python_internals import consumer_options, producer_options
 
 PREFIX = "__triplets.errors."
 VALUE_BYTES = 900_000  # a broker takes messages of 1 MiB unless told otherwise; the rest is for headers and key
@@ -58,45 +60,43 @@ class KafkaDeadLetters:
     ):
         self.address = parse_address(rest)
         self._options = {key: value for key, value in (options or {}).items() if key != "client"}
-        known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, self._options)
+        producer_options(self._options)
         self._version, self._patience = version.encode(), patience
         self._position = {int(partition): offset for partition, offset in (position or {}).items()}
-        self._there: set[bytes] = set()  # letters found on the topic, by `_key`
-        self._waiting: list[DeadLetter] = []
-        self._sent: list[tuple[DeadLetter, Any]] = []
+        self._on_topic: set[bytes] = set()  # dead letters that the topic holds already, by `_key`
+        self._unsent: list[DeadLetter] = []
+        self._unacknowledged: list[tuple[DeadLetter, Any]] = []
         self._bytes = 0
-        self._producer: KafkaProducer | None = None
-        try:
-            self._open()
-        except Unavailable:
-            pass  # the source may be another cluster, and the first letter may be far away
+        self._producer: KafkaProducer | None = None  # once the topic was read, until a failure
+        with suppress(BrokerUnavailable):  # the source may be another cluster, and the first letter may be years away
+            self._ready_producer()
 
     def __repr__(self) -> str:
         return f"KafkaDeadLetters({str(self.address)!r})"
 
     def append(self, letters: list[DeadLetter]) -> None:
         """Take letters; waits for acknowledgements only when many are open. Raises `SinkUnavailable`."""
-        self._waiting += letters
+        self._unsent += letters
         self._bytes += sum(len(letter.value) for letter in letters)
-        if len(self._waiting) + len(self._sent) > PENDING or self._bytes > PENDING_BYTES:
+        if len(self._unsent) + len(self._unacknowledged) > PENDING or self._bytes > PENDING_BYTES:
             self.flush()
 
     def flush(self) -> dict[str, int]:
         """Wait until every letter is acknowledged; the topic's end offsets then. Raises `SinkUnavailable`."""
         deadline = time.monotonic() + self._patience
         problem: object = "no answer"
-        while self._waiting or self._sent:
+        while self._unsent or self._unacknowledged:
             try:
-                self._open()
-                self._send()
-                self._producer.flush(max(0.1, min(1.0, deadline - time.monotonic())))
-            except (Unavailable, errors.KafkaTimeoutError) as error:
+                producer = self._ready_producer()
+                self._send(producer)
+                producer.flush(max(0.1, min(1.0, deadline - time.monotonic())))
+            except (BrokerUnavailable, errors.KafkaTimeoutError) as error:
                 problem = error
             problem = self._collect() or problem
-            if time.monotonic() > deadline and (self._waiting or self._sent):
-                open_letters = len(self._waiting) + len(self._sent)
+            if time.monotonic() > deadline and (self._unsent or self._unacknowledged):
+                count = len(self._unsent) + len(self._unacknowledged)
                 raise SinkUnavailable(
-                    f"{self.address}: {open_letters} dead letters are not acknowledged after "
+                    f"{self.address}: {count} dead letters are not acknowledged after "
                     f"{self._patience:g} s: {scrubbed(problem, self._options)}"
                 )
         self._bytes = 0
@@ -106,25 +106,25 @@ class KafkaDeadLetters:
         """Within seconds; letters that no `flush` acknowledged may be lost, and no snapshot relies on them."""
         self._drop_producer()
 
-    def _send(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for at, letter in enumerate(waiting):
-            if _key(letter.partition, letter.offset, letter.event_index, letter.value[:VALUE_BYTES]) in self._there:
+    def _send(self, producer: KafkaProducer) -> None:
+        letters, self._unsent = self._unsent, []
+        for number, letter in enumerate(letters):
+            if _key(letter.partition, letter.offset, letter.event_index, letter.value[:VALUE_BYTES]) in self._on_topic:
                 continue
             try:
-                future = self._producer.send(
+                future = producer.send(
                     self.address.topic, value=letter.value[:VALUE_BYTES], key=letter.key, headers=self._headers(letter)
                 )
             except errors.KafkaTimeoutError:
-                self._waiting = waiting[at:]
+                self._unsent = letters[number:]
                 raise
-            self._sent.append((letter, future))
+            self._unacknowledged.append((letter, future))
 
     def _collect(self) -> object:
         """Note acknowledgements; after a failure everything open is decided by reading the topic again."""
         problem = None
         still = []
-        for letter, future in self._sent:
+        for letter, future in self._unacknowledged:
             if not future.is_done:
                 still.append((letter, future))
             elif future.succeeded():
@@ -133,7 +133,7 @@ class KafkaDeadLetters:
             else:
                 problem = future.exception
                 still.append((letter, future))
-        self._sent = still
+        self._unacknowledged = still
         if problem is not None:
             if isinstance(problem, errors.AuthorizationError | errors.MessageSizeTooLargeError):
                 raise UnusableSource(
@@ -141,8 +141,8 @@ class KafkaDeadLetters:
                     f"messages of {VALUE_BYTES} bytes from this user"
                 )
             self._drop_producer()
-            self._waiting = [letter for letter, _ in self._sent] + self._waiting
-            self._sent = []
+            self._unsent = [letter for letter, _ in self._unacknowledged] + self._unsent
+            self._unacknowledged = []
         return problem
 
     def _drop_producer(self) -> None:
@@ -152,26 +152,31 @@ class KafkaDeadLetters:
 
     # ---- opening: what is on the topic already, then a producer
 
-    def _open(self) -> None:
-        """Raises `Unavailable`, `UnusableSource`."""
+    def _ready_producer(self) -> KafkaProducer:
+        """The producer; a fresh one only once it is known what the topic holds. Raises `BrokerUnavailable`,
+        `UnusableSource`."""
         if self._producer is not None:
-            return
-        options = known_to(KafkaConsumer.DEFAULT_CONFIG, KafkaProducer.DEFAULT_CONFIG, self._options)
-        reader = KafkaPython(self.address, {**options, "group_id": None}, None)
+            return self._producer
         try:
-            reader.connect()
-            self._read_what_is_there(reader)
-            options = known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, self._options)
-            self._producer = KafkaProducer(**{**PRODUCER, **options, "bootstrap_servers": list(self.address.servers)})
+            reader = UnopenedKafkaPython(
+                self.address, {**consumer_options(self._options), "group_id": None}, None
+            ).open()
+            try:
+                self._read_topic(reader)
+                servers = list(self.address.servers)
+                options = {**PRODUCER, **producer_options(self._options), "bootstrap_servers": servers}
+                self._producer = KafkaProducer(**options)
+            finally:
+                reader.close()
         except Refused as refused:
             line = f"{self.address}: {scrubbed(refused, self._options)}; check the [kafka] options"
             raise UnusableSource(line) from None
         except errors.KafkaTimeoutError as error:
-            raise Unavailable(error) from error
-        finally:
-            reader.close()
+            raise BrokerUnavailable(error) from error
+        return self._producer
 
-    def _read_what_is_there(self, reader: KafkaPython) -> None:
+    def _read_topic(self, reader: KafkaPython) -> None:
+        """Note which dead letters are on the topic already, from the position on, and where it ends."""
         partitions = reader.look_for_topic()
         if not partitions:
             raise UnusableSource(f"{self.address}: the dead-letter topic does not exist; create it, or check its name")
@@ -185,24 +190,24 @@ class KafkaDeadLetters:
         reader.assign({partition: self._position[partition] for partition in ends})
         deadline = time.monotonic() + self._patience
         while ends:
-            found = self._poll(reader)
-            for place, records in found.items():
-                self._there.update(filter(None, (_key_of(record) for record in records)))
+            polled = self._poll(reader)
+            for records in polled.values():
+                self._on_topic.update(filter(None, (_key_of(record) for record in records)))
             for partition in list(ends):
-                at = reader.consumer.position(TopicPartition(self.address.topic, partition), timeout_ms=0)
-                if at is not None and at >= ends[partition]:
+                following = reader.consumer.position(TopicPartition(self.address.topic, partition), timeout_ms=0)
+                if following is not None and following >= ends[partition]:
                     self._position[partition] = ends.pop(partition)
-            if found:
+            if polled:
                 deadline = time.monotonic() + self._patience
             elif time.monotonic() > deadline:
-                raise Unavailable(f"reading what is on it stopped at partitions {sorted(ends)}")
+                raise BrokerUnavailable(f"reading what is on it stopped at partitions {sorted(ends)}")
 
     @staticmethod
     def _poll(reader: KafkaPython) -> dict:
         try:
             return reader.consumer.poll(timeout_ms=500, max_records=5000)
         except errors.KafkaError as error:
-            raise Unavailable(error) from error
+            raise BrokerUnavailable(error) from error
 
     def _headers(self, letter: DeadLetter) -> list[tuple[str, bytes]]:
         topic, slash, number = letter.partition.rpartition("/")
@@ -226,7 +231,7 @@ def _key(partition: str, offset: int, index: int, value: bytes) -> bytes:
 
 
 def _key_of(record: Any) -> bytes | None:
-    """The key of a letter that was found; None for a message that is none of ours."""
+    """The key of a dead letter on the topic; None for a message that is none of ours."""
     headers = {
         name[len(PREFIX) :]: field.decode(errors="replace") for name, field in record.headers if name.startswith(PREFIX)
     }

@@ -1,7 +1,8 @@
 """Messages to a Kafka topic, at most so many items a second.
 
-What a message holds is the caller's affair: `send` gets bytes. Invariant: messages keep their order within each partition
-of the topic, and what is counted is acknowledged by all in-sync replicas; the idempotent producer's retries repeat none.
+What a message holds is the caller's affair: `send` gets bytes. Invariant: messages keep their order within each
+partition of the topic, and what is counted is acknowledged by all in-sync replicas; the idempotent producer's retries
+repeat none.
 """
 
 import time

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from connectors import SinkUnavailable, UnusableSource
-from connectors.kafka.address import Address, confluent_options, known_to, scrubbed
+from connectors.kafka.address import Address, confluent_options, scrubbed
 
 OPEN_MESSAGES = 20_000  # sent and not acknowledged
 
@@ -31,7 +31,9 @@ class PythonSender:
     """kafka-python's producer. `send` waits while `OPEN_MESSAGES` are not acknowledged."""
 
     def __init__(self, address: Address, options: dict[str, Any], patience: float):
-        from kafka import KafkaConsumer, KafkaProducer, errors
+        from kafka import KafkaProducer, errors
+
+        from connectors.kafka.kafka_python_internals import producer_options
 
         self._errors, self._address, self._options, self._patience = errors, address, options, patience
         defaults = {
@@ -44,9 +46,9 @@ class PythonSender:
             "request_timeout_ms": int(500 * patience),
             "max_block_ms": int(1000 * patience),
         }
-        known = known_to(KafkaProducer.DEFAULT_CONFIG, KafkaConsumer.DEFAULT_CONFIG, options)
+        given = producer_options(options)
         try:
-            self._producer = KafkaProducer(**{**defaults, **known, "bootstrap_servers": list(address.servers)})
+            self._producer = KafkaProducer(**{**defaults, **given, "bootstrap_servers": list(address.servers)})
         except errors.RetriableError as error:
             raise SinkUnavailable(self._line(error)) from error
         except (errors.KafkaError, ValueError, AssertionError, OSError) as error:  # an option's value, a missing file

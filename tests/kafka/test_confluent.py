@@ -1,5 +1,6 @@
 """What librdkafka hands over, told message by message: nothing behind an error is taken for what follows."""
 
+import threading
 from collections import Counter
 from typing import NamedTuple
 
@@ -7,8 +8,8 @@ import pytest
 from confluent_kafka import KafkaError
 
 from connectors.kafka.address import parse_address
-from connectors.kafka.client import OffsetsLost, Refused, Trouble
-from connectors.kafka.confluent_client import Confluent
+from connectors.kafka.client import ClientFailed, OffsetsLost, Progress, Refused
+from connectors.kafka.confluent_client import Confluent, Questions, Told
 
 
 class Message(NamedTuple):
@@ -36,19 +37,28 @@ class Message(NamedTuple):
         return (1, 1500) if self.at[0] else (0, -1)
 
 
-class Told:
+class Scripted:
     """A consumer that hands out the batches it was given."""
 
     def __init__(self, *batches):
         self.batches = list(batches)
 
+    def incremental_assign(self, places):
+        pass
+
+    def get_watermark_offsets(self, place, cached):
+        return 0, 10
+
     def consume(self, limit, timeout):
         return self.batches.pop(0) if self.batches else []
 
 
-def told(*batches) -> Confluent:
-    client = Confluent(parse_address("h:1/t"), {}, None)
-    client.consumer, client.names, client.at = Told(*batches), {0: "t/0", 1: "t/1"}, {0: 0, 1: 0}
+def reading(*batches) -> Confluent:
+    """A client that reads from offset 0 of two partitions, and gets these batches."""
+    address, told, consumer = parse_address("h:1/t"), Told("t"), Scripted(*batches)
+    questions = Questions(consumer, told, address, {}, 1.0, threading.Event())
+    client = Confluent(consumer, told, questions, address, None, has_group=False, mark=0)
+    client.assign({0: 0, 1: 0})
     return client
 
 
@@ -59,14 +69,15 @@ def offsets(found) -> dict[int, list[int]]:
 @pytest.mark.parametrize(
     "code, raised",
     [
-        (KafkaError._BAD_MSG, Trouble),
+        (KafkaError._BAD_MSG, ClientFailed),
         (KafkaError._AUTO_OFFSET_RESET, OffsetsLost),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, Refused),
     ],
 )
 def test_what_comes_before_an_error_is_delivered_and_what_comes_behind_is_not(code, raised):
-    client = told([Message((0, 5)), Message((0, 6), code), Message((1, 3)), Message((0, 7))])
-    assert offsets(client.poll(0.1, 10)) == {0: [5], 1: [3]} and client.at == {0: 6, 1: 4}
+    client = reading([Message((0, 5)), Message((0, 6), code), Message((1, 3)), Message((0, 7))])
+    assert offsets(client.poll(0.1, 10)) == {0: [5], 1: [3]}
+    assert client.progress() == {0: Progress(6, 10), 1: Progress(4, 10)}
     with pytest.raises(raised) as error:
         client.poll(0.1, 10)
     if raised is OffsetsLost:
@@ -75,16 +86,16 @@ def test_what_comes_before_an_error_is_delivered_and_what_comes_behind_is_not(co
 
 
 def test_an_error_alone_is_raised_at_once_and_a_passing_one_never():
-    client = told(
+    client = reading(
         [Message((0, 5), KafkaError._BAD_MSG)], [Message((1, 5), KafkaError._ALL_BROKERS_DOWN), Message((1, 5))]
     )
-    with pytest.raises(Trouble, match="partition 0"):
+    with pytest.raises(ClientFailed, match="partition 0"):
         client.poll(0.1, 1)
     assert offsets(client.poll(0.1, 10)) == {1: [5]}
 
 
 def test_messages_become_records():
-    client = told([Message((1, 2)), Message((0, 9))])
+    client = reading([Message((1, 2)), Message((0, 9))])
     found = client.poll(0.1, 10)
     assert found[1][0][:6] == (b"v2", "t/1", 2, 3, 0, "json") and found[1][0].time == 1.5 and found[0][0].time is None
     assert Counter(record.unit for records in found.values() for record in records) == {"message": 2}
