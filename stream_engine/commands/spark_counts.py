@@ -12,7 +12,7 @@ from connectors import UnusableSource, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import kind_of
 from stream_engine.service.settings import BadSettings
-from stream_engine.spark import counts
+from stream_engine.spark.job_arguments import SCRIPT, Job, job_of
 
 KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 VERSION = "4.2.0"  # of pyspark in the extra [spark]; Spark and its Kafka package must be of one version
@@ -20,24 +20,25 @@ VERSION = "4.2.0"  # of pyspark in the extra [spark]; Spark and its Kafka packag
 
 def home() -> Path | None:
     """The folder of the installed pyspark, if there is one."""
-    found = importlib.util.find_spec("pyspark")
-    return Path(found.origin).parent if found and found.origin else None
+    spec = importlib.util.find_spec("pyspark")
+    return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def command(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
-    """`spark-submit SPARK... counts.py JOB...`; a Kafka source brings its package unless `spark` names --jars or --packages.
+    """`spark-submit SPARK... counts.py JOB...`.
 
+    A Kafka source brings its package unless `spark` names --jars or --packages.
     Raises `BadSettings`, `UnusableSource` for a job that cannot run.
     """
-    wanted = counts.job_of(list(job))
+    wanted = job_of(job)
     _check_files(wanted)
     kafka = any(split_uri(source)[0] == "kafka" for source in wanted.sources)
     named = any(option.split("=")[0] in ("--jars", "--packages") for option in spark)
     package = ["--packages", f"{KAFKA_PACKAGE}:{VERSION}"] if kafka and not named else []
-    return ["spark-submit", *spark, *package, counts.__file__, *job]
+    return ["spark-submit", *spark, *package, str(SCRIPT), *job]
 
 
-def _check_files(job: counts.Job) -> None:
+def _check_files(job: Job) -> None:
     for source in job.sources:
         scheme, path = split_uri(source)
         if scheme != "file" or os.path.exists(path):
@@ -57,7 +58,7 @@ def _check_files(job: counts.Job) -> None:
 
 def local_environment() -> dict[str, str]:
     """What driver and executors on this machine need to run this very Python and import this very engine."""
-    root = str(Path(counts.__file__).resolve().parents[2])
+    root = str(SCRIPT.resolve().parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     return (
         {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}

@@ -1,1 +1,1 @@
-"""Counting on Spark Structured Streaming: `counts` is the job, `submit` the line that starts it. pyspark is an extra."""
+"""Counting on Spark Structured Streaming: `counts` is the script that is submitted. pyspark is an extra."""

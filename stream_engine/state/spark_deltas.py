@@ -6,12 +6,13 @@ the *net vote* of every key once, weighted, in the order of keys: triplets by (l
 code point by code point. So it never sees an arrival order inside a batch, and a key whose votes cancel in a batch says
 nothing to it. Labels come in the order of their partitions' names, inside one in theirs. O(rows log rows).
 
-A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on the way
-(half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the counts.
+A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on
+the way (half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the
+counts.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,18 @@ import numpy as np
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
+from stream_engine.state.delta_columns import COLUMNS, COUNTS, objects_of, rows_of, sums_of
 
-HOLD = ("adds3", "adds4", "triplet_counts", "quadruplet_counts")  # the accumulators that deltas have counts for
-_IDS = {"adds3": "ab", "adds4": "ab", "triplet_counts": "abc", "quadruplet_counts": "abcd"}
+HOLD = COUNTS  # the accumulators that deltas have counts for
+Tables = Mapping[str, Any]  # part -> pyarrow.Table; a part without rows may be missing
+States = Mapping[str, Mapping[str, np.ndarray]]  # accumulator -> its canonical state
 
 
 def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
-    """The counts of a batch and what the job refused, with its places. Raises `SourceFailed` for rows of no delta, or not
-    all of one."""
+    """The counts of a batch, and what the job refused with its places.
+
+    Raises `SourceFailed` for rows of no delta, or not all of one.
+    """
     import pyarrow as pa
 
     try:
@@ -39,22 +44,22 @@ def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
         ) from error
 
 
-def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
-    names, ids = _numbered(tables)
-    rooms = {part: _state(part, ids[part], _counts(tables.get(part)), len(names)) for part in HOLD}
+def _decode(tables: Tables) -> tuple[Decoded, list[DeadLetter]]:
+    names, ids = _names_and_ids(tables)
+    states = {part: _state(part, ids[part], _sums(part, tables.get(part)), len(names)) for part in HOLD}
     counters = _counters(tables.get("counters"))
-    plain = {name: sum(kinds.values()) for name, kinds in counters.items()}
-    letters = _letters(tables.get("rejected"))
-    _check(rooms, len(names), counters, _refused(tables.get("rejected")))
-    rows, weights = net_votes(rooms)
-    said = Counted(
-        rooms,
+    totals = {name: sum(kinds.values()) for name, kinds in counters.items()}
+    letters = _dead_letters(tables.get("rejected"))
+    _check(states, len(names), counters, _refused(tables.get("rejected")))
+    rows, weights = net_votes(states)
+    counted = Counted(
+        states,
         rows,
         weights,
-        plain.get("records", 0),
-        plain.get("triplets", 0),
-        plain.get("quadruplets", 0),
-        plain.get("labels", 0),
+        totals.get("records", 0),
+        totals.get("triplets", 0),
+        totals.get("quadruplets", 0),
+        totals.get("labels", 0),
     )
     nothing = empty_batch(len(names))
     return Decoded(
@@ -63,60 +68,63 @@ def _decode(tables: Mapping[str, Any]) -> tuple[Decoded, list[DeadLetter]]:
         _labels(tables.get("labels")),
         counters.get("kinds", {}),
         [Rejected(each.event_index, 0, each.reason, each.message, each.value) for each in letters],
-        plain.get("filtered", 0),
-        plain.get("empty", 0),
+        totals.get("filtered", 0),
+        totals.get("empty", 0),
         frozenset(counters.get("unknown_fields", ())),
-        counted=said,
+        counted=counted,
     ), letters
 
 
-def _numbered(tables: Mapping[str, Any]) -> tuple[list[str], dict[str, list[np.ndarray]]]:
+def _names_and_ids(tables: Tables) -> tuple[list[str], dict[str, list[np.ndarray]]]:
     """The names of all counts, sorted, and the columns of ids of each part."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for part, columns in _IDS.items():
-        for name in columns if part in tables else ():
-            column = tables[part].column(name)
-            if column.type != pa.string() or column.null_count:
-                raise ValueError(
-                    f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names"
-                )
-    coded = {
-        part: [tables[part].column(c).combine_chunks().dictionary_encode() for c in columns]
-        for part, columns in _IDS.items()
-        if part in tables
-    }
-    found = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
-    rank = pa.array(found, pa.string())
-    ids = {part: [] for part in HOLD}
+    coded = {part: _coded(part, tables[part]) for part in HOLD if part in tables}
+    names = sorted({name for columns in coded.values() for column in columns for name in column.dictionary.to_pylist()})
+    sorted_names = pa.array(names, pa.string())
+    ids: dict[str, list[np.ndarray]] = {part: [np.empty(0, np.int64)] * len(objects_of(part)) for part in HOLD}
     for part, columns in coded.items():
-        for column in columns:
-            new = pc.index_in(column.dictionary, rank).to_numpy(zero_copy_only=False).astype(np.int64)
-            ids[part].append(new[column.indices.to_numpy(zero_copy_only=False)])
-    return found, {part: columns or [np.empty(0, np.int64)] * len(_IDS[part]) for part, columns in ids.items()}
+        ids[part] = [
+            pc.index_in(column.dictionary, sorted_names)
+            .to_numpy(zero_copy_only=False)
+            .astype(np.int64)[column.indices.to_numpy(zero_copy_only=False)]
+            for column in columns
+        ]
+    return names, ids
 
 
-def _counts(table) -> tuple[np.ndarray, np.ndarray]:
+def _coded(part: str, table: Any) -> list[Any]:
+    """The columns of a part that hold names, as Arrow dictionaries."""
+    import pyarrow as pa
+
+    columns = {COLUMNS[part][meaning]: table.column(COLUMNS[part][meaning]) for meaning in objects_of(part)}
+    for name, column in columns.items():
+        if column.type != pa.string() or column.null_count:
+            raise ValueError(f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected names")
+    return [column.combine_chunks().dictionary_encode() for column in columns.values()]
+
+
+def _sums(part: str, table: Any) -> list[np.ndarray]:
+    """The columns of a part that were summed over the tasks."""
+    names = [COLUMNS[part][meaning] for meaning in sums_of(part)]
     if table is None:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    for name in "mn":
-        if str(table.schema.field(name).type) != "int64" or table.column(name).null_count:
-            raise ValueError(
-                f"column {name}: got {table.schema.field(name).type} with {table.column(name).null_count} nulls, "
-                "expected int64 without"
-            )
-    return tuple(table.column(name).to_numpy() for name in "mn")
+        return [np.empty(0, np.int64) for _ in names]
+    for name in names:
+        column = table.column(name)
+        if str(column.type) != "int64" or column.null_count:
+            raise ValueError(f"column {name}: got {column.type} with {column.null_count} nulls, expected int64 without")
+    return [table.column(name).to_numpy() for name in names]
 
 
 def _check(
-    rooms: Mapping[str, Mapping[str, np.ndarray]],
+    states: States,
     n: int,
     counters: Mapping[str, Mapping[str, int]],
     refused: Mapping[str, int],
 ) -> None:
     """Raise `ValueError` where a part does not agree with the others: see the module."""
-    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    t, q = states["triplet_counts"], states["quadruplet_counts"]
     sizes = np.diff(t["start"])
     lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
     first = np.zeros(len(anchor), bool)
@@ -139,20 +147,20 @@ def _check(
     three = _sum_of(_net(t), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
     four = (three + _sum_of(_net(q), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))) % 2**64
     for part, expected in (("adds3", three), ("adds4", four)):
-        if not (rooms[part]["i"] < rooms[part]["j"]).all():
+        if not (states[part]["i"] < states[part]["j"]).all():
             raise ValueError(f"{part}: i, j that are no pair in order")
-        if _sum_of(rooms[part]["w"], _mixed(rooms[part]["i"], rooms[part]["j"], n)) != expected:
+        if _sum_of(states[part]["w"], _mixed(states[part]["i"], states[part]["j"], n)) != expected:
             raise ValueError(f"{part}: is not the AddS of the counts")
     if refused != counters.get("rejected", {}):
         raise ValueError(f"rejected: got {refused}, expected {counters.get('rejected', {})} by the counters")
 
 
-def _refused(table) -> dict[str, int]:
+def _refused(table: Any) -> dict[str, int]:
     """How many were refused, by reason."""
-    found: Counter[str] = Counter()
-    for reason, n in zip(*(table.column(c).to_pylist() for c in "bm"), strict=True) if table is not None else ():
-        found[reason] += n
-    return dict(found)
+    refused: Counter[str] = Counter()
+    for reason, n in rows_of("rejected", table, "reason", "count"):
+        refused[reason] += n
+    return dict(refused)
 
 
 def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -172,21 +180,22 @@ def _sum_of(w: np.ndarray, numbers: np.ndarray) -> int:
     return int(np.sum(w.astype(np.uint64) * numbers, dtype=np.uint64))
 
 
-def _state(part: str, ids: list[np.ndarray], counts: tuple[np.ndarray, np.ndarray], n: int) -> dict[str, np.ndarray]:
+def _state(part: str, ids: list[np.ndarray], sums: list[np.ndarray], n: int) -> dict[str, np.ndarray]:
     """The canonical state of an accumulator; every key has one row."""
     if part == "triplet_counts":
-        return {
-            name: array for name, array in columns_from_rows(*ids, *counts, n)._asdict().items() if name != "n_objects"
-        }
+        (anchor, lo, hi), (n_lo, n_hi) = ids, sums
+        columns = columns_from_rows(anchor, lo, hi, n_lo, n_hi, n)._asdict()
+        return {name: array for name, array in columns.items() if name != "n_objects"}
     order = np.lexsort(ids[::-1])
-    ids = [column[order].astype(np.int32) for column in ids]
+    keys = dict(zip(objects_of(part), (column[order].astype(np.int32) for column in ids)))
     if part == "quadruplet_counts":
-        return dict(zip("ijkl", ids)) | dict(zip(("n_lo", "n_hi"), canonical_counts(*(c[order] for c in counts))))
-    w = counts[0][order]
-    return {"i": ids[0][w != 0], "j": ids[1][w != 0], "w": w[w != 0]}
+        n_lo, n_hi = sums
+        return keys | dict(zip(("n_lo", "n_hi"), canonical_counts(n_lo[order], n_hi[order])))
+    w = sums[0][order]
+    return {name: column[w != 0] for name, column in (keys | {"w": w}).items()}
 
 
-def net_votes(rooms: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def net_votes(states: States) -> tuple[np.ndarray, np.ndarray]:
     """(r, 4) int32 rows near_i, near_j, far_i, far_j with one net vote a key, and (r,) int64 how many votes it is.
 
     >>> state = columns_from_rows([0, 0], [1, 1], [2, 3], [1, 2], [3, 2], 4)._asdict()
@@ -195,7 +204,7 @@ def net_votes(rooms: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray
     >>> rows.tolist(), weights.tolist()
     ([[0, 2, 0, 1]], [2])
     """
-    t, q = rooms["triplet_counts"], rooms["quadruplet_counts"]
+    t, q = states["triplet_counts"], states["quadruplet_counts"]
     sizes = np.diff(t["start"])
     lo, hi, anchor = np.repeat(t["lo"], sizes), np.repeat(t["hi"], sizes), t["anchor"]
     first, second = np.stack([anchor, lo], 1), np.stack([anchor, hi], 1)
@@ -206,23 +215,24 @@ def net_votes(rooms: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray
     return rows[net != 0], np.abs(net[net != 0])
 
 
-def _counters(table) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    if table is not None:
-        for name, kind, n in sorted(zip(*(table.column(c).to_pylist() for c in ("a", "b", "m")), strict=True)):
-            found.setdefault(name, {})[kind] = n
-    return found
+def _counters(table: Any) -> dict[str, dict[str, int]]:
+    counters: dict[str, dict[str, int]] = {}
+    for name, kind, n in sorted(rows_of("counters", table, "counter", "kind", "count")):
+        counters.setdefault(name, {})[kind] = n
+    return counters
 
 
-def _labels(table) -> list[Label]:
-    if table is None:
-        return []
-    rows = zip(*(table.column(c).to_pylist() for c in ("c", "at", "nth", "a", "b")), strict=True)
-    return [Label(name, label) for _, _, _, name, label in sorted(rows, key=lambda row: row[:3])]
+def _labels(table: Any) -> list[Label]:
+    """In the order of partitions, and inside one in the order of the stream."""
+    rows = rows_of("labels", table, "partition", "offset", "order", "object", "label")
+    return [Label(name, label) for _, _, _, name, label in _in_stream_order(rows)]
 
 
-def _letters(table) -> list[DeadLetter]:
-    if table is None:
-        return []
-    rows = zip(*(table.column(c).to_pylist() for c in ("a", "at", "nth", "b", "c", "value", "key")), strict=True)
-    return [DeadLetter(*row) for row in sorted(rows, key=lambda row: row[:3])]
+def _dead_letters(table: Any) -> list[DeadLetter]:
+    rows = rows_of("rejected", table, *DeadLetter._fields)
+    return [DeadLetter(*row) for row in _in_stream_order(rows)]
+
+
+def _in_stream_order(rows: Iterable[tuple]) -> list[tuple]:
+    """Rows that begin with a partition, an offset and a place inside the record."""
+    return sorted(rows, key=lambda row: row[:3])

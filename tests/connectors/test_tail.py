@@ -156,7 +156,7 @@ def test_what_appears_and_cannot_be_followed_is_said_once(tmp_path):
     (tmp_path / "b.jsonl").write_bytes(b"2\n")
     assert sorted(until(source, lambda values: len(values) == 2)) == [b"1\n", b"2\n"]
     until(source, lambda values: True)
-    assert [notice for notice in source.notices() if "a.gz" in notice][0].startswith("not followed: ")
+    assert next(notice for notice in source.notices() if "a.gz" in notice).startswith("not followed: ")
     source.close()
 
 
@@ -204,7 +204,7 @@ def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
             pending = b""
             # drained before it goes: a rotation while nobody looks is the one case that cannot be read
             while records := source.poll(0.0):
-                read += [record for record in records]
+                read += records
                 at = {r.partition: Position(r.next_offset, r.mark) for r in records}
             path.rename(tmp_path / f"old{step}")
             append(path, f"# rotated {step} {rng.random()}\n".encode())

@@ -28,6 +28,7 @@ SHARED = {
         "event_block",
         "event_columns",
         "event_fields",
+        "event_messages",
         "expand",
         "fault_messages",
         "field_values",

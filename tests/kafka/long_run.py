@@ -112,8 +112,8 @@ def run(
             if samples[-1].events >= told + events // 20:
                 told = samples[-1].events
                 say(
-                    f"{told:>12,} events  {samples[-1].seconds:6.0f} s  {samples[-1].resident / 2**20:7.1f} MiB resident"
-                    f"  {samples[-1].state / 2**20:6.1f} MiB state  {engine.cpu():6.1f} CPU-s"
+                    f"{told:>12,} events  {samples[-1].seconds:6.0f} s  {samples[-1].resident / 2**20:7.1f} MiB "
+                    f"resident  {samples[-1].state / 2**20:6.1f} MiB state  {engine.cpu():6.1f} CPU-s"
                 )
         filling.join()
     finally:

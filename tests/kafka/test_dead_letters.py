@@ -116,7 +116,7 @@ def test_large_values_are_cut_and_say_so(new_topic, open_sink, on_topic):
 def test_many_letters_do_not_pile_up(new_topic, open_sink):
     sink = open_sink(new_topic())
     sink.append([letter(i) for i in range(PENDING + 1)])
-    assert not sink._waiting and not sink._sent
+    assert not sink._unsent and not sink._unacknowledged
 
 
 def test_a_missing_topic_or_option_is_named(broker, new_topic, open_sink):

@@ -1,4 +1,4 @@
-"""The whole engine on a real broker: exactly once through kills and restarts, shards and merge, dead letters, outages."""
+"""The whole engine on a real broker: exactly once through kills, shards and merge, dead letters, outages."""
 
 import json
 import signal

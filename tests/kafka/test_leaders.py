@@ -1,4 +1,4 @@
-"""A partition's leader moves, by election and by death, while everybody writes and reads: nothing is lost or repeated."""
+"""A partition's leader moves, by election and by death, while all write and read: nothing is lost or repeated."""
 
 import json
 import threading

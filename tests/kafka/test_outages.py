@@ -8,6 +8,7 @@ import os
 import struct
 import threading
 import time
+from functools import partial
 
 import pytest
 from kafka import KafkaProducer
@@ -44,6 +45,17 @@ def open_source(own_broker):
     yield make
     for source in made:
         source.close()
+
+
+def is_away(source: KafkaSource) -> bool:
+    return not source.ready()
+
+
+def first_notices(source: KafkaSource) -> list[str]:
+    """Poll until there is a notice."""
+    notices: list[str] = []
+    until(lambda: notices.extend(source.notices()) or notices, source)
+    return notices
 
 
 @pytest.fixture(autouse=True)
@@ -97,8 +109,7 @@ def test_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(own_broker
         records += read(source, 1)
     writer.join(60)
     until(lambda: source.ready() and not any(source.lag().values()), source)
-    notices.clear()
-    until(lambda: notices.extend(source.notices()) or notices, source)
+    notices = first_notices(source)
     for partition in (0, 1):
         mine = [r for r in records if r.partition == f"{topic}/{partition}"]
         assert [r.value for r in mine] == [b"%d" % i for i in range(total // 2)]
@@ -131,8 +142,7 @@ def test_down_at_the_start(own_broker, new_topic, send, open_source):
     own_broker.stop()
     sources = [open_source(topic, client) for client in CLIENTS]
     for source in sources:
-        notices = []
-        until(lambda: notices.extend(source.notices()) or notices, source)
+        notices = first_notices(source)
         assert "no broker answers" in notices[0] and len(notices) == 1
         assert not source.ready() and source.lag() == {}
         quickest = 9.0
@@ -155,7 +165,7 @@ def test_closes_within_seconds_while_the_broker_is_down(own_broker, new_topic, s
     read_before = [read(source, 1) for source in sources]
     own_broker.kill()
     for source, records in zip(sources, read_before):
-        until(lambda: not source.ready(), source)
+        until(partial(is_away, source), source)
         source.published(positions(records))  # a commit that nobody will answer
     sources += [open_source(topic, client) for client in CLIENTS]
     for source in sources:

@@ -78,7 +78,7 @@ def test_a_poll_brings_at_most_the_asked_for_and_keys_times_and_tombstones(new_t
     while sum(map(len, groups)) < 23:
         groups.append(source.poll(0.5))
     assert max(map(len, groups)) == 4
-    first, tombstone, empty = sum(groups, [])[:3]
+    first, tombstone, empty = [record for group in groups for record in group][:3]
     assert (first.key, first.value) == (b"k", b"v") and first.time > 1.6e9
     assert (tombstone.key, tombstone.value, empty.value) == (b"gone", b"", b"")
 

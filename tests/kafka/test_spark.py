@@ -1,4 +1,4 @@
-"""The counting job on Spark reads the real broker: what was committed, from every partition, and nothing of what was aborted."""
+"""The counting job on Spark reads the real broker: what was committed, from every partition, and nothing aborted."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A run that does not get on says so and waits quietly: a broker that hangs, a transaction that hangs, a disk that hangs."""
+"""A run that does not get on says so and waits quietly: a broker, a transaction or a disk that hangs."""
 
 import json
 import signal

@@ -6,6 +6,7 @@ Spark is not needed here: `written` sums the job's own shares. The oracle is one
 import json
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,10 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.service.ingest import Intake
-from stream_engine.spark import counts
+from stream_engine.spark.driver import OutInUse, owned
+from stream_engine.spark.task_counts import counted, counter_rows
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.delta_columns import COUNTS
 from stream_engine.state.engine import Engine
 from tests.laws.test_formats import examples
 from tests.support import spark_written
@@ -53,7 +56,7 @@ def messages(rng, n: int, faults: bool = True) -> list[Record]:
     return made
 
 
-def one_process(records: list[Record], accumulators=counts.COUNTED, guard: str | None = None) -> tuple[Engine, list]:
+def one_process(records: list[Record], accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
     for block in Intake(EventOptions()).blocks(records):
         made.learn(block.decoded, block.positions(), block.counts().total())
@@ -61,7 +64,7 @@ def one_process(records: list[Record], accumulators=counts.COUNTED, guard: str |
     return made, letters
 
 
-def through_deltas(folder: Path, batches, accumulators=counts.COUNTED, guard: str | None = None) -> tuple[Engine, list]:
+def through_deltas(folder: Path, batches, accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
     source = open_source(spark_written.source_of(spark_written.deltas(folder, batches)), {})
     intake = Intake(EventOptions())
@@ -88,7 +91,7 @@ def test_deltas_add_up_to_what_one_process_counts(tmp_path_factory, seed, sizes)
     rng = np.random.default_rng(seed)
     records = messages(rng, sum(sizes))
     cuts = np.cumsum([0, *sizes])
-    batches = [[[r for r in records[a:b] if r.partition == f"t/{p}"] for p in (0, 1)] for a, b in zip(cuts, cuts[1:])]
+    batches = [[[r for r in records[a:b] if r.partition == f"t/{p}"] for p in (0, 1)] for a, b in pairwise(cuts)]
     theirs, buried = through_deltas(tmp_path_factory.mktemp("deltas"), batches)
     mine, letters = one_process(records)
     assert files(theirs) == files(mine)
@@ -107,9 +110,11 @@ def test_deltas_add_up_to_what_one_process_counts(tmp_path_factory, seed, sizes)
 
 def test_the_last_label_of_a_partition_holds(tmp_path):
     """Inside a partition in its order, whatever the tasks; a label taken back stays away over batches."""
-    say = lambda at, name, label: Record(
-        json.dumps({"type": "label", "object": name, "label": label}).encode(), "t/0", at, at + 1, unit="message"
-    )
+
+    def say(offset, name, label):
+        event = {"type": "label", "object": name, "label": label}
+        return Record(json.dumps(event).encode(), "t/0", offset, offset + 1, unit="message")
+
     batches = [[[say(0, "a", "x"), say(1, "b", "x"), say(2, "a", "y")]], [[say(3, "b", None), say(4, "c", "z")]]]
     made, _ = through_deltas(tmp_path, batches)
     assert made.labels == {"a": "y", "c": "z"} and made.counters["labels"] == 5
@@ -119,19 +124,19 @@ def test_the_last_label_of_a_partition_holds(tmp_path):
 def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     """The same verdict, counts and reasons as in one process, for every example of what is valid and what is not."""
     record = Record(example.value, "t/0", 7, 8, format=format, unit="row", header=example.header)
-    mine = Engine(counts.COUNTED, None)
+    mine = Engine(COUNTS, None)
     (block,) = Intake(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
     rows = spark_written.summed(
-        counts.counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
+        counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
     )
-    said = [row for row in rows.to_pylist() if row["part"] == "counters"]
-    assert sorted((row["a"], row["b"], row["m"]) for row in said) == sorted(counts.counter_rows(mine.counters))
-    refused = [row for row in rows.to_pylist() if row["part"] == "rejected"]
-    assert sorted((r["a"], r["at"], r["nth"], r["b"], r["c"], r["value"]) for r in refused) == sorted(
-        (x.partition, x.offset, x.event_index, x.reason, x.message, x.value) for x in block.letters
+    counters = spark_written.rows_of(rows, "counters")
+    assert sorted(tuple(row.values()) for row in counters) == sorted(counter_rows(mine.counters))
+    refused = [{**row, "count": None} for row in spark_written.rows_of(rows, "rejected")]
+    assert sorted(refused, key=repr) == sorted(
+        ({**letter._asdict(), "count": None} for letter in block.letters), key=repr
     )
-    w = {(row["a"], row["b"]): row["m"] for row in rows.to_pylist() if row["part"] == "adds4"}
+    w = {(row["i"], row["j"]): row["w"] for row in spark_written.rows_of(rows, "adds4")}
     state, names = mine.accumulators["adds4"].state(), mine.objects.names
     assert w == {tuple(sorted((names[i], names[j]))): x for i, j, x in zip(*(state[k].tolist() for k in "ijw"))}
 
@@ -354,14 +359,14 @@ def test_a_folder_of_deltas_belongs_to_one_query(tmp_path):
 
 def test_one_driver_at_a_time_writes_deltas(tmp_path):
     """The second one ends before it asks for a cluster; the lock goes with its process or number, nothing is left."""
-    first = counts.owned(tmp_path / "o")
-    with pytest.raises(counts.OutInUse, match="another job writes there"):
-        counts.owned(tmp_path / "o")
+    first = owned(tmp_path / "o")
+    with pytest.raises(OutInUse, match="another job writes there"):
+        owned(tmp_path / "o")
     os.close(first)
-    os.close(counts.owned(tmp_path / "o"))
+    os.close(owned(tmp_path / "o"))
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
-        counts.owned(tmp_path / "file" / "o")
+        owned(tmp_path / "file" / "o")
 
 
 def test_the_submit_line_is_checked_and_printed(tmp_path):

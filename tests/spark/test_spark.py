@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from stream_engine.commands import spark_counts
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.spark import counts
+from stream_engine.spark.job_arguments import SCRIPT, job_of
 from tests.conftest import ROOT
 from tests.support import spark_cluster, spark_killed
 from tests.support.event_worlds import arrow_of, csv_of, some_event
@@ -29,7 +29,7 @@ EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
 
 
 def events(folder: Path) -> list[str]:
-    """Six files of every format, good events and bad ones, and lines that are no events; one by its name, others by a glob."""
+    """Six files of every format, good events and bad ones, and lines that are no events; named, and by a glob."""
     rng = np.random.default_rng(7)
     folder.mkdir()
     for number in range(6):
@@ -121,19 +121,19 @@ def test_a_standalone_cluster_that_loses_a_worker_counts_the_same(world, tmp_pat
 
 @pytest.mark.parametrize("script", sorted((ROOT / "deploy" / "spark").glob("*.sh")), ids=lambda path: path.stem)
 def test_submit_scripts_name_what_is_there(script, spark_help):
-    """Run with a `spark-submit` that prints its arguments: options that Spark knows, its version, the job and its options."""
+    """Run with a `spark-submit` that prints its arguments: options that Spark knows, its version, a job there is."""
     stand_in = f'spark-submit() {{ printf \'%s\\n\' "$@"; }}; python() {{ {sys.executable} "$@"; }}; '
     text = script.read_text().replace("exec spark-submit", "spark-submit")
     done = subprocess.run(
         ["bash", "-c", stand_in + text], env=spark_cluster.ENVIRONMENT, capture_output=True, text=True, check=True
     )
     said = done.stdout.splitlines()
-    (at,) = [number for number, word in enumerate(said) if word.endswith("stream_engine/spark/counts.py")]
+    (at,) = [number for number, word in enumerate(said) if word.endswith(f"stream_engine/spark/{SCRIPT.name}")]
     options = [word for word in said[:at] if word.startswith("--")]
     assert {"--master", "--packages"} <= set(options) <= set(re.findall(r"--[a-z-]+", spark_help))
     assert f"{spark_counts.KAFKA_PACKAGE}:{spark_counts.VERSION}" in said
     assert all(re.fullmatch(r"spark\.[\w.]+=\S+", said[n + 1]) for n, word in enumerate(said) if word == "--conf")
-    assert counts.job_of(said[at + 1 :]).follow and (script.stat().st_mode & 0o111)
+    assert job_of(said[at + 1 :]).follow and (script.stat().st_mode & 0o111)
     if said[at].startswith("/"):
         assert Path(said[at]).exists()
 

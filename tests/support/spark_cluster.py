@@ -4,6 +4,7 @@ pyspark is the extra [spark]; what it does not ship comes from Maven Central thr
 outside the repository.
 """
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -96,10 +97,8 @@ def start(command: list[str], log: Path) -> subprocess.Popen:
 
 def kill(process: subprocess.Popen) -> None:
     """SIGKILL to a process and all that it started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait(30)
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 
 from connectors import disk
-from stream_engine.spark import counts
+from stream_engine.spark import driver
 
 
 class Accident(disk.Disk):
@@ -25,5 +25,4 @@ def die() -> None:
 
 
 if __name__ == "__main__":
-    disk.Disk = Accident
-    sys.exit(counts.main(sys.argv[3:]))
+    sys.exit(driver.main(sys.argv[3:], Accident()))

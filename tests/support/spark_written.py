@@ -1,4 +1,4 @@
-"""Deltas as the job writes them, without Spark: its shares summed by pyarrow. What Spark itself adds is tested on Spark."""
+"""Deltas as the job writes them, without Spark: its shares summed by pyarrow. What Spark adds is tested on Spark."""
 
 import json
 from collections.abc import Iterable
@@ -10,25 +10,39 @@ from pyarrow import parquet
 
 from connectors import Record
 from stream_engine.formats.options import EventOptions
-from stream_engine.spark import counts
+from stream_engine.spark.driver import Deltas
+from stream_engine.spark.job_arguments import Job
+from stream_engine.spark.task_counts import counted
+from stream_engine.state.delta_columns import COLUMNS, KEY, SUMMED, table_of
+
+DEFAULT = EventOptions()
 
 
-def job(out: Path, options: EventOptions = EventOptions(), format: str | None = None) -> counts.Job:
-    return counts.Job((), str(out), options, format, {})
+def job(out: Path, options: EventOptions = DEFAULT, format: str | None = None) -> Job:
+    return Job((), str(out), options, format, {})
 
 
-def claimed(out: Path, query: str = "q") -> counts.Deltas:
+def claimed(out: Path, query: str = "q") -> Deltas:
     """A folder of deltas that belongs to a query."""
-    deltas = counts.Deltas(out)
+    deltas = Deltas(out)
     deltas.claim(query)
     return deltas
 
 
 def summed(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     """What the job's one shuffle does."""
-    table = pa.Table.from_batches(list(rows), counts.table_of("", {}).schema)
-    made = table.group_by(list(counts.KEY)).aggregate([("m", "sum"), ("n", "sum")])
-    return made.rename_columns([*counts.KEY, "m", "n"])
+    table = pa.Table.from_batches(list(rows), table_of("counters", {}).schema)
+    made = table.group_by(list(KEY)).aggregate([(name, "sum") for name in SUMMED])
+    return made.rename_columns([*KEY, *SUMMED])
+
+
+def rows_of(rows: pa.Table, part: str) -> list[dict[str, object]]:
+    """The rows of a part, each by the meaning of its columns."""
+    return [
+        {meaning: row[column] for meaning, column in COLUMNS[part].items()}
+        for row in rows.to_pylist()
+        if row["part"] == part
+    ]
 
 
 def write(out: Path, number: int, rows: pa.Table) -> None:
@@ -44,13 +58,13 @@ def write(out: Path, number: int, rows: pa.Table) -> None:
             parquet.write_table(piece, folder / f"part-{name}.parquet")
 
 
-def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventOptions = EventOptions()) -> Path:
+def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventOptions = DEFAULT) -> Path:
     """Deltas of batches, each of some tasks, each of records that follow each other."""
     claimed(out)
     for number, tasks in enumerate(batches):
         rows: list[pa.RecordBatch] = []
         for records in tasks:
-            rows += counts.counted(job(out, options), lambda _, given: given)([records])
+            rows += counted(job(out, options), lambda _, given: given)([records])
         write(out, number, summed(rows))
     return out
 

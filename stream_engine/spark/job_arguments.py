@@ -1,0 +1,119 @@
+"""What the counting job is asked to do: its command line, checked before a cluster is asked. Imports no pyspark."""
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from connectors import UnusableSource, split_uri
+from connectors.files.paths import named_twice
+from connectors.kafka.address import Address, parse_address
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.formats import FORMATS
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.settings import BadSettings, mapping
+
+SCRIPT = Path(__file__).with_name("counts.py")  # what is submitted
+
+
+class Job(NamedTuple):
+    """What is to be counted and where to; everything here can be sent to an executor."""
+
+    sources: tuple[str, ...]
+    out: str
+    events: EventOptions
+    format: str | None
+    options: dict[str, str]  # of Spark's reader, beside ours
+    start: str = "earliest"
+    follow: bool = False
+    every: float = 10.0  # seconds between batches when following
+    per_batch: int | None = None  # files, or Kafka messages
+
+
+def topics(sources: Iterable[str]) -> list[Address]:
+    """The addresses of Kafka sources, none when all are files. Raises `UnusableSource`.
+
+    >>> [address.topic for address in topics(["kafka://h:9092/a", "kafka://h:9092/b"])], topics(["events/*.jsonl"])
+    (['a', 'b'], [])
+    """
+    schemes = {split_uri(source)[0] for source in sources}
+    if schemes != {"kafka"} and schemes != {"file"}:
+        raise UnusableSource(f"sources: got {', '.join(sources)}, expected files, or topics kafka://HOST:PORT/TOPIC")
+    addresses = [parse_address(split_uri(source)[1]) for source in sources if schemes == {"kafka"}]
+    if len({address.servers for address in addresses}) > 1 or any(address.partitions for address in addresses):
+        raise UnusableSource("sources: several brokers or chosen partitions; one job reads whole topics of one cluster")
+    return addresses
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as the engine does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `BadSettings` in place of usage and exit."""
+        raise BadSettings(f"spark-counts: {message}")
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The job's own arguments; `stream-engine spark-counts` passes them on."""
+    parser = Parser(prog=SCRIPT.name, description="Count comparisons by name on Spark, a delta a batch.")
+    parser.add_argument("sources", nargs="+", metavar="SOURCE", help="files, globs, or kafka://HOST:PORT/TOPIC")
+    parser.add_argument("--out", required=True, metavar="DIR", help="deltas, rejects and checkpoint")
+    parser.add_argument("--type", choices=EVENT_TYPES, help="the type of every event")
+    parser.add_argument("--columns", default="", metavar="A=B,...", help="names of fields in the input")
+    parser.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only matching events")
+    parser.add_argument("--format", choices=FORMATS, help="instead of going by the file name or the message")
+    parser.add_argument(
+        "--start", choices=("earliest", "latest"), help="Kafka: where a first start begins; earliest if not said"
+    )
+    parser.add_argument("--follow", action="store_true", help="keep counting what comes")
+    parser.add_argument("--every", type=float, metavar="SECONDS", help="between batches, with --follow; 10 if not said")
+    parser.add_argument("--per-batch", type=int, metavar="N", help="at most N files or messages a batch")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="KEY=VALUE", help="of Spark's reader: kafka.security..."
+    )
+    return parser
+
+
+def job_of(words: Sequence[str]) -> Job:
+    """The job that a command line asks for: all that can be seen to be wrong is refused before a cluster is asked.
+
+    Raises `BadSettings`, `UnusableSource`, `UnusableOptions`.
+    """
+    given = arguments().parse_args(words)
+    columns = {field: tuple(names.split("|")) for field, names in mapping(given.columns, "--columns").items()}
+    events = EventOptions(given.type, columns, _pairs(given.where, "--where"))
+    kafka = bool(topics(given.sources))
+    fields_of(events)
+    _check(given, kafka)
+    return Job(
+        tuple(given.sources),
+        os.path.abspath(given.out),
+        events,
+        given.format,
+        _pairs(given.option, "--option"),
+        given.start or "earliest",
+        given.follow,
+        given.every or 10.0,
+        given.per_batch,
+    )
+
+
+def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+    """KEY=VALUE each; values may hold commas."""
+    return {key: value for text in texts for key, value in mapping(text, option, "\0").items()}
+
+
+def _check(given: argparse.Namespace, kafka: bool) -> None:
+    for name, value, most in (("--per-batch", given.per_batch, 2**31 - 1), ("--every", given.every, 86400)):
+        if value is not None and not 0 < value <= most:
+            raise BadSettings(f"{name}: got {value}, expected a number above 0, at most {most}")
+    if given.start and not kafka:
+        raise BadSettings("--start: without effect on files, which are counted whole; leave it out")
+    if given.every and not given.follow:
+        raise BadSettings("--every: without effect without --follow; leave it out")
+    if "://" in given.out or (os.path.exists(given.out) and not os.path.isdir(given.out)):
+        raise BadSettings(f"--out: got {given.out}, expected a folder, one path for driver, executors and the engine")
+    if not kafka and (twice := named_twice(split_uri(source)[1] for source in given.sources)):
+        raise UnusableSource(f"{twice}: named by two sources, its events would count twice; name it once")
