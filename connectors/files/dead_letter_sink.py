@@ -13,7 +13,7 @@ import re
 from base64 import b64encode
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
-from connectors.disk import Disk
+from connectors.disk import Disk, make_folders
 
 SEGMENT_BYTES = 256 << 20
 WRITE_BYTES = 1 << 20  # that may wait in memory
@@ -127,7 +127,7 @@ class DeadLetterFile:
         if self._torn and self._disk.exists(path):
             self._disk.truncate(path, length)
         if not length:
-            make_directory(self._disk, self._directory)
+            make_folders(self._disk, self._directory)
             self._named = True
         lines = [line for of, line in self._waiting if of == segment]
         self._torn = True
@@ -141,16 +141,6 @@ class DeadLetterFile:
 
     def close(self) -> None:
         """Letters since the last `flush` belong to records after it; they are written when those are read again."""
-
-
-def make_directory(disk: Disk, path: str) -> None:
-    """Make a directory, and those above it, durably; nothing when it is there."""
-    if disk.exists(path):
-        return
-    parent = os.path.dirname(path) or "."
-    make_directory(disk, parent)
-    disk.mkdir(path)
-    disk.fsync_dir(parent)
 
 
 def encode(letter: DeadLetter) -> bytes:

@@ -11,18 +11,16 @@ and executors all see. Order between the partitions of a batch is lost, as order
 taken partition by partition.
 """
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from connectors import UnusableSource, split_uri
-from connectors.disk import Disk
+from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.kafka.address import Address
 from connectors.spark_deltas import FORMAT
 from stream_engine.formats.options import UnusableOptions
@@ -103,7 +101,7 @@ class Deltas:
             if any(self.folder.glob("batch=*")):
                 raise RuntimeError(f"{path}: is gone, but there are batches; restore it, or name another --out")
             text = json.dumps({"format": FORMAT, "query": query}).encode()
-            self._publish(path, lambda temporary: temporary.write_bytes(text))
+            write_whole(self._disk, path, [text])
         owner = json.loads(path.read_text())["query"]
         if owner != query:
             raise RuntimeError(
@@ -118,40 +116,20 @@ class Deltas:
             return False
         for left in self.folder.glob(".batch=*"):  # by an attempt that died; a query has one driver
             shutil.rmtree(left)
-        self._publish(path, lambda temporary: frame.write.partitionBy("part").parquet(str(temporary)))
+        write_whole(self._disk, path, frame.write.partitionBy("part").parquet)
         return True
-
-    def _publish(self, path: Path, write: Callable[[Path], object]) -> None:
-        """Write under a name that no one reads, sync all of it, rename, sync the name."""
-        disk, temporary = self._disk, path.with_name(f".{path.name}")
-        write(temporary)
-        for folder, _, names in os.walk(temporary, topdown=False):
-            for name in names:
-                disk.fsync(os.path.join(folder, name))
-            disk.fsync_dir(folder)
-        if temporary.is_file():
-            disk.fsync(temporary)
-        disk.rename(temporary, path)
-        disk.fsync_dir(path.parent)
 
 
 class OutInUse(RuntimeError):
     """Another job writes to the folder: two drivers would write the same batches over each other."""
 
 
-def owned(out: str | Path) -> int:
-    """Take the folder for this driver, as long as the number is open or the process lives.
-
-    Raises `OutInUse`, `OSError`.
-    """
-    Path(out).mkdir(parents=True, exist_ok=True)
-    lock = os.open(Path(out) / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+def owned(out: str | Path) -> FolderLock:
+    """Take the folder for this driver, until it is released or the process ends. Raises `OutInUse`, `OSError`."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+        return FolderLock(out)
+    except FolderInUse:
         raise OutInUse(f"--out {out}: another job writes there; wait for its end, or name another") from None
-    return lock
 
 
 def run(spark: Any, job: Job, disk: Disk | None = None) -> None:
@@ -195,7 +173,7 @@ def main(arguments: list[str] | None = None, disk: Disk | None = None) -> int:
         return _failed(what_failed(str(error)), 1)
     finally:
         spark.stop()
-        os.close(lock)
+        lock.release()
     return 0
 
 

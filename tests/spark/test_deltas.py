@@ -4,7 +4,6 @@ Spark is not needed here: `written` sums the job's own shares. The oracle is one
 """
 
 import json
-import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -362,8 +361,8 @@ def test_one_driver_at_a_time_writes_deltas(tmp_path):
     first = owned(tmp_path / "o")
     with pytest.raises(OutInUse, match="another job writes there"):
         owned(tmp_path / "o")
-    os.close(first)
-    os.close(owned(tmp_path / "o"))
+    first.release()
+    owned(tmp_path / "o").release()
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
         owned(tmp_path / "file" / "o")
