@@ -1,0 +1,182 @@
+"""What leads a Kafka source from one state to another, told by a scripted client; no broker.
+
+Each attempt to open a client takes the next item of the script: an exception, or what its polls then bring.
+"""
+
+import pytest
+
+from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors.kafka import source as kafka_source
+from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Progress, Range, Refused
+from connectors.kafka.source import PATIENCE, KafkaSource
+from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, Waiting
+
+
+def record(offset: int, mark: int = 7) -> Record:
+    return Record(b"%d" % offset, "t/0", offset, offset + 1, mark, unit="message")
+
+
+class Scripted:
+    """A client whose polls bring what the script says: records, or an exception."""
+
+    def __init__(self, *polls: object, first: int = 0, mark: int = 7):
+        self.polls, self.first, self.mark = list(polls), first, mark
+        self.assigned: list[dict[int, int]] = []
+        self.committed: list[dict[int, int]] = []
+        self.is_closed, self.is_connected = False, True
+
+    def topic_mark(self):
+        return self.mark
+
+    def partitions(self):
+        return frozenset({0})
+
+    look_for_topic = partitions
+
+    def ranges(self, partitions):
+        return {partition: Range(self.first, 9) for partition in partitions}
+
+    def assign(self, offsets):
+        self.assigned.append(dict(offsets))
+
+    def poll(self, timeout, limit):
+        brought = self.polls.pop(0) if self.polls else []
+        if isinstance(brought, Exception):
+            raise brought
+        return {0: brought} if brought else {}
+
+    def progress(self):
+        return {0: Progress(0, 9)}
+
+    def connected(self):
+        return self.is_connected
+
+    def commit(self, offsets):
+        self.committed.append(dict(offsets))
+
+    def close(self):
+        self.is_closed = True
+
+
+class Unopened:
+    """An item of the script: a client, or why there is none."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def open(self):
+        if isinstance(self._client, Exception):
+            raise self._client
+        return self._client
+
+    def interrupt(self):
+        pass
+
+
+@pytest.fixture
+def open_source(monkeypatch):
+    """`open_source(script, stored)`: a source whose attempts to open follow the script, without pauses."""
+    monkeypatch.setattr(kafka_source, "BACK_OFF", (0.01, 0.04))
+    monkeypatch.setattr(kafka_source, "_LOOK", 0.0)
+    sources = []
+
+    def make(script, stored=None, **more):
+        left = list(script)
+        monkeypatch.setattr(kafka_source, "_client_class", lambda name: lambda *given: Unopened(left.pop(0)))
+        sources.append(KafkaSource("h:1/t", stored or {}, start="earliest", **more))
+        return sources[-1]
+
+    yield make
+    for source in sources:
+        source.close()
+
+
+def states(source: KafkaSource, until: type) -> list[type]:
+    """The states that polls lead through, each once, up to one of the wanted kind."""
+    seen = [type(source._state)]
+    for _ in range(1000):
+        if isinstance(source._state, until):
+            return seen
+        source._move_on(source._state, 1.0)
+        seen += [type(source._state)] if type(source._state) is not seen[-1] else []
+    raise AssertionError(seen)
+
+
+def test_an_absent_broker_is_waited_for_ever_longer_and_told_once(open_source):
+    source = open_source([BrokerUnavailable("no route")] * 4 + [Scripted([record(0)])])
+    pauses = set()
+    while not isinstance(source._state, Reading):
+        assert not source.ready() and source.lag() == {}
+        if isinstance(source._state, Waiting):
+            pauses.add(source._state.pause)
+        source._move_on(source._state, 1.0)
+    assert pauses == {0.02, 0.04} and source.opened() == {"t/0": Position(0, 7)}
+    away, again = source.notices()
+    assert "no broker answers (no route); trying again" in away and "connected again after 0 s" in again
+    assert source.poll(1) == [record(0)] and source.ready() and source.lag() == {"t/0": 8}
+
+
+def test_a_failed_client_is_replaced_at_the_same_position(open_source):
+    first, second = Scripted([record(0)], ClientFailed("its thread died")), Scripted([record(1)])
+    source = open_source([first, second])
+    assert states(source, Reading) == [Connecting, Reading]
+    assert source.poll(1) == [record(0)] and source.poll(1) == []
+    assert first.is_closed and "its thread died; going on with a fresh client" in source.notices()[0]
+    assert states(source, Reading) == [Waiting, Connecting, Reading]
+    assert source.poll(1) == [record(1)] and second.assigned == [{0: 1}]
+
+
+def test_clients_that_fail_in_a_row_stop_the_source_for_good(open_source):
+    clients = [Scripted(ClientFailed("bad batch")) for _ in range(PATIENCE + 1)]
+    source = open_source(clients, {"t/0": Position(3, 7)})
+    with pytest.raises(
+        SourceFailed, match=f"{PATIENCE} fresh clients in a row could not read on from t/0@3: bad batch"
+    ):
+        while True:
+            source.poll(0.1)
+    assert isinstance(source._state, FailedReading) and not source.ready()
+    with pytest.raises(SourceFailed, match="could not read on"):
+        source.poll(0)
+    source.published({"t/0": Position(3, 7)})
+    source.close()
+    assert clients[-1].committed == [{0: 3}] and all(client.is_closed for client in clients)
+
+
+def test_what_is_refused_while_opening_is_a_matter_of_the_configuration(open_source):
+    source = open_source([Refused("wrong password pw")], options={"sasl_plain_password": "pw"})
+    for _ in range(2):
+        with pytest.raises(UnusableSource, match=r"wrong password \*\*\*; check the \[kafka\] options"):
+            source.poll(1)
+    assert isinstance(source._state, Failed)
+
+
+def test_lost_offsets_are_gone_on_from_only_if_wanted(open_source):
+    lost = OffsetsLost({0})
+    source = open_source([Scripted([record(0)], lost, first=5)], {"t/0": Position(0, 7)}, on_offset_loss="fail")
+    with pytest.raises(SourceFailed, match="wanted offset 0, but retention has deleted it; offsets 5 to 8 are left"):
+        source.poll(1)
+    client = Scripted([record(0)], lost)
+    source = open_source([client], {"t/0": Position(0, 7)}, on_offset_loss="earliest")
+    assert source.poll(1) == [record(0)]
+    client.first = 5
+    assert source.poll(1) == [] and isinstance(source._state, Reading)
+    assert client.assigned == [{0: 0}, {0: 5}] and source.opened() == {"t/0": Position(5, 7)}
+    assert "4 offsets are lost, reading on from 5" in source.notices()[0]
+
+
+def test_records_in_hand_are_delivered_when_the_topic_turns_out_to_be_another_one(open_source):
+    client = Scripted([record(0)], [record(0, mark=8)])
+    source = open_source([client], on_offset_loss="earliest")
+    states(source, Reading)
+    client.mark = 8  # deleted and made anew, after the poll that brought the last records of the old one
+    assert source.poll(1) == [record(0)]
+    assert client.assigned == [{0: 0}, {0: 0}] and source.poll(1) == [record(0, mark=8)]
+
+
+@pytest.mark.parametrize("script", [[Scripted()], [BrokerUnavailable("away")] * 100, [Refused("no")]])
+def test_a_closed_source_brings_nothing(open_source, script):
+    source = open_source(script)
+    states(source, (Reading, Waiting) if not isinstance(script[0], Refused) else Connecting)
+    source.close()
+    assert isinstance(source._state, Closed) and source.poll(0) == [] and not source.ready()
+    source.close()
