@@ -71,9 +71,9 @@ def partition_of(path: str) -> str:
 
 def replaced(path: str, there: int | None, position: Position, unit: str) -> SourceFailed:
     """What to say when a file is not the one that the snapshot had read."""
-    found = f"{there:,} {unit}s are there" if there is not None else "it begins differently"
+    change = f"{there:,} {unit}s are there" if there is not None else "it begins differently"
     return SourceFailed(
-        f"{path} was replaced or cut since the snapshot: {found}, the snapshot had read "
+        f"{path} was replaced or cut since the snapshot: {change}, the snapshot had read "
         f"{position.offset:,} {unit}s; nothing was read. Give it another name to read it anew"
     )
 
@@ -174,7 +174,7 @@ class TableReader:
 
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
         self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
-        self._at = position.offset
+        self._next_row = position.offset
         with self._failures():
             self._table = open_table(path, *kind, position)
 
@@ -185,7 +185,7 @@ class TableReader:
                 yield
             except Unreadable as error:
                 raise Unreadable(
-                    f"{error}; its first {self._at:,} rows were read. Restore the file and run again: "
+                    f"{error}; its first {self._next_row:,} rows were read. Restore the file and run again: "
                     "reading goes on there"
                 ) from error
 
@@ -198,11 +198,11 @@ class TableReader:
         if rows is None:
             self.done = True
             return None
-        self._at = rows.next_offset
+        self._next_row = rows.next_offset
         return Record(rows.batch, self._partition, rows.offset, rows.next_offset, self._table.mark, "arrow", "row")
 
     def lag(self) -> int | None:
-        return None if self._table.rows is None else self._table.rows - self._at
+        return None if self._table.rows is None else self._table.rows - self._next_row
 
     def notices(self) -> list[str]:
         return [f"{self._path}: {notice}" for notice in self._table.notices]

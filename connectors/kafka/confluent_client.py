@@ -73,8 +73,8 @@ _SSL = KafkaError._SSL
 Answer = TypeVar("Answer")
 
 
-class Told:
-    """What librdkafka tells on its own: statistics once a second, and errors of connections."""
+class Reports:
+    """What librdkafka reports on its own: statistics once a second, and errors of connections."""
 
     def __init__(self, topic: str):
         self._topic = topic
@@ -98,7 +98,7 @@ class Told:
             self.up = False
 
     def raise_refused(self, cause: Exception | None = None) -> None:
-        """Raise `Refused` if that is what librdkafka has told."""
+        """Raise `Refused` if that is what librdkafka has reported."""
         if self.refused is not None:
             raise Refused(_text(self.refused)) from cause
 
@@ -116,27 +116,31 @@ class UnopenedConfluent:
 
     def open(self) -> "Confluent":
         """Reach a broker and learn about the topic; see `UnopenedClient`."""
-        told = Told(self._address.topic)
-        callbacks = {"stats_cb": told.statistics, "error_cb": told.error, "logger": logging.getLogger("librdkafka")}
+        reports = Reports(self._address.topic)
+        callbacks = {
+            "stats_cb": reports.statistics,
+            "error_cb": reports.error,
+            "logger": logging.getLogger("librdkafka"),
+        }
         try:
             consumer = Consumer({**self._options, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:
             raise Refused(_text(error)) from error
-        questions = Questions(consumer, told, self._address, self._options, self._patience, self._interrupted)
+        questions = TopicQuestions(consumer, reports, self._address, self._options, self._patience, self._interrupted)
         try:
             questions.partitions()  # an error of the connection shows here first, with its reason
             mark = questions.topic_mark()
         except BaseException:
             close_within(consumer.close)
             raise
-        return Confluent(consumer, told, questions, self._address, self._format, self._has_group, mark)
+        return Confluent(consumer, reports, questions, self._address, self._format, self._has_group, mark)
 
     def interrupt(self) -> None:
         """From another thread: what waits for an answer fails."""
         self._interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
 
 
-class Questions:
+class TopicQuestions:
     """What is asked of the brokers, in slices, for `patience` seconds or until interrupted.
 
     All raise `BrokerUnavailable`, `Refused`.
@@ -145,13 +149,13 @@ class Questions:
     def __init__(
         self,
         consumer: Consumer,
-        told: Told,
+        reports: Reports,
         address: Address,
         options: Mapping[str, Any],
         patience: float,
         interrupted: threading.Event,
     ):
-        self._consumer, self._told, self._topic = consumer, told, address.topic
+        self._consumer, self._reports, self._topic = consumer, reports, address.topic
         self._settings = {key: value for key, value in options.items() if key.startswith(_SHARED)}
         self._patience, self._interrupted = patience, interrupted
         self.polls = True  # until partitions are assigned, a poll brings no messages
@@ -164,7 +168,7 @@ class Questions:
             except KafkaException as error:
                 if self.polls:
                     self._consumer.poll(0)  # lets librdkafka call `error`, which knows why it cannot connect
-                self._told.raise_refused(error)
+                self._reports.raise_refused(error)
                 if error.args[0].code() in _FATAL:
                     raise Refused(_text(error)) from error
                 if self._interrupted.is_set() or time.monotonic() > deadline:
@@ -209,14 +213,14 @@ class Confluent:
     def __init__(
         self,
         consumer: Consumer,
-        told: Told,
-        questions: Questions,
+        reports: Reports,
+        questions: TopicQuestions,
         address: Address,
         format: str | None,
         has_group: bool,
         mark: int,
     ):
-        self._consumer, self._told, self._questions = consumer, told, questions
+        self._consumer, self._reports, self._questions = consumer, reports, questions
         self._topic, self._format, self._has_group, self._mark = address.topic, format, has_group, mark
         self._names: dict[int, str] = {}
         self._following: dict[int, int] = {}  # behind the last delivered message
@@ -231,7 +235,7 @@ class Confluent:
     def partitions(self) -> frozenset[int]:
         """Those that the topic has now."""
         # -1 is where librdkafka keeps what has no partition yet; "unknown" ones were asked for, but do not exist.
-        each_of = self._told.partitions.values()
+        each_of = self._reports.partitions.values()
         numbers = frozenset(each["partition"] for each in each_of if each["partition"] >= 0 and not each["unknown"])
         self._was_gone |= bool(each_of) and not numbers >= set(self._names)
         return numbers
@@ -258,7 +262,7 @@ class Confluent:
             self._consumer.incremental_assign(
                 [TopicPartition(self._topic, partition, offset) for partition, offset in offsets.items()]
             )
-        self._told.up = True
+        self._reports.up = True
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
         """Records by partition that came within `timeout` seconds, at most `limit`."""
@@ -271,7 +275,7 @@ class Confluent:
                 messages += self._consumer.consume(limit - 1, 0)
         except (KafkaException, RuntimeError) as error:
             raise ClientFailed(_text(error)) from error
-        self._told.raise_refused()
+        self._reports.raise_refused()
         records = self._records(messages)
         for partition, some in records.items():
             self._following[partition] = some[-1].next_offset
@@ -324,18 +328,18 @@ class Confluent:
         """How far each partition is, and how far it reaches."""
         progress = {}
         for partition, following in self._following.items():
-            told = self._told.partitions.get(str(partition))
+            figures = self._reports.partitions.get(str(partition))
             _, end = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
-            if told is not None and not told["fetchq_cnt"] and told["next_offset"] > following:
+            if figures is not None and not figures["fetchq_cnt"] and figures["next_offset"] > following:
                 # nothing waits here: what was skipped are control records
-                following = min(told["next_offset"], max(end, following))
+                following = min(figures["next_offset"], max(end, following))
             if end >= 0:
                 progress[partition] = Progress(following, end)
         return progress
 
     def connected(self) -> bool:
         """Whether any broker is."""
-        return self._told.up
+        return self._reports.up
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell the group, for lag tools alone; nothing is read back."""

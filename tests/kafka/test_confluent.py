@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from connectors.kafka.address import parse_address
 from connectors.kafka.client import ClientFailed, OffsetsLost, Progress, Refused
-from connectors.kafka.confluent_client import Confluent, Questions, Told
+from connectors.kafka.confluent_client import Confluent, Reports, TopicQuestions
 
 
 class Message(NamedTuple):
@@ -55,9 +55,9 @@ class Scripted:
 
 def reading(*batches) -> Confluent:
     """A client that reads from offset 0 of two partitions, and gets these batches."""
-    address, told, consumer = parse_address("h:1/t"), Told("t"), Scripted(*batches)
-    questions = Questions(consumer, told, address, {}, 1.0, threading.Event())
-    client = Confluent(consumer, told, questions, address, None, has_group=False, mark=0)
+    address, reports, consumer = parse_address("h:1/t"), Reports("t"), Scripted(*batches)
+    questions = TopicQuestions(consumer, reports, address, {}, 1.0, threading.Event())
+    client = Confluent(consumer, reports, questions, address, None, has_group=False, mark=0)
     client.assign({0: 0, 1: 0})
     return client
 
