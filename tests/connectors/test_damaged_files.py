@@ -38,8 +38,8 @@ def test_cut_at_every_byte_reads_the_whole_lines_before_and_goes_on_when_restore
         assert LINES.startswith(read) and (read.endswith(b"\n") or not read or cut in ends)
         reached.add(len(read))
         path.write_bytes(whole)
-        at = {str(path): Position(records[-1].next_offset, records[-1].mark)} if records else {}
-        rest = drain(FileSource(str(path), at))
+        positions = {str(path): Position(records[-1].next_offset, records[-1].mark)} if records else {}
+        rest = drain(FileSource(str(path), positions))
         if read.endswith(b"\n") or not read:
             assert read + b"".join(record.value for record in rest) == LINES
     assert len(reached) > (10 if suffix == "gz" else 1)
@@ -107,7 +107,7 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "name, data, said",
+    "name, data, expected",
     [
         ("x.parquet", b"", "0 bytes are no Parquet file"),
         ("x.parquet", b"junk" * 100, "not a Parquet file"),
@@ -117,9 +117,9 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
         ("x.feather.zst", b"junk", "damaged"),
     ],
 )
-def test_junk_tables_fail_in_one_line(tmp_path, name, data, said):
+def test_junk_tables_fail_in_one_line(tmp_path, name, data, expected):
     records, message = failed(FileSource(written(tmp_path / name, data), {}))
-    assert records == [] and said in message and name in message
+    assert records == [] and expected in message and name in message
 
 
 def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):

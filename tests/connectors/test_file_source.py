@@ -82,8 +82,8 @@ def test_items_are_those_of_the_definition_for_all_block_sizes(suffix, tmp_path_
     assert b"".join(record.value for record in records) == body
     assert [r.offset for r in records] + [len(start + body)] == [len(start)] + [r.next_offset for r in records]
     for i in range(len(records)):  # blocks depend on where reading starts, on nothing else
-        at = {path: Position(records[i].offset, zlib.crc32((start + body)[: records[i].offset]))}
-        assert drain(FileSource(path, at, block_bytes=block, max_item_bytes=limit)) == records[i:]
+        positions = {path: Position(records[i].offset, zlib.crc32((start + body)[: records[i].offset]))}
+        assert drain(FileSource(path, positions, block_bytes=block, max_item_bytes=limit)) == records[i:]
 
 
 @COMMON
@@ -116,39 +116,39 @@ def test_a_line_over_the_limit_is_one_problem_in_bounded_memory(tmp_path):
     ]
     assert records[1].problem == "an item of 31,457,281 bytes; the limit is 4,194,304"
     assert peak < 12 << 20
-    at = {path: Position(records[1].next_offset, records[1].mark)}
-    assert [r.value for r in drain(FileSource(path, at))] == [b"2\n"]
+    positions = {path: Position(records[1].next_offset, records[1].mark)}
+    assert [r.value for r in drain(FileSource(path, positions))] == [b"2\n"]
 
 
 def test_a_quote_that_never_closes_costs_its_line_only(tmp_path):
     path = written(tmp_path / "x.csv", b'a,b\n1,2\n3,"4\n5,6\n7,8')
-    said = "a quoted field that begins in this line does not close before the end of the file"
+    expected = "a quoted field that begins in this line does not close before the end of the file"
     assert [(r.value, r.problem) for r in drain(FileSource(path, {}))] == [
         (b"1,2\n", ""),
-        (b'3,"4\n', said),
+        (b'3,"4\n', expected),
         (b"5,6\n", ""),
         (b"7,8", ""),
     ]
     records = drain(FileSource(path, {}, max_item_bytes=6))
     assert [(r.value, r.problem) for r in records] == [
         (b"1,2\n", ""),
-        (b'3,"4\n', said.replace("before the end of the file", "within 6 bytes")),
+        (b'3,"4\n', expected.replace("before the end of the file", "within 6 bytes")),
         (b"5,6\n", ""),
         (b"7,8", ""),
     ]
 
 
 @pytest.mark.parametrize(
-    "data, said",
+    "data, expected",
     [
         (b"a,b\r1,2\r", "CR alone"),
         (b'a,"b\n1,2\n', "a quote in it does not close"),
         (b'"' * 3 + b"\n" * 9, "does not close"),
     ],
 )
-def test_no_table_of_lines(tmp_path, data, said):
+def test_no_table_of_lines(tmp_path, data, expected):
     records, message = failed(FileSource(written(tmp_path / "x.csv", data), {}))
-    assert records == [] and said in message and "x.csv" in message
+    assert records == [] and expected in message and "x.csv" in message
 
 
 @pytest.mark.parametrize(
@@ -186,24 +186,27 @@ def test_header_and_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("name, pack", [("x.jsonl", bytes), ("x.jsonl.gz", gzip.compress), ("x.csv", bytes)])
 def test_another_file_under_the_name_is_refused(tmp_path, name, pack):
     path = written(tmp_path / name, pack(LINES))
-    for replacement, said in [
+    for replacement, expected in [
         (LINES[:100], "100 bytes are there"),
         (b"other\n" * 900, "it begins differently"),
         (b"", "0 bytes are there"),
     ]:
-        at = {path: Position(500, zlib.crc32(LINES[:500]))}
-        assert b"".join(r.value for r in drain(FileSource(written(tmp_path / name, pack(LINES)), at))) == LINES[500:]
-        records, message = failed(FileSource(written(tmp_path / name, pack(replacement)), at))
-        assert records == [] and said in message and "the snapshot had read 500 bytes; nothing was read" in message
+        positions = {path: Position(500, zlib.crc32(LINES[:500]))}
+        assert (
+            b"".join(r.value for r in drain(FileSource(written(tmp_path / name, pack(LINES)), positions)))
+            == LINES[500:]
+        )
+        records, message = failed(FileSource(written(tmp_path / name, pack(replacement)), positions))
+        assert records == [] and expected in message and "the snapshot had read 500 bytes; nothing was read" in message
         assert "was replaced or cut since the snapshot" in message and "Give it another name" in message
 
 
 def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(tmp_path):
     long = LINES * 50
     path = written(tmp_path / "x.jsonl.gz", gzip.compress(long))
-    at = {path: Position(len(long), zlib.crc32(long[:4096]))}
-    assert drain(FileSource(path, at)) == []
-    records, message = failed(FileSource(written(tmp_path / "x.jsonl.gz", gzip.compress(long[:9000])), at))
+    positions = {path: Position(len(long), zlib.crc32(long[:4096]))}
+    assert drain(FileSource(path, positions)) == []
+    records, message = failed(FileSource(written(tmp_path / "x.jsonl.gz", gzip.compress(long[:9000])), positions))
     assert records == [] and "9,000 bytes are there" in message
     for suffix, write in [
         ("parquet", lambda table, to: parquet.write_table(table, to)),
@@ -220,11 +223,11 @@ def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(
 
 def test_nothing_is_read_from_any_file_when_one_was_replaced(tmp_path):
     good, long = written(tmp_path / "a.jsonl", LINES), LINES * 20
-    at = {good: Position(100, zlib.crc32(LINES[:100]))}
+    positions = {good: Position(100, zlib.crc32(LINES[:100]))}
     for content, offset in [(LINES[:50], 100), (b"other" + LINES, 100), (long[:5000], 8000)]:
         bad = written(tmp_path / "b.jsonl", content)
-        at[bad] = Position(offset, zlib.crc32(long[: min(4096, offset)]))
-        source = FileSource(str(tmp_path / "*.jsonl"), at)
+        positions[bad] = Position(offset, zlib.crc32(long[: min(4096, offset)]))
+        source = FileSource(str(tmp_path / "*.jsonl"), positions)
         records, message = failed(source)
         assert records == [] and "b.jsonl was replaced" in message and not source.ready()
 
@@ -233,19 +236,19 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
     path = written(tmp_path / "x.jsonl", b"1\n{2")
     *_, last = drain(FileSource(path, {}))
     assert last.value == b"{2"
-    at = {path: Position(last.next_offset, last.mark)}
+    positions = {path: Position(last.next_offset, last.mark)}
     for more, values, problems in [
         (b"", [], 0),
         (b"\n", [], 0),
         (b"\r\n3\n", [b"3\n"], 0),
         (b"}\n3\n", [b"}\n", b"3\n"], 1),
     ]:
-        records = drain(FileSource(written(tmp_path / "x.jsonl", b"1\n{2" + more), at))
+        records = drain(FileSource(written(tmp_path / "x.jsonl", b"1\n{2" + more), positions))
         assert [r.value for r in records] == values and sum(bool(r.problem) for r in records) == problems
 
 
 @pytest.mark.parametrize(
-    "name, said",
+    "name, expected",
     [
         ("", "is a directory; name the files in it"),
         ("missing.jsonl", "No such file or directory"),
@@ -255,14 +258,14 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
         ("*", "no format is known by the suffix '.txt'"),
     ],
 )
-def test_unusable(tmp_path, name, said):
+def test_unusable(tmp_path, name, expected):
     (tmp_path / "x.txt").write_text("1\n")
     os.mkfifo(tmp_path / "pipe.jsonl")
     if name == "*":
         os.unlink(tmp_path / "pipe.jsonl")
     with pytest.raises(UnusableSource) as refused:
         FileSource(str(tmp_path / name), {})
-    assert said in str(refused.value) and "\n" not in str(refused.value)
+    assert expected in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_the_format_can_be_named(tmp_path):
@@ -282,8 +285,8 @@ def test_names_are_sorted_odd_names_are_names_and_partitions_are_text(tmp_path, 
     assert [r.value for r in drain(FileSource("a[1].jsonl", {}))] == [b"a[1].jsonl\n"]
     records = drain(FileSource("*.jsonl", {}))
     assert [r.partition for r in records] == [f"{tmp_path}/{n}.jsonl" for n in ("a[1]", "b", "c\\xff")]
-    at = {r.partition: Position(r.next_offset, r.mark) for r in records}
-    assert drain(FileSource("*.jsonl", at)) == []
+    positions = {r.partition: Position(r.next_offset, r.mark) for r in records}
+    assert drain(FileSource("*.jsonl", positions)) == []
 
 
 def test_lag_counts_unread_bytes(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from connectors import Position, SourceFailed, UnusableSource, open_source
 
 
-def follow(path, at=None, **options):
-    return open_source(str(path), at or {}, follow=True, **options)
+def follow(path, positions=None, **options):
+    return open_source(str(path), positions or {}, follow=True, **options)
 
 
 def now(source):
@@ -188,7 +188,7 @@ def test_a_file_that_is_no_table_stops_the_engine_in_one_line(tmp_path):
 def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
     """Appends in pieces, rotation by renaming, restarts from the position: every line once, in order."""
     rng, path = random.Random(7), tmp_path / "e.jsonl"
-    written, read, at, pending = [], [], {}, b""
+    written, read, positions, pending = [], [], {}, b""
     source = follow(path, block_bytes=40)
     for step in range(400):
         what = rng.random()
@@ -205,16 +205,16 @@ def test_a_writer_that_rotates_and_cuts_at_random_loses_nothing(tmp_path):
             # drained before it goes: a rotation while nobody looks is the one case that cannot be read
             while records := source.poll(0.0):
                 read += records
-                at = {r.partition: Position(r.next_offset, r.mark) for r in records}
+                positions = {r.partition: Position(r.next_offset, r.mark) for r in records}
             path.rename(tmp_path / f"old{step}")
             append(path, f"# rotated {step} {rng.random()}\n".encode())
             written.append(path.read_bytes()[:-1])
         records = source.poll(0.0)
         read += records
-        at |= {r.partition: Position(r.next_offset, r.mark) for r in records}
-        if 0.8 < what < 0.85 and at:
+        positions |= {r.partition: Position(r.next_offset, r.mark) for r in records}
+        if 0.8 < what < 0.85 and positions:
             source.close()
-            source = follow(path, at, block_bytes=40)
+            source = follow(path, positions, block_bytes=40)
     append(path, pending)
     while records := source.poll(0.1):
         read += records

@@ -10,7 +10,7 @@ from connectors.kafka.start_offsets import offset_loss
 
 
 @pytest.mark.parametrize(
-    "rest, said",
+    "rest, expected",
     [
         ("host:9092", "got no topic"),
         ("host:9092/", "got no topic"),
@@ -24,10 +24,10 @@ from connectors.kafka.start_offsets import offset_loss
         ("a:1/t?partitions=1,x", "got partitions '1,x'"),
     ],
 )
-def test_bad_addresses_are_said_in_a_line(rest, said):
+def test_bad_addresses_are_said_in_a_line(rest, expected):
     with pytest.raises(UnusableSource) as error:
         parse_address(rest)
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert expected in str(error.value) and "\n" not in str(error.value)
 
 
 def test_good_addresses():
@@ -37,7 +37,7 @@ def test_good_addresses():
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(
-    "more, said",
+    "more, expected",
     [
         ({"start": "newest"}, "kafka start: got 'newest', expected one of none, earliest, latest"),
         ({"on_offset_loss": "skip"}, "expected one of fail, earliest"),
@@ -47,10 +47,10 @@ def test_good_addresses():
         ({"start": "none"}, "choose start = earliest or latest"),
     ],
 )
-def test_arguments_are_checked_before_connecting(client, more, said):
+def test_arguments_are_checked_before_connecting(client, more, expected):
     with pytest.raises(UnusableSource) as error:
         open_source("kafka://127.0.0.1:1/t", {"u/0": Position(1)}, client=client, **{"start": "earliest"} | more)
-    assert said in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_an_unknown_client_lists_the_known_ones():

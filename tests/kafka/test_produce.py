@@ -136,12 +136,12 @@ def test_a_missing_topic_fails_in_a_line(broker, tmp_path, client):
 
 
 def test_arguments_are_checked_before_anything_is_sent(tmp_path):
-    for more, said in (
+    for more, problem in (
         ({"encoding": "xml"}, "encoding 'xml'"),
         ({"batch": 0}, "encoding 'json', batch 0"),
         ({"rate": 0.0}, "rate 0.0"),
     ):
-        with pytest.raises(UnusableSource, match=f"produce: got {said}"):
+        with pytest.raises(UnusableSource, match=f"produce: got {problem}"):
             produce([], "kafka://127.0.0.1:1/t", **more)
     with pytest.raises(UnusableSource, match="expected one of kafka-python, confluent"):
         produce([], "kafka://127.0.0.1:1/t", client="java")
