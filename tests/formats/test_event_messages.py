@@ -1,0 +1,66 @@
+"""Events as messages: whatever the encoding and the batch, they decode to what the files decode to."""
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from connectors import UnusableSource, records_of
+from connectors.kafka.client import sniff
+from stream_engine.formats import decoder
+from stream_engine.formats.event_messages import EventMessages
+from stream_engine.formats.options import EventOptions
+
+CSV = (
+    "type,anchor,near,far,objects,odd,near_i,near_j,far_i,far_j,shown,chosen,object,label\n"
+    "triplet,05,5,c,,,,,,,,,,\n"
+    "odd_one_out,,,,a|b|c,c,,,,,,,,\n"
+    'quadruplet,,,,,,"a, 1",b,c,d,,,,\n'
+    "pick,a,,,,,,,,,b|c|d,c,,\n"
+    "label,,,,,,,,,,,,a,red\n"
+    "label,,,,,,,,,,,,b,\n"
+    "short,row\n"
+)
+
+
+def meaning(format: str, value, header: bytes = b"") -> list[tuple]:
+    """What the engine would learn from a value, by name."""
+    block = decoder(format, EventOptions())(value, header)
+    rows = [*block.triplets.tolist(), *block.quadruplets.tolist()]
+    return [*(tuple(block.names[i] for i in row) for row in rows), *map(tuple, block.labels)]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+@pytest.mark.parametrize("encoding", ["json", "arrow"])
+def test_messages_mean_what_the_rows_mean(tmp_path, encoding, batch):
+    (tmp_path / "a.csv").write_text(CSV)
+    parquet.write_table(pa.table({"anchor": [1, 2], "near": ["a", "b"], "far": ["c", None]}), tmp_path / "b.parquet")
+    files = [str(tmp_path / "a.csv"), str(tmp_path / "b.parquet")]
+    messages = EventMessages(records_of(files), encoding, batch)
+    values = [message.value for message in messages]
+    assert {sniff(value) for value in values} == {encoding} and messages.skipped == 1
+    header, _, rows = CSV.encode().partition(b"\n")
+    expected = [*meaning("csv", rows, header + b"\n"), ("1", "a", "c")]
+    assert len(expected) == 9
+    assert sorted((each for value in values for each in meaning(encoding, value)), key=repr) == sorted(
+        expected, key=repr
+    )
+
+
+def test_lines_stay_as_they_are_and_count(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_bytes(b'{"anchor": "a"}\r\n\n{not json\n{"b": 1}')
+    messages = list(EventMessages(records_of([str(path)]), "json", 2))
+    assert [(message.value, message.items) for message in messages] == [
+        (b'{"anchor": "a"}\n{not json', 2),
+        (b'{"b": 1}', 1),
+    ]
+
+
+def test_what_does_not_fit_is_said_in_a_line(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"anchor": 1}\n{"anchor": "one"}\n')
+    with pytest.raises(UnusableSource, match=r"e.jsonl@0: .*; the block does not fit into columns, --encoding json"):
+        list(EventMessages(records_of([str(path)]), "arrow"))
+    for encoding, batch in (("xml", 1), ("json", 0)):
+        with pytest.raises(UnusableSource, match=f"produce: got encoding '{encoding}', batch {batch}; expected one of"):
+            EventMessages([], encoding, batch)
