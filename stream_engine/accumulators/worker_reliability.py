@@ -22,32 +22,28 @@ import numpy as np
 from stream_engine.accumulators import radix
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import mix64
+from stream_engine.data.open_addressing import equals, find_slot
 from stream_engine.data.packed_names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12
 LIMIT = 0.99
 BITS = 21  # an object's in a packed key
-_EMPTY = np.uint64(2**64 - 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _slot(keys, key):
-    """Where a key is, or the free place that it gets. At least one place is free."""
-    mask = np.uint64(len(keys) - 1)
-    mixed = (key ^ (key >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    at = (mixed ^ (mixed >> np.uint64(32))) & mask
-    while keys[at] != np.uint64(2**64 - 1) and keys[at] != key:
-        at = (at + np.uint64(1)) & mask
-    return at
+    """The slot that holds this key, or the empty one (0) that it gets; as lo < hi, no key is 0."""
+    return find_slot(keys, mix64(key), equals, key)
 
 
 @njit(cache=True, nogil=True)
 def _move(keys, odds, to_keys, to_odds):
     for e in range(len(keys)):
-        if keys[e] != np.uint64(2**64 - 1):
-            at = _slot(to_keys, keys[e])
-            to_keys[at] = keys[e]
-            to_odds[at] = odds[e]
+        if keys[e] != np.uint64(0):
+            slot = _slot(to_keys, keys[e])
+            to_keys[slot] = keys[e]
+            to_odds[slot] = odds[e]
 
 
 @njit(cache=True, nogil=True)
@@ -61,18 +57,17 @@ def _learn(keys, odds, triplets, worker, right, informed):
             | (np.uint64(max(near, far)) << np.uint64(21))
             | np.uint64(triplets[e, 0])
         )
-        at = _slot(keys, key)
-        known = keys[at] == key
+        slot = _slot(keys, key)
         r = min(max((8.0 + right[w]) / (12.0 + informed[w]), 0.01), 0.99)
         step = math.log(r / (1 - r))
         direction = 1.0 if near < far else -1.0
-        if known:
-            odds[at] += direction * step
-            right[w] += 1 / (1 + math.exp(-direction * odds[at]))
+        if keys[slot] == key:
+            odds[slot] += direction * step
+            right[w] += 1 / (1 + math.exp(-direction * odds[slot]))
             informed[w] += 1
         else:
-            keys[at] = key
-            odds[at] = direction * step
+            keys[slot] = key
+            odds[slot] = direction * step
             fresh += 1
     return fresh
 
@@ -93,7 +88,7 @@ class WorkerReliability:
     mergeable = False
 
     def __init__(self):
-        self._keys, self._odds = np.full(64, _EMPTY), np.zeros(64)
+        self._keys, self._odds = np.zeros(64, np.uint64), np.zeros(64)
         self._used = 0
         self._worker: dict[str, int] = {}
         self._right, self._informed = np.zeros(0), np.zeros(0, np.int64)
@@ -125,7 +120,7 @@ class WorkerReliability:
     def _make_room(self, more: int) -> None:
         if 2 * (self._used + more) > len(self._keys):
             size = 1 << (3 * (self._used + more)).bit_length()
-            keys, odds = np.full(size, _EMPTY), np.zeros(size)
+            keys, odds = np.zeros(size, np.uint64), np.zeros(size)
             _move(self._keys, self._odds, keys, odds)
             self._keys, self._odds = keys, odds
 
@@ -140,7 +135,7 @@ class WorkerReliability:
 
     def state(self) -> dict[str, np.ndarray]:
         """Keys in order, workers in the order of their names. O(keys)."""
-        there = self._keys != _EMPTY
+        there = self._keys != 0
         keys, odds = self._keys[there], self._odds[there]
         order = np.argsort(keys)
         lo, hi, anchor = (

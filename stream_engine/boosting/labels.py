@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
+
 UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not among the chosen objects
 
 
@@ -76,11 +78,8 @@ def group(sets: np.ndarray, examples: np.ndarray) -> Groups:
 def scramble(values: np.ndarray, seed: int) -> np.ndarray:
     """A random-looking uint64 for every integer, the same on every machine and for every company (SplitMix64)."""
     with np.errstate(over="ignore"):
-        z = np.asarray(values).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        z += np.uint64((seed * 0xD1B54A32D192ED03 + 0x8CB92BA72F3D8DD7) % 2**64)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-        return z ^ (z >> np.uint64(31))
+        z = np.asarray(values).astype(np.uint64) * np.uint64(GOLDEN_GAMMA)
+        return mix64(z + np.uint64((seed * 0xD1B54A32D192ED03 + 0x8CB92BA72F3D8DD7) % 2**64))
 
 
 def split(

@@ -18,6 +18,7 @@ import numpy as np
 from stream_engine.boosting.codes import Codes
 from stream_engine.boosting.labels import Groups, scramble
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
 
 ROUNDING = 1e-13  # |d| below this share of the touched weight is rounding, not evidence: an exact tie
 NEGLIGIBLE = 1e-100  # of the largest weight; smaller ones are kept here, and how far they lag behind beside
@@ -197,11 +198,8 @@ def _sum_up(state, g):
 @njit(cache=True)
 def _uniform(rng):
     """A float64 in [0, 1) (SplitMix64, 53 bits)."""
-    rng[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = rng[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    rng[0] += np.uint64(GOLDEN_GAMMA)
+    return np.float64(mix64(rng[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True)

@@ -5,6 +5,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from stream_engine.data.integer_hash import splitmix64
 from stream_engine.state.artifact import Artifact
 
 
@@ -90,15 +91,7 @@ def canonical_order(W) -> np.ndarray:
     values = (coo.data + 0.0).view(np.uint64)
     colour = np.zeros(W.shape[0], np.uint64)
     for _ in range(3):
-        after = _mix(colour)
-        np.add.at(after, i, _mix(values ^ _mix(colour[j])))
+        after = splitmix64(colour)
+        np.add.at(after, i, splitmix64(values ^ splitmix64(colour[j])))
         colour = after
     return np.argsort(colour, kind="stable")
-
-
-def _mix(x: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

@@ -24,6 +24,11 @@ def mix64(x):
     return x ^ (x >> np.uint64(31))
 
 
+def splitmix64(state):
+    """What a SplitMix64 generator gives next in these states, uint64: `mix64` for numbers of which 0 is not special."""
+    return mix64(state + np.uint64(GOLDEN_GAMMA))
+
+
 @register_jitable
 def hash_bytes(data, begin, end, seed):
     """A uint64 hash of data[begin:end], keyed by `seed` (uint64); for compiled kernels."""

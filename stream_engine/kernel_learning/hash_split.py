@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stream_engine.data.integer_hash import mix64
+
 
 def name_hashes(objects: Sequence[str], seed: int) -> np.ndarray:
     """(n,) uint64: a keyed hash of every name. O(n).
@@ -24,13 +26,6 @@ def name_hashes(objects: Sequence[str], seed: int) -> np.ndarray:
     )
 
 
-def _mixed(h: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64: neighbouring values fall far apart."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
 def comparison_draws(rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     """(m,) float64 in [0, 1): one draw a comparison of two pairs, the same for its reverse. O(m).
 
@@ -39,8 +34,8 @@ def comparison_draws(rows: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     1
     """
     i, j, k, l = (hashes[column] for column in np.asarray(rows).T)
-    pairs = _mixed(i + j) + _mixed(k + l)
-    return (_mixed(pairs) >> np.uint64(11)) / float(1 << 53)
+    pairs = mix64(i + j) + mix64(k + l)
+    return (mix64(pairs) >> np.uint64(11)) / float(1 << 53)
 
 
 def object_folds(hashes: np.ndarray, folds: int) -> np.ndarray:

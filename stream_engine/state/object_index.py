@@ -13,57 +13,57 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import hash_bytes
+from stream_engine.data.open_addressing import find_slot
 from stream_engine.data.packed_names import Names, pack_names
 
 MAX_OBJECTS = 2**31 - 1
 _SEED = int.from_bytes(os.urandom(8), "little")  # of this process: nobody outside can choose names that collide
 
 
-@njit(cache=True, nogil=True)
-def _hash(utf8, begin, end, seed):
-    h = np.uint64(seed) ^ np.uint64(end - begin)
-    for at in range(begin, end):
-        h = (h ^ np.uint64(utf8[at])) * np.uint64(0x9E3779B97F4A7C15)
-        h ^= h >> np.uint64(29)
-    return h ^ h >> np.uint64(32)
+@njit(cache=True, nogil=True, inline="always")
+def _is_name(entry, sought):
+    """Whether an entry of the table (upper half of a hash, id + 1) is that of the name asked[begin:end]."""
+    h, utf8, offsets, asked, begin, end = sought
+    if entry >> np.uint64(32) != h >> np.uint64(32):
+        return False
+    i = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
+    first = offsets[i]
+    if offsets[i + 1] - first != end - begin:
+        return False
+    for k in range(end - begin):
+        if utf8[first + k] != asked[begin + k]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _find(table, utf8, offsets, asked, at, seed, ids):
-    """ids[q] of the names asked[at[q] : at[q + 1]], -1 where there is none; returns how many there are not."""
-    mask, missing = np.uint64(len(table) - 1), 0
-    for q in range(len(at) - 1):
-        begin, end = at[q], at[q + 1]
-        h = _hash(asked, begin, end, seed)
-        tag, slot, found = h >> np.uint64(32), h & mask, -1
-        while table[slot] != np.uint64(0):
-            if table[slot] >> np.uint64(32) == tag:
-                i = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
-                first = offsets[i]
-                same = offsets[i + 1] - first == end - begin
-                for k in range(end - begin if same else 0):
-                    if utf8[first + k] != asked[begin + k]:
-                        same = False
-                        break
-                if same:
-                    found = i
-                    break
-            slot = (slot + np.uint64(1)) & mask
-        ids[q] = found
-        missing += found < 0
+def _find(table, utf8, offsets, asked, starts, seed, ids):
+    """ids[q] of the names asked[starts[q] : starts[q + 1]], -1 for unknown ones; returns how many are unknown."""
+    utf8, offsets, asked = borrowed((utf8, offsets, asked))
+    missing = 0
+    for q in range(len(starts) - 1):
+        begin, end = starts[q], starts[q + 1]
+        h = hash_bytes(asked, begin, end, seed)
+        slot = find_slot(table, h, _is_name, (h, utf8, offsets, asked, begin, end))
+        ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
+        missing += ids[q] < 0
     return missing
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _never(entry, sought):
+    return False
 
 
 @njit(cache=True, nogil=True)
 def _enter(table, utf8, offsets, first, end, seed):
     """Put the names first .. end - 1, which are not in it, into the table."""
-    mask = np.uint64(len(table) - 1)
     for i in range(first, end):
-        h = _hash(utf8, offsets[i], offsets[i + 1], seed)
-        slot = h & mask
-        while table[slot] != np.uint64(0):
-            slot = (slot + np.uint64(1)) & mask
+        h = hash_bytes(utf8, offsets[i], offsets[i + 1], seed)
+        slot = find_slot(table, h, _never, h)
         table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(i + 1)
 
 

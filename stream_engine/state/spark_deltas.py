@@ -19,6 +19,7 @@ import numpy as np
 
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
+from stream_engine.data.integer_hash import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
 from stream_engine.state.delta_columns import COLUMNS, COUNTS, objects_of, rows_of, sums_of
 
@@ -168,11 +169,8 @@ def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _mixed(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
-    """(m,) uint64: a random-looking number for each unordered pair (the finalizer of splitmix64)."""
-    x = np.minimum(i, j).astype(np.uint64) * np.uint64(n) + np.maximum(i, j).astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ x >> np.uint64(shift)) * np.uint64(factor)
-    return x ^ x >> np.uint64(31)
+    """(m,) uint64: a random-looking number for each unordered pair."""
+    return mix64(np.minimum(i, j).astype(np.uint64) * np.uint64(n) + np.maximum(i, j).astype(np.uint64))
 
 
 def _sum_of(w: np.ndarray, numbers: np.ndarray) -> int:
