@@ -1,9 +1,11 @@
 """Streaming online-learning engine for comparison data.
 
-`Engine` counts, `Snapshot` is what it knows, refits learn from snapshots. Names here are loaded on use.
+`Engine` counts, `Snapshot` is what it knows, refits learn from snapshots. Names here are loaded on use;
+`__version__` is that of the installed package.
 """
 
 from importlib import import_module
+from typing import Any
 
 _PUBLIC = {
     "Engine": "stream_engine.state.engine",
@@ -15,7 +17,9 @@ _PUBLIC = {
 __all__ = list(_PUBLIC)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("stream_engine.data.version").installed_version()
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")

@@ -148,7 +148,7 @@ BUGS = [
     Bug(
         "warm-up forgets the formats",
         "stream_engine/commands/warm_up.py",
-        '    parts["formats"] = _decode\n',
+        '    "formats": _decode,\n',
         "",
         "tests/commands/test_warm_up.py",
     ),
@@ -321,7 +321,7 @@ BUGS = [
     ),
     Bug(
         "workers are exported unasked",
-        "stream_engine/commands/export_inspect.py",
+        "stream_engine/commands/export.py",
         "for name in what or [name for name in exports.EXPORTS if name not in exports.ON_REQUEST]:",
         "for name in what or [name for name in exports.EXPORTS]:",
         "tests/statistics/test_worker_reliability.py -k unasked",

@@ -13,6 +13,9 @@ from connectors import Position, SourceFailed, UnusableSource
 from connectors.kafka.address import Address, partition_numbers
 from connectors.kafka.client import Range
 
+START_MODES = ("none", "earliest", "latest")  # where a partition without a stored position begins, at a first start
+ON_OFFSET_LOSS = ("fail", "earliest")  # what is done when the stored position is not there any more
+
 
 class OffsetLoss(NamedTuple):
     """Why a stored position cannot be gone on from: retention or a new topic has taken it away."""

@@ -1,1 +1,75 @@
-"""The verbs of the command line: one verb, one file."""
+"""The verbs of the command line: one verb, one file, which holds its options and calls its room.
+
+A verb's file has `command`, a click command. It is registered here and imported when it is used: `--help` lists all
+verbs and imports none, so that it costs what click costs.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+# verb -> "module:attribute"
+VERBS = {
+    "run": "stream_engine.commands.run:command",
+    "export": "stream_engine.commands.export:command",
+    "inspect": "stream_engine.commands.inspect:command",
+    "refit": "stream_engine.commands.refit:command",
+    "check-config": "stream_engine.commands.check_config:command",
+    "demo": "stream_engine.commands.demo:command",
+    "produce": "stream_engine.commands.produce:command",
+    "merge": "stream_engine.commands.merge:command",
+    "warm-up": "stream_engine.commands.warm_up:command",
+    "ask": "stream_engine.commands.ask:command",
+    "spark-counts": "stream_engine.commands.spark_counts:command",
+}
+# verb -> the first sentence of its help; a verb that is not here is imported for it
+FIRST_SENTENCES = {
+    "run": "Consume SOURCE..., snapshot, refit, serve.",
+    "export": "Write files that scientists load: all, or those named in WHAT.",
+    "inspect": "What is in the state: counts, positions, snapshots, artifacts.",
+    "refit": "One refit of a published snapshot, in the foreground.",
+    "check-config": "Say what is wrong with a configuration file, or print the settings in force.",
+    "demo": "The main job on built-in real data, end to end: handwritten digits, compared by noisy judges.",
+    "produce": "Send files of events to a topic.",
+    "merge": "Sum states that read disjoint partitions into the one that a single process would have counted.",
+    "warm-up": "Compile what is compiled on first use, so that a run starts at full speed.",
+    "ask": "What to ask people next: questions as JSON lines, the most useful first.",
+    "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
+}
+
+state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")
+snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
+
+
+def verb(name: str) -> click.Command:
+    """The command registered under `name`."""
+    module, _, attribute = VERBS[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+class Verbs(click.Group):
+    """A group whose commands are those of `VERBS`, each imported when it is asked for.
+
+    `commands`, where click looks for names that are like a mistyped one, holds stand-ins with the first sentences.
+    """
+
+    def __init__(self, *arguments: Any, **more: Any):
+        super().__init__(*arguments, **more)
+        self.commands.update((name, click.Command(name, help=text)) for name, text in FIRST_SENTENCES.items())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The verbs as `--help` lists them."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None makes click say that there is none."""
+        return verb(cmd_name) if cmd_name in VERBS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs with their first sentences as click does, without importing them."""
+        names = self.list_commands(ctx)
+        width = formatter.width - 6 - max(map(len, names))
+        listed = [self.commands[name] if name in self.commands else verb(name) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(width)) for name, each in zip(names, listed)])

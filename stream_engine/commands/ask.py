@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import msgspec
 import numpy as np
 
@@ -25,11 +26,52 @@ from stream_engine.asking.known import (
     questions_left,
     with_objects,
 )
-from stream_engine.commands import export_inspect
+from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.service import settings as configuration
 from stream_engine.state.store import Store
 
 TYPES = ("pick", "triplet", "odd_one_out")
+
+
+@click.command("ask")
+@state_option
+@click.option("--n", "n", default=100, show_default=True, metavar="N", help="How many questions.")
+@click.option(
+    "--strategy",
+    default=asking.DEFAULT,
+    show_default=True,
+    metavar="|".join(asking.STRATEGIES),
+    help="How they are chosen.",
+)
+@click.option(
+    "--type", "kind", default="pick", show_default=True, metavar="|".join(TYPES), help="Of the events that answer."
+)
+@click.option(
+    "--objects", metavar="FILE", help="Names, one a line, that may be asked about although nobody has compared them."
+)
+@snapshot_option
+@click.option("--seed", default=0, show_default=True, help="Seed.")
+@click.option("--out", metavar="FILE|kafka://HOST:PORT/TOPIC", help="Instead of standard output.")
+@click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
+def command(
+    state: str,
+    n: int,
+    strategy: str,
+    kind: str,
+    objects: str | None,
+    snapshot: str,
+    seed: int,
+    out: str | None,
+    config: str | None,
+) -> None:
+    """What to ask people next: questions as JSON lines, the most useful first."""
+    options = configuration.load(config, {}).kafka
+    asked = ask(state, n, strategy, kind, seed, objects, snapshot)
+    if out is None:
+        click.echo(b"\n".join(asked.lines))
+    else:
+        click.echo(f"{asked.about}; written to {write(asked, out, options)}")
 
 
 class Asked(NamedTuple):
@@ -46,18 +88,18 @@ def ask(state: str, n: int, strategy: str, kind: str, seed: int, objects: str | 
     names = _names(Path(objects)) if objects else []
     store = Store(state)
     if names and not store.sequences() and which == "latest":
-        known, of = nothing_known(), "no snapshot yet"
+        known, source = nothing_known(), "no snapshot yet"
     else:
-        published = export_inspect.published(store, which)
+        published = store.published(which)
         snapshot = published.snapshot
         known = known_from(snapshot, published.artifacts.get("kernel_learning"))
-        of = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
+        source = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
     known = with_objects(known, names)
     rows = (
         _odd_one_outs(known, n, strategy, seed) if kind == "odd_one_out" else asking.questions(known, n, strategy, seed)
     )
     lines = list(_lines(rows, known, kind))
-    return Asked(lines, f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {of}")
+    return Asked(lines, f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}")
 
 
 def _names(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The main job on real data that ships with scikit-learn, end to end, ending in a page that a person can read.
+"""`stream-engine demo`: the main job on real data that ships with scikit-learn, end to end, with a page for people.
 
 Judges who err one time in ten compare handwritten digits: "digit a looks more like b than like c". The answers, the
 names of some digits and a few broken lines go into a file; the engine reads it as it would read anyone's.
@@ -7,10 +7,12 @@ names of some digits and a few broken lines go into a file; the engine reads it 
 import json
 from pathlib import Path
 
+import click
 import numpy as np
 
-from stream_engine.commands import export_inspect
-from stream_engine.service import run
+from stream_engine.commands.export import export
+from stream_engine.exports.summary import summary_of
+from stream_engine.service import logs, progress_bars, run
 from stream_engine.service import settings as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -28,6 +30,14 @@ BROKEN = [
 ]
 
 
+@click.command("demo")
+@click.option("--state", default="demo", show_default=True, metavar="DIR", help="State directory.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the made events and the refits.")
+def command(state: str, seed: int) -> None:
+    """The main job on built-in real data, end to end: handwritten digits, compared by noisy judges."""
+    click.echo(demo(Path(state), seed))
+
+
 def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """(n, 64) pixels and (n,) digits: a seeded choice of PER_DIGIT handwritten examples of each, from scikit-learn."""
     from sklearn.datasets import load_digits
@@ -40,7 +50,7 @@ def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def judged(pixels: np.ndarray, size: int, flipped: float, rng: np.random.Generator) -> np.ndarray:
-    """(m, 3) anchor, near, far: random questions about Euclidean distance, each answer wrong with probability `flipped`."""
+    """(m, 3) anchor, near, far: questions about Euclidean distance, answered wrongly with probability `flipped`."""
     n = len(pixels)
     anchor, b, c = rng.integers(n, size=(3, size))
     keep = (anchor != b) & (anchor != c) & (b != c)
@@ -74,8 +84,6 @@ def demo(state: Path, seed: int) -> str:
     """Make the stream, run the engine on it, export, draw; returns the page."""
     import time
 
-    from stream_engine.service import logs, progress_bars
-
     logs.configure()
     events = state / "events.jsonl"
     target, told = write_events(events, seed)
@@ -92,8 +100,8 @@ def demo(state: Path, seed: int) -> str:
             this.finish_refits()
         finally:
             this.close()
-    export_inspect.export(str(state), str(state / "export"), "latest", "npz", ())
-    published = export_inspect.published(Store(state))
+    export(str(state), str(state / "export"), "latest", "npz", ())
+    published = Store(state).published()
     picture = draw(published, target, state / "clusters.png")
     return page(published, target, told, consumed, state, picture)
 
@@ -131,28 +139,27 @@ def page(published: Published, target, told, seconds: float, state: Path, pictur
     """The summary that a person can read."""
     from sklearn.metrics import adjusted_rand_score
 
-    from stream_engine.exports.summary import summary_of
-
-    found = summary_of(published.snapshot)
+    summary = summary_of(published.snapshot)
     clusters, boost = published.artifacts["sdp_clustering"], published.artifacts["triplet_boost"]
     number = numbers(published)
     truth, tested = target[number], ~told[number]
     classes = np.array(boost.report["classes"])
     right = classes[boost.arrays["predicted"][tested]] == truth[tested].astype(str)
     majority = np.bincount(truth[tested]).max() / tested.sum()
-    guard = found["guard"]
+    guard = summary["guard"]
     lines = [
-        ("objects", f"{found['objects']} handwritten digits"),
+        ("objects", f"{summary['objects']} handwritten digits"),
         (
             "events",
-            f"{found['events']:,} in {seconds:.1f} s: {found['events'] / seconds:,.0f} events/s, all statistics and the guard on",
+            f"{summary['events']:,} in {seconds:.1f} s: {summary['events'] / seconds:,.0f} events/s, all statistics "
+            "and the guard on",
         ),
         (
             "refused",
-            ", ".join(f"{n} {reason}" for reason, n in found["rejected"].items())
+            ", ".join(f"{n} {reason}" for reason, n in summary["rejected"].items())
             + f"; kept in {state / 'dead_letters'}",
         ),
-        ("contradictions", f"{found['contradicting_pairs']:,} questions were answered both ways"),
+        ("contradictions", f"{summary['contradicting_pairs']:,} questions were answered both ways"),
         ("guard", ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
         (
             "clusters",
@@ -161,7 +168,8 @@ def page(published: Published, target, told, seconds: float, state: Path, pictur
         ),
         (
             "classifier",
-            f"{right.mean():.1%} of {tested.sum()} digits it was never told are named rightly (majority class {majority:.1%})",
+            f"{right.mean():.1%} of {tested.sum()} digits it was never told are named rightly "
+            f"(majority class {majority:.1%})",
         ),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
         ("export", str(state / "export")),

@@ -1,4 +1,4 @@
-"""Several states that read disjoint partitions become the one that a single process would have counted.
+"""`stream-engine merge`: states that read disjoint partitions become the one that a single process would have counted.
 
 Accumulators are summed and names united exactly; the guard is order-dependent, so the kept comparisons of one are
 offered to the other (acyclic again, but not what one arrival order would have kept). The states are taken in the order
@@ -8,9 +8,23 @@ states again changes nothing.
 
 from collections.abc import Iterable
 
+import click
+
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
+
+
+@click.command("merge")
+@click.argument("states", nargs=-1, required=True, metavar="STATE...")
+@click.option("--out", required=True, metavar="STATE", help="State directory of the sum.")
+def command(states: tuple[str, ...], out: str) -> None:
+    """Sum states that read disjoint partitions into the one that a single process would have counted."""
+    merged, new = merge(states, out)
+    click.echo(
+        f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
+        f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it was there already")
+    )
 
 
 def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
@@ -35,25 +49,26 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
 
 
 def _newest(state: str) -> Snapshot:
-    found = Store(state).latest().snapshot
-    if found is None:
+    snapshot = Store(state).latest().snapshot
+    if snapshot is None:
         raise NoSuchSnapshot(f"{state}: no snapshot there to merge")
-    return found
+    return snapshot
 
 
 def _published(store: Store, engine: Engine) -> tuple[Snapshot, bool]:
-    there = store.latest().snapshot
-    if there is None:
+    """Publish the engine's state, unless the newest snapshot there holds it; the snapshot, and whether it is new."""
+    newest = store.latest().snapshot
+    if newest is None:
         return store.publish(engine.snapshot())[0], True
-    strangers = sorted(there.positions.keys() - engine.positions.keys())
+    strangers = sorted(newest.positions.keys() - engine.positions.keys())
     if strangers:
         raise OverlappingStates(
             f"{store.directory}: holds {', '.join(strangers)}, which none of the states given has read; "
             "name another --out"
         )
-    engine.sequence = there.sequence - 1
+    engine.sequence = newest.sequence - 1  # so that equal states have equal bytes
     merged = engine.snapshot()
-    if encode(merged)[1].digest == there.digest:
-        return there, False
-    engine.sequence = there.sequence
+    if encode(merged)[1].digest == newest.digest:
+        return newest, False
+    engine.sequence = newest.sequence
     return store.publish(engine.snapshot())[0], True

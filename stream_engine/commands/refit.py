@@ -1,4 +1,4 @@
-"""One refit of a published snapshot: the verb `refit`, and what refit workers run."""
+"""`stream-engine refit`: one refit of a published snapshot, in the foreground; it is also what refit workers run."""
 
 import copy
 import json
@@ -7,19 +7,57 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 from threadpoolctl import threadpool_limits
 
-from stream_engine.commands import export_inspect
-from stream_engine.refits import CannotRefit, refit_module
+from stream_engine.commands import snapshot_option, state_option
+from stream_engine.commands.inspect_text import as_text as state_as_text
+from stream_engine.refits import REFITS, CannotRefit, refit_module
+from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import Store
+
+
+@click.command("refit")
+@state_option
+@click.argument("kind", type=click.Choice(list(REFITS)))
+@snapshot_option
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A parameter of the refit.")
+@click.option(
+    "--objects",
+    metavar="FILE",
+    help="Only the objects named in it, one a line (so many with the most evidence: --set objects=N).",
+)
+@click.option("--config", metavar="FILE", help="TOML file: [kernels] and [refits] count. --set is over it.")
+@click.option("--params", default="{}", hidden=True)
+@click.option("--seed", type=int, help="Seed. Default: the configuration's, else 0.")
+@click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
+def command(
+    state: str,
+    kind: str,
+    snapshot: str,
+    assignments: tuple[str, ...],
+    objects: str | None,
+    config: str | None,
+    params: str,
+    seed: int | None,
+    shown: str,
+) -> None:
+    """One refit of a published snapshot, in the foreground."""
+    settings = configuration.load(config, {"refits.seed": seed})
+    given = assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
+    if objects is not None:
+        given["objects"] = names_in(objects)
+    artifact = refit(state, kind, snapshot, given, settings.refits.seed, shown)
+    if shown != "json":
+        click.echo(as_text(artifact))
 
 
 def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -54,49 +92,47 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     if shown == "json":
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
     store = Store(state)
-    snapshot = export_inspect.chosen(store, which)
-    previous = store.latest_artifact(kind)
+    snapshot = store.named(which)
+    previous = store.latest_artifact(kind, snapshot.sequence)
     with Bars() as bars, threadpool_limits(1):
         try:
-            made = refit_module(kind).refit(snapshot, checked, seed, previous, _teller(shown, kind, bars))
+            artifact = refit_module(kind).refit(snapshot, checked, seed, previous, _progress(shown, kind, bars))
         except CannotRefit:
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
             raise
-    return store.publish_artifact(made)
+    return store.publish_artifact(artifact)
 
 
 def _end_with_the_reader() -> None:
     """End this process when nobody is left to read its standard output, which is a pipe: the engine was killed."""
-    asked = select.poll()
-    asked.register(sys.stdout.fileno(), 0)  # errors are always told
-    asked.poll()
+    hang_up = select.poll()
+    hang_up.register(sys.stdout.fileno(), 0)  # errors are always told
+    hang_up.poll()
     os._exit(1)
 
 
-def _teller(shown: str, kind: str, bars: Bars):
-    """A progress callback; speaks at most a few times a second."""
-    spoken = [0.0]
+def _progress(shown: str, kind: str, bars: Bars) -> Callable[..., None]:
+    """A progress callback that shows something at most a few times a second."""
+    shown_at = 0.0
 
-    def tell(done, total, **figures):
+    def progress(done: float, total: float, **figures: Any) -> None:
+        nonlocal shown_at
         now = time.monotonic()
-        if shown == "none" or (now - spoken[0] < 0.2 and done < total):
+        if shown == "none" or (now - shown_at < 0.2 and done < total):
             return
-        spoken[0] = now
+        shown_at = now
         if shown == "json":
             sys.stdout.write(json.dumps({"done": done, "total": total, **figures}, default=float) + "\n")
             sys.stdout.flush()
         else:
             bars.show(kind, done, total, figures)
 
-    return tell
+    return progress
 
 
-def as_text(made: Artifact) -> str:
+def as_text(artifact: Artifact) -> str:
     """An artifact's report for people."""
-    head = (
-        f"{made.kind} of snapshot {made.sequence}, seed {made.seed}, params {msgspec.json.encode(made.params).decode()}"
-    )
-    return export_inspect.as_text(
-        {"state": head, "snapshots": [made.sequence], "summary": made.report, "artifacts": {}}
-    )
+    params = msgspec.json.encode(artifact.params).decode()
+    head = f"{artifact.kind} of snapshot {artifact.sequence}, seed {artifact.seed}, params {params}"
+    return state_as_text({"state": head, "snapshots": [artifact.sequence], "summary": artifact.report, "artifacts": {}})

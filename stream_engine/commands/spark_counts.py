@@ -1,4 +1,7 @@
-"""The `spark-submit` line of the counting job: printed for a cluster, or run here. Imports no pyspark."""
+"""`stream-engine spark-counts`: the `spark-submit` line of the counting job, printed for a cluster, or run here.
+
+Imports no pyspark.
+"""
 
 import glob
 import importlib.util
@@ -7,6 +10,8 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import click
 
 from connectors import UnusableSource, split_uri
 from connectors.files.paths import expand
@@ -18,14 +23,45 @@ KAFKA_PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 VERSION = "4.2.0"  # of pyspark in the extra [spark]; Spark and its Kafka package must be of one version
 
 
+@click.command("spark-counts", context_settings={"ignore_unknown_options": True})
+@click.argument(
+    "job", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SOURCE... --out DIR [OPTIONS OF THE JOB]"
+)
+@click.option("--master", default="local[2]", show_default=True, metavar="URL", help="Where to run.")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark property (repeatable).")
+@click.option("--jars", metavar="FILES", help="Jars of spark-sql-kafka, instead of fetching the package.")
+@click.option("--driver-memory", default="1g", show_default=True, metavar="SIZE", help="Of the driver.")
+@click.option("--print-only", is_flag=True, help="Print the line and run nothing.")
+def command(
+    job: tuple[str, ...], master: str, conf: tuple[str, ...], jars: str | None, driver_memory: str, print_only: bool
+) -> None:
+    """Count on Spark: deltas in DIR for `run deltas://DIR`. Prints the spark-submit line, then runs it here.
+
+    Options of the job: --type --columns --where --format --start --follow --every --per-batch --option.
+    """
+    spark = [
+        "--master",
+        master,
+        "--driver-memory",
+        driver_memory,
+        *(f"--conf={each}" for each in conf),
+        *(["--jars", jars] if jars else []),
+    ]
+    line = submit_line(job, spark)
+    click.echo(as_text(line))
+    if not print_only:
+        run(line)
+
+
 def home() -> Path | None:
     """The folder of the installed pyspark, if there is one."""
     spec = importlib.util.find_spec("pyspark")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def command(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
-    """`spark-submit SPARK... counts.py JOB...`.
+def submit_line(job: Sequence[str], spark: Sequence[str] = ()) -> list[str]:
+    """`spark-submit SPARK... job.py JOB...`.
+
 
     A Kafka source brings its package unless `spark` names --jars or --packages.
     Raises `BadSettings`, `UnusableSource` for a job that cannot run.

@@ -1,13 +1,14 @@
-"""Fill numba's cache: run a little of everything once, so that the first batch of a real run does not wait for a compiler.
+"""`stream-engine warm-up`: fill numba's cache by running a little of everything once.
 
-Without a cache the compiler takes some fifteen seconds in all; with it, fractions of one. NUMBA_CACHE_DIR says where the
-cache is (default: in the package's `__pycache__`); a change of the sources or of numba, numpy or Python begins a new one
-there, see `data/compiled.py`.
+So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes some fifteen seconds
+in all; with it, fractions of one. NUMBA_CACHE_DIR says where the cache is (default: in the package's `__pycache__`); a
+change of the sources or of numba, numpy or Python begins a new one there, see `data/compiled.py`.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import click
 import numpy as np
 
 from stream_engine import asking
@@ -19,55 +20,66 @@ from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction.observer import Progressive
 from stream_engine.refits import triplet_boost
 from stream_engine.state.engine import Engine
-from stream_engine.state.snapshot import triplet_columns
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import kernels
+
+OBJECTS = 12
+
+
+@click.command("warm-up")
+def command() -> None:
+    """Compile what is compiled on first use, so that a run starts at full speed."""
+    for what, seconds in warm_up():
+        click.echo(f"{what:24}{seconds:6.2f} s")
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
     """Yields (what, seconds) for each part that was run."""
-    rng = np.random.default_rng(0)
-    names = [f"object-{i}" for i in range(12)]
-    stream = []
-    for _ in range(400):
-        a, b, c, d = (names[i] for i in rng.permutation(12)[:4])
-        stream.append(Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c))
-    snapshot = None
-    mergeable = [name for name in ACCUMULATORS if getattr(made(name), "mergeable", True)]
-
-    def learn(policy: str) -> None:
-        nonlocal snapshot
-        engine, part = Engine(ACCUMULATORS, policy), Engine(mergeable, policy)
-        for each in (engine, part):
-            for start in range(0, len(stream), 100):
-                each.learn_many(stream[start : start + 100])
-        snapshot = engine.snapshot()
-        Engine.restore(snapshot)
-        again = Engine.restore(part.snapshot())
-        again.merge(part)
-        transitive_reduction(again.guard.kept())
-
-    parts = {f"counting, guard {policy}": (lambda policy=policy: learn(policy)) for policy in POLICIES}
-    parts["formats"] = _decode
-    parts["kernels"] = lambda: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)]
-    parts["canonical order"] = lambda: canonical_order(triplet_columns(snapshot))
-    parts["predictions"] = lambda: _predict(snapshot)
-    parts["online kernel"] = lambda: OnlineKernel(12, 4).learn(np.array([[0, 1, 2]]))
-    parts["boosting"] = lambda: triplet_boost.fit(triplet_columns(snapshot), np.arange(12) % 3, rounds=50, seed=0)
-    parts["asking"] = lambda: [asking.questions(known_from(snapshot), 20, strategy) for strategy in asking.STRATEGIES]
-    for what, call in parts.items():
+    comparisons = _comparisons()
+    for policy in POLICIES:
         began = time.perf_counter()
-        call()
+        snapshot = _learn(comparisons, policy)
+        yield f"counting, guard {policy}", time.perf_counter() - began
+    for what, part in PARTS.items():
+        began = time.perf_counter()
+        part(snapshot)
         yield what, time.perf_counter() - began
 
 
-def _predict(snapshot) -> None:
+def _comparisons() -> list[Triplet | Quadruplet]:
+    rng = np.random.default_rng(0)
+    names = [f"object-{i}" for i in range(OBJECTS)]
+    comparisons: list[Triplet | Quadruplet] = []
+    for _ in range(400):
+        a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
+        comparisons.append(Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c))
+    return comparisons
+
+
+def _learn(comparisons: list[Triplet | Quadruplet], policy: str) -> Snapshot:
+    """Count, restore and merge with every accumulator; the snapshot that holds them all."""
+    mergeable = [name for name in ACCUMULATORS if getattr(made(name), "mergeable", True)]
+    engine, part = Engine(ACCUMULATORS, policy), Engine(mergeable, policy)
+    for each in (engine, part):
+        for start in range(0, len(comparisons), 100):
+            each.learn_many(comparisons[start : start + 100])
+    snapshot = engine.snapshot()
+    Engine.restore(snapshot)
+    merged = Engine.restore(part.snapshot())
+    merged.merge(part)
+    if merged.guard:
+        transitive_reduction(merged.guard.kept())
+    return snapshot
+
+
+def _predict(snapshot: Snapshot) -> None:
     observer = Progressive()
     observer.serve(snapshot)
-    observer.observe(empty_batch(12)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
+    observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()
 
 
-def _decode() -> None:
+def _decode(snapshot: Snapshot) -> None:
     from stream_engine.formats import decoder
     from stream_engine.formats.options import EventOptions
 
@@ -77,3 +89,17 @@ def _decode() -> None:
         b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"a"}\n'
     )
     decoder("csv", EventOptions())(b"a,b,c\n", b"anchor,near,far\n")
+
+
+# what -> what runs it, given a snapshot of the comparisons above
+PARTS: dict[str, Callable[[Snapshot], object]] = {
+    "formats": _decode,
+    "kernels": lambda snapshot: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)],
+    "canonical order": lambda snapshot: canonical_order(triplet_columns(snapshot)),
+    "predictions": _predict,
+    "online kernel": lambda snapshot: OnlineKernel(OBJECTS, 4).learn(np.array([[0, 1, 2]])),
+    "boosting": lambda snapshot: triplet_boost.fit(
+        triplet_columns(snapshot), np.arange(OBJECTS) % 3, rounds=50, seed=0
+    ),
+    "asking": lambda snapshot: [asking.questions(known_from(snapshot), 20, strategy) for strategy in asking.STRATEGIES],
+}

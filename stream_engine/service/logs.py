@@ -5,7 +5,8 @@ import sys
 
 import structlog
 
-_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+FORMATS = ("text", "json")
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure(format: str = "text", level: str = "info") -> None:
@@ -25,7 +26,7 @@ def configure(format: str = "text", level: str = "info") -> None:
     structlog.configure(
         processors=[*common, *ending],
         cache_logger_on_first_use=False,
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     said = logging.StreamHandler(sys.stderr)

@@ -24,6 +24,7 @@ from stream_engine.state.engine import DEFAULT_ACCUMULATORS
 
 ENVIRONMENT = "STREAM_ENGINE__"
 HIDDEN = "***"
+NO_GUARD = "off"  # the word that stands beside the guard's policies and keeps no order
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]

@@ -14,13 +14,14 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from connectors.disk import Disk
 from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12
@@ -32,6 +33,10 @@ class StateInUse(RuntimeError):
 
 class NoSuchSnapshot(LookupError):
     """No snapshot with that number is kept; the message lists those that are."""
+
+
+class NoSnapshotName(ValueError):
+    """What is to name a snapshot is neither a number nor "latest"."""
 
 
 class Latest(NamedTuple):
@@ -105,13 +110,13 @@ class Store:
         self._publish(self.artifact_path(artifact.kind, artifact.sequence), chunks)
         return named
 
-    def note(self, name: str, value: dict) -> None:
+    def note(self, name: str, value: dict[str, Any]) -> None:
         """Write DIR/NAME.json for people, whole or not at all, not synced: nothing depends on it. Raises OSError."""
         temporary = self.directory / f".{name}.json.{os.getpid()}"
         temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         temporary.replace(self.directory / f"{name}.json")
 
-    def noted(self, name: str) -> dict:
+    def noted(self, name: str) -> dict[str, Any]:
         """What `note` wrote last; empty where there is nothing readable."""
         try:
             return json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
@@ -120,27 +125,49 @@ class Store:
 
     def read(self, sequence: int) -> Snapshot:
         """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""
-        known = self.sequences()
-        if sequence not in known:
-            kept = ", ".join(map(str, known)) or "none"
-            raise NoSuchSnapshot(f"{self.directory}: no snapshot {sequence}; kept are {kept}")
+        kept = self.sequences()
+        if sequence not in kept:
+            listed = ", ".join(map(str, kept)) or "none"
+            raise NoSuchSnapshot(f"{self.directory}: no snapshot {sequence}; kept are {listed}")
+        path = self.snapshot_path(sequence)
         try:
-            return self._decode(self.snapshot_path(sequence), snapshots)
+            return snapshots.read_snapshot(path) if self._can_map() else snapshots.decode(self.disk.read(path))
         except NewerVersion as error:
-            older = [n for n in known if n < sequence]
+            older = [n for n in kept if n < sequence]
             way = f", or move that file away to resume from {older[-1]:0{_DIGITS}}" if older else ""
             raise NewerVersion(f"snapshot {sequence:0{_DIGITS}}: {error}. Upgrade{way}") from None
         except Corrupt as error:
             raise Corrupt(f"snapshot {sequence:0{_DIGITS}}: {error}") from None
 
-    def _decode(self, path: Path, kind):
-        if type(self.disk) is Disk:  # a real file can be mapped
-            return kind.read_snapshot(path) if kind is snapshots else kind.read_artifact(path)
-        return kind.decode(self.disk.read(path))
+    def named(self, which: str) -> Snapshot:
+        """The snapshot that a person names: "latest" or a number. Raises NoSnapshotName, NoSuchSnapshot, Corrupt."""
+        if which != "latest":
+            if not which.isdigit():
+                raise NoSnapshotName(f"--snapshot: got {which!r}, expected a number or latest")
+            return self.read(int(which))
+        latest = self.latest().snapshot
+        if latest is None:
+            raise NoSuchSnapshot(
+                f"{self.directory}: no snapshot there; `stream-engine run SOURCE --state DIR` makes one"
+            )
+        return latest
+
+    def published(self, which: str = "latest") -> Published:
+        """The snapshot that `which` names, with its artifacts. Raises what `named` raises."""
+        return self.with_artifacts(self.named(which))
+
+    def with_artifacts(self, snapshot: Snapshot) -> Published:
+        """A snapshot with the newest whole artifact of each kind that was made from it or from one before it."""
+        newest = {kind: self.latest_artifact(kind, snapshot.sequence) for kind in self.kinds()}
+        return Published(snapshot, {kind: artifact for kind, artifact in newest.items() if artifact})
+
+    def _can_map(self) -> bool:
+        """Whether files of this disk are real ones; those of a simulated disk are read."""
+        return type(self.disk) is Disk
 
     def latest(self) -> Latest:
         """The newest snapshot whose checksum holds. Raises NewerVersion: a newer engine's state is left alone."""
-        damaged = []
+        damaged: list[str] = []
         for sequence in reversed(self.sequences()):
             try:
                 return Latest(self.read(sequence), damaged)
@@ -152,14 +179,18 @@ class Store:
 
     def artifact(self, kind: str, sequence: int) -> Artifact:
         """One artifact. Raises Corrupt."""
+        path = self.artifact_path(kind, sequence)
         try:
-            return self._decode(self.artifact_path(kind, sequence), artifacts)
+            return artifacts.read_artifact(path) if self._can_map() else artifacts.decode(self.disk.read(path))
         except Corrupt as error:
             raise Corrupt(f"artifact {kind} {sequence:0{_DIGITS}}: {error}") from None
 
-    def latest_artifact(self, kind: str) -> Artifact | None:
-        """The newest whole artifact of a kind; damaged ones are passed over (a refit makes them again)."""
+    def latest_artifact(self, kind: str, up_to: int | None = None) -> Artifact | None:
+        """The newest whole artifact of a kind, of those made from snapshot `up_to` or from one before it (None: from
+        any). Damaged ones are passed over: a refit makes them again. The one rule by which artifacts are chosen."""
         for sequence in reversed(self.artifact_sequences(kind)):
+            if up_to is not None and sequence > up_to:
+                continue
             try:
                 return self.artifact(kind, sequence)
             except Corrupt:
@@ -173,8 +204,11 @@ class Store:
 
     def prune(self, keep: int, whole_is: int | None = None) -> list[int]:
         """Remove all but the newest `keep` snapshots and artifacts of each kind, and half-written leftovers; returns
-        the numbers of the snapshots removed. Never removes the last whole snapshot: damaged ones do not count. Of `whole_is`,
-        which this process has just published, that is known; any other is read to see it, O(its bytes)."""
+        the numbers of the snapshots removed.
+
+        The last whole snapshot is never removed: damaged ones do not count towards `keep`. `whole_is` is one that this
+        process has just published, so that it is known to be whole; any other is read to find out, O(its bytes).
+        """
         removed = []
         whole = 0
         for sequence in reversed(self.sequences()):

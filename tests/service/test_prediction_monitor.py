@@ -5,7 +5,8 @@ import json
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from stream_engine.commands import export_inspect
+from stream_engine.commands.inspect import inspect
+from stream_engine.commands.inspect_text import as_text
 from stream_engine.service import prediction_monitor, run
 from stream_engine.service import settings as configuration
 from stream_engine.service.metrics import Metrics
@@ -82,20 +83,20 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
         assert 0 < value("stream_engine_progressive_log_loss", labels) < 0.7
         assert value("stream_engine_progressive_calibration_error", labels) < 0.2
     assert 0 < value("stream_engine_progressive_sampled_ratio") < 1 and value("stream_engine_predict_seconds_total") > 0
-    found = export_inspect.inspect(str(tmp_path / "on"))
+    found = inspect(str(tmp_path / "on"))
     assert (
         found["progressive"]["snapshot"] == found["summary"]["snapshot"]
         and found["progressive"]["drift"]["loss"]["alarms"] == 1
     )
-    text = export_inspect.as_text(found)
+    text = as_text(found)
     assert "predictions before learning" in text and "alarms of change: loss 1" in text and "calibration error" in text
     note = (tmp_path / "on" / "progressive.json").read_bytes()
     consumed(tmp_path, "on", quiet=1_000_000)  # nothing new: nothing changes
     assert (tmp_path / "on" / "progressive.json").read_bytes() == note
     (tmp_path / "on" / "progressive.json").write_text("{broken")
-    assert export_inspect.inspect(str(tmp_path / "on"))["progressive"] == {}
+    assert inspect(str(tmp_path / "on"))["progressive"] == {}
     # what is counted does not depend on alarms
-    one, two = ({**export_inspect.inspect(str(tmp_path / state))["summary"]} for state in ("on", "off"))
+    one, two = ({**inspect(str(tmp_path / state))["summary"]} for state in ("on", "off"))
     for key in ("snapshot", "progressive"):
         one.pop(key), two.pop(key)
     assert one == two and json.dumps(found)

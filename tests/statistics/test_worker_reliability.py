@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.accumulators import Forgetting, made
-from stream_engine.commands import export_inspect
+from stream_engine.commands.export import export
 from stream_engine.data.comparisons import Decoded, Judges
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
@@ -326,11 +326,11 @@ def test_worker_names_go_nowhere_unasked(tmp_path):
     store = Store(tmp_path / "s")
     snapshot, _ = store.publish(snapshot)
     store.publish_artifact(reliability.refit(snapshot, reliability.Params(), 0))
-    everything = export_inspect.export(str(tmp_path / "s"), str(tmp_path / "all"), "latest", "csv", ())
+    everything = export(str(tmp_path / "s"), str(tmp_path / "all"), "latest", "csv", ())
     assert not [path for path in everything if b"person-" in path.read_bytes() or "worker" in path.name]
-    (table,) = export_inspect.export(str(tmp_path / "s"), str(tmp_path / "named"), "latest", "npz", ("workers",))[:1]
+    (table,) = export(str(tmp_path / "s"), str(tmp_path / "named"), "latest", "npz", ("workers",))[:1]
     assert b"person-w0" in table.read_bytes()
-    published, metrics = export_inspect.published(store), Metrics()
+    published, metrics = store.published(), Metrics()
     server = http.Server(http.app(metrics.registry, lambda: "", lambda: published), "127.0.0.1:0")
     with httpx.Client(base_url=f"http://{server.address}") as client:
         for name in ("workers.csv", "workers.npz", "workers_online.json"):

@@ -1,0 +1,14 @@
+"""`stream-engine check-config`: what is wrong with a configuration file, or the settings in force."""
+
+import json
+
+import click
+
+from stream_engine.service import settings as configuration
+
+
+@click.command("check-config")
+@click.argument("file")
+def command(file: str) -> None:
+    """Say what is wrong with a configuration file, or print the settings in force."""
+    click.echo(json.dumps(configuration.shown(configuration.load(file, {})), indent=1, ensure_ascii=False))

@@ -1,0 +1,71 @@
+"""`stream-engine export`: files that scientists load. Takes no lock; a run may be at work on the state."""
+
+import os
+from pathlib import Path
+
+import click
+
+from stream_engine import exports
+from stream_engine.commands import snapshot_option, state_option
+from stream_engine.exports import files
+from stream_engine.exports.by_name import by_name
+from stream_engine.service.settings import BadSettings
+from stream_engine.state.store import Store
+
+OBJECT_ORDERS = ("seen", "name")
+
+
+@click.command("export")
+@state_option
+@click.option("--out", required=True, metavar="DIR", help="Folder for the files.")
+@snapshot_option
+@click.option("--format", default="npz", type=click.Choice(files.FORMATS), help="Of arrays; documents are JSON.")
+@click.option(
+    "--object-order",
+    default="seen",
+    show_default=True,
+    type=click.Choice(OBJECT_ORDERS),
+    help="Objects numbered as they came, or by name: then equal counts give equal files.",
+)
+@click.argument("what", nargs=-1)
+def command(state: str, out: str, snapshot: str, format: str, object_order: str, what: tuple[str, ...]) -> None:
+    """Write files that scientists load: all, or those named in WHAT."""
+    for path in export(state, out, snapshot, format, what, object_order):
+        click.echo(path)
+
+
+def export(
+    state: str, out: str, which: str, format: str, what: tuple[str, ...], object_order: str = "seen"
+) -> list[Path]:
+    """Write the files of the contract below `out`; all of them, or those named. Returns their paths.
+
+    `object_order`: "seen" numbers objects as they first appeared, "name" as their names sort.
+
+    What is named and not there is an error; what is not named and not there is left out.
+    """
+    unknown = [name for name in what if name not in exports.EXPORTS]
+    if unknown:
+        raise BadSettings(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
+    published = Store(state).published(which)
+    if object_order == "name":
+        published = by_name(published)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in what or [name for name in exports.EXPORTS if name not in exports.ON_REQUEST]:
+        try:
+            contents = exports.contents(name, published)
+        except exports.NothingToExport:
+            if what:
+                raise
+            continue
+        for stem, content in contents.items():
+            for file, data in files.encode(stem, content, format, published.snapshot.objects).items():
+                paths.append(_written(Path(out) / file, data))
+    return paths
+
+
+def _written(path: Path, data: bytes) -> Path:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+    return path

@@ -1,0 +1,43 @@
+"""`stream-engine inspect`: what is in a state, for people and for programs. Takes no lock; a run may be at work."""
+
+import json
+from typing import Any
+
+import click
+
+from stream_engine.commands import state_option
+from stream_engine.commands.inspect_text import as_text
+from stream_engine.exports.summary import summary_of
+from stream_engine.state.store import Store
+
+
+@click.command("inspect")
+@state_option
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def command(state: str, as_json: bool) -> None:
+    """What is in the state: counts, positions, snapshots, artifacts."""
+    contents = inspect(state)
+    click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else as_text(contents))
+
+
+def inspect(state: str) -> dict[str, Any]:
+    """What is in the state: the summary, the kept snapshots, the artifacts with their reports, how predictions went."""
+    store = Store(state)
+    published = store.published()
+    return {
+        "state": str(store.directory),
+        "snapshots": store.sequences(),
+        "digest": published.snapshot.digest,
+        "settings": published.snapshot.settings,
+        "artifacts": {
+            kind: {
+                "snapshot": artifact.sequence,
+                "seed": artifact.seed,
+                "params": artifact.params,
+                "report": artifact.report,
+            }
+            for kind, artifact in published.artifacts.items()
+        },
+        "progressive": store.noted("progressive"),
+        "summary": summary_of(published.snapshot),
+    }

@@ -1,0 +1,44 @@
+"""What `inspect` and `refit` print for people: one fact a line."""
+
+from typing import Any
+
+
+def as_text(contents: dict[str, Any]) -> str:
+    """What `inspect` found, for people: the summary, the artifacts' reports, how predictions went."""
+    lines = [f"state       {contents['state']}", f"snapshots   {', '.join(map(str, contents['snapshots']))}"]
+    for key, value in contents["summary"].items():
+        lines.append(f"{key:24}{_short(value)}")
+    for kind, artifact in contents["artifacts"].items():
+        lines.append(f"{kind} (snapshot {artifact['snapshot']})")
+        lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
+    return "\n".join(lines + _predictions(contents.get("progressive", {})))
+
+
+def _predictions(figures: dict[str, Any]) -> list[str]:
+    """A line for each predictor and kind of judgement: before learning, in total and recently."""
+    if not figures:
+        return []
+    lines = [
+        f"predictions before learning (until snapshot {figures['snapshot']}; "
+        f"{figures['sampled']:,} of {figures['seen']:,} drawn)",
+        f"  {'predictor':24}{'kind':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}"
+        f"{'calibration error':>19}",
+    ]
+    for name, kinds in figures["predictors"].items():
+        for kind, windows in kinds.items():
+            if kind == "all" or len(kinds) > 2:
+                total, recent = windows["total"], windows["rolling"]
+                lines.append(
+                    f"  {name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
+                    f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}"
+                )
+    alarms = ", ".join(f"{signal} {each['alarms']}" for signal, each in figures["drift"].items())
+    return [*lines, *([f"  alarms of change: {alarms}"] if alarms else [])]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return "  ".join(f"{k}={_short(v)}" for k, v in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(_short, value[:8])) + (" …" if len(value) > 8 else "") or "-"
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)

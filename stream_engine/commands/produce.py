@@ -1,0 +1,38 @@
+"""`stream-engine produce`: files of events to a Kafka topic."""
+
+import click
+
+from connectors import records_of
+from connectors.kafka.produce import send
+from stream_engine.formats import FORMATS
+from stream_engine.formats.event_messages import ENCODINGS, EventMessages
+from stream_engine.service import progress_bars
+from stream_engine.service import settings as configuration
+
+
+@click.command("produce")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("target", metavar="kafka://HOST:PORT/TOPIC")
+@click.option("--batch", default=1, show_default=True, metavar="N", help="Events in a message.")
+@click.option("--encoding", default="json", show_default=True, type=click.Choice(ENCODINGS), help="Of a message.")
+@click.option("--rate", type=float, metavar="R", help="At most so many events a second.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Of the files, instead of going by their names.")
+@click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
+def command(
+    files: tuple[str, ...],
+    target: str,
+    batch: int,
+    encoding: str,
+    rate: float | None,
+    format: str | None,
+    config: str | None,
+) -> None:
+    """Send files of events to a topic."""
+    options = configuration.load(config, {}).kafka
+    messages = EventMessages(records_of(files, format), encoding, batch)
+    with progress_bars.Bars() as bars:
+        sent = send(messages, target, options=options, rate=rate, progress=bars.sent)
+    click.echo(
+        f"{sent.items:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
+        + (f"; {messages.skipped:,} lines could not be sent" if messages.skipped else "")
+    )

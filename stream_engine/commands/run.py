@@ -1,0 +1,101 @@
+"""`stream-engine run`: consume, snapshot, refit, serve. Every option sets the configuration key of its name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.formats import FORMATS
+from stream_engine.guard.partial_order import POLICIES
+from stream_engine.refits import REFITS
+from stream_engine.service import logs, progress_bars
+from stream_engine.service import run as service
+from stream_engine.service import settings as configuration
+from stream_engine.service.settings import NO_GUARD
+
+
+def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
+    """An option that sets the configuration key of that name."""
+    return click.option(*names, key.replace(".", "__"), default=None, **more)
+
+
+@click.command("run")
+@click.argument("source", nargs=-1)
+@_option("--state", key="state", metavar="DIR", help="State directory: snapshots, artifacts, dead letters.")
+@click.option("--config", metavar="FILE", help="TOML file; every option here has a key there.")
+@_option(
+    "--follow", key="follow", is_flag=True, flag_value=True, help="Keep reading as files grow, until SIGTERM or SIGINT."
+)
+@_option("--listen", key="listen", metavar="HOST:PORT", help="Serve /metrics, /healthz, /readyz, /snapshot, /export.")
+@_option("--type", key="input.type", type=click.Choice(EVENT_TYPES), help="The type of every event.")
+@_option(
+    "--columns",
+    key="input.columns",
+    metavar="A=B,...",
+    help="Names of fields in the input: anchor=probe,objects=a|b|c.",
+)
+@click.option(
+    "--where", multiple=True, metavar="FIELD=VALUE", help="Only matching events; others are counted as filtered."
+)
+@_option("--format", key="input.format", type=click.Choice(list(FORMATS)), help="Instead of going by the file name.")
+@_option("--labels", key="input.labels", metavar="FILE", help="File of object,label.")
+@_option("--labels-columns", key="input.labels_columns", metavar="A=B,...", help="Names of its columns: label=sweet.")
+@_option(
+    "--snapshot-every", key="snapshot.every", type=int, metavar="N", help="Comparisons between snapshots (0: never)."
+)
+@_option(
+    "--snapshot-interval", key="snapshot.interval", type=float, metavar="SECONDS", help="Seconds between snapshots."
+)
+@_option("--keep", key="snapshot.keep", type=int, metavar="K", help="Snapshots that stay.")
+@click.option("--refit", "refit", multiple=True, type=click.Choice(list(REFITS)), help="Refits to run (repeatable).")
+@click.option("--no-refits", is_flag=True, help="Count only.")
+@_option(
+    "--dead-letters",
+    key="dead_letters",
+    metavar="TARGET",
+    help="Folder instead of DIR/dead_letters, or kafka://... beside it.",
+)
+@_option(
+    "--max-reject-ratio",
+    key="input.max_reject_ratio",
+    type=float,
+    metavar="R",
+    help="Stop when more than this is refused.",
+)
+@_option("--seed", key="refits.seed", type=int, metavar="S", help="Seed of the refits.")
+@_option("--guard", key="guard.policy", type=click.Choice([*POLICIES, NO_GUARD]), help="Partial order policy.")
+@_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: where a first start begins.")
+@_option(
+    "--on-offset-loss",
+    key="input.on_offset_loss",
+    type=click.Choice(ON_OFFSET_LOSS),
+    help="Kafka: when retention was faster.",
+)
+@_option("--shard", key="input.shard", metavar="I/N", help="Kafka: this process's share of the partitions.")
+@_option("--log-format", key="log.format", type=click.Choice(logs.FORMATS), help="How log lines look.")
+def command(
+    source: tuple[str, ...],
+    config: str | None,
+    where: tuple[str, ...],
+    refit: tuple[str, ...],
+    no_refits: bool,
+    **given: Any,
+) -> None:
+    """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
+    overrides = {name.replace("__", "."): value for name, value in given.items()}
+    for option in ("input.columns", "input.labels_columns"):
+        if overrides[option] is not None:
+            overrides[option] = configuration.mapping(overrides[option], "--" + option.split(".")[1].replace("_", "-"))
+    overrides |= {
+        "source": list(source) or None,
+        "refits.kinds": list(refit) or None,
+        "refits.enabled": False if no_refits else None,
+        "input.where": dict(kv for text in where for kv in configuration.mapping(text, "--where", "\0").items())
+        or None,
+    }
+    settings = configuration.load(config, overrides)
+    logs.configure(settings.log.format, settings.log.level)
+    with progress_bars.Bars() as bars:
+        service.run(settings, bars)
