@@ -122,7 +122,7 @@ BUGS = [
     ),
     Bug(
         "counts stay in memory whatever is set",
-        "stream_engine/service/run.py",
+        "stream_engine/service/open_run.py",
         "if settings.counts.on_disk_above:",
         "if False:",
         SPACE,
@@ -328,68 +328,14 @@ BUGS = [
     ),
     Bug(
         "secrets are shown",
-        "stream_engine/service/settings.py",
-        (
-            "        return HIDDEN\n"
-            "\n"
-            "\n"
-            "def _is_reference(value: Any) -> bool:\n"
-            '    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("env", "file")\n'
-            "\n"
-            "\n"
-            "def _revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:\n"
-            "    if _is_reference(value):\n"
-            "        ((how, name),) = value.items()\n"
-            "        try:\n"
-            '            return _Secret(environment[name] if how == "env" else Path(name).read_text().strip())\n'
-            "        except KeyError:\n"
-            '            raise BadSettings(f"{where}: a secret is to come from the environment variable {name}, not set") from None\n'
-            "        except OSError as error:\n"
-            '            raise BadSettings(f"{where}: a secret is to come from {name}: {error.strerror}") from None\n'
-            "    if isinstance(value, dict):\n"
-            "        return {key: _revealed(each, where, environment) for key, each in value.items()}\n"
-            "    return value\n"
-            "\n"
-            "\n"
-            'def _hidden(value: Any, key: str = "") -> Any:\n'
-            "    if isinstance(value, dict):\n"
-            "        return {name: _hidden(each, name) for name, each in value.items()}\n"
-            "    if isinstance(value, str) and (isinstance(value, _Secret) or _sounds_secret(key)):\n"
-            "        return HIDDEN\n"
-        ),
-        (
-            "        return value\n"
-            "\n"
-            "\n"
-            "def _is_reference(value: Any) -> bool:\n"
-            '    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in ("env", "file")\n'
-            "\n"
-            "\n"
-            "def _revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:\n"
-            "    if _is_reference(value):\n"
-            "        ((how, name),) = value.items()\n"
-            "        try:\n"
-            '            return _Secret(environment[name] if how == "env" else Path(name).read_text().strip())\n'
-            "        except KeyError:\n"
-            '            raise BadSettings(f"{where}: a secret is to come from the environment variable {name}, not set") from None\n'
-            "        except OSError as error:\n"
-            '            raise BadSettings(f"{where}: a secret is to come from {name}: {error.strerror}") from None\n'
-            "    if isinstance(value, dict):\n"
-            "        return {key: _revealed(each, where, environment) for key, each in value.items()}\n"
-            "    return value\n"
-            "\n"
-            "\n"
-            'def _hidden(value: Any, key: str = "") -> Any:\n'
-            "    if isinstance(value, dict):\n"
-            "        return {name: _hidden(each, name) for name, each in value.items()}\n"
-            "    if isinstance(value, str) and (isinstance(value, _Secret) or _sounds_secret(key)):\n"
-            "        return value\n"
-        ),
+        "stream_engine/service/settings/secrets.py",
+        "_sounds_secret(key)):\n        return HIDDEN\n",
+        "_sounds_secret(key)):\n        return value\n",
         "tests/service/test_settings.py",
     ),
     Bug(
         "the file has precedence over the command line",
-        "stream_engine/service/settings.py",
+        "stream_engine/service/settings/merging.py",
         "if value is not None:",
         "if value is not None and not path:",
         "tests/service/test_settings.py",
@@ -665,8 +611,8 @@ BUGS = [
     ),
     Bug(
         "kernels' files are looked for in the working directory",
-        "stream_engine/service/settings.py",
-        "        _beside(tree, Path(path).parent)\n",
+        "stream_engine/service/settings/merging.py",
+        "        rewrite_relative_paths(tree, Path(path).parent)\n",
         "",
         "tests/service/test_kernel_settings.py -k told",
     ),

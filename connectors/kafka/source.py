@@ -45,14 +45,18 @@ from connectors.kafka.client import (
 )
 from connectors.kafka.connecting import OpeningThread
 from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, State, Waiting
-from connectors.kafka.start_offsets import StartingPoints, selected_partitions, starting_points
+from connectors.kafka.start_offsets import (
+    ON_OFFSET_LOSS,
+    START_MODES,
+    StartingPoints,
+    selected_partitions,
+    starting_points,
+)
 
 CLIENTS = {
     "kafka-python": "connectors.kafka.kafka_python_client:UnopenedKafkaPython",
     "confluent": "connectors.kafka.confluent_client:UnopenedConfluent",
 }
-STARTS = ("none", "earliest", "latest")
-LOSSES = ("fail", "earliest")
 MAX_POLL_RECORDS = 20_000
 POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follows the size of the last records
 PATIENCE = 5  # fresh clients in a row without a single record before their failures stop the source
@@ -94,7 +98,7 @@ class KafkaSource:
         self._most = int(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
-        self._start, self._on_loss = _one_of("start", start, STARTS), _one_of("on_offset_loss", on_offset_loss, LOSSES)
+        self._start, self._on_loss = _one_of("start", start, START_MODES), _one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS)
         self._make = _client_class(self._options.pop("client", client))  # [kafka] client = "confluent"
         self._format, self._topic_seconds, self._stall_seconds = format, topic_seconds, stall_seconds
         self._stored = self._of_the_topic(positions)

@@ -82,24 +82,14 @@ def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def demo(state: Path, seed: int) -> str:
     """Make the stream, run the engine on it, export, draw; returns the page."""
-    import time
-
     logs.configure()
     events = state / "events.jsonl"
     target, told = write_events(events, seed)
-    given = configuration.load(
+    settings = configuration.load(
         None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 400_000}
     )
-    started = time.monotonic()
     with progress_bars.Bars() as bars:
-        this = run.Run(given, bars)
-        try:
-            this.open()
-            this.consume()
-            consumed = time.monotonic() - started
-            this.finish_refits()
-        finally:
-            this.close()
+        consumed = run.run(settings, bars)
     export(str(state), str(state / "export"), "latest", "npz", ())
     published = Store(state).published()
     picture = draw(published, target, state / "clusters.png")
@@ -121,21 +111,21 @@ def draw(published: Published, target: np.ndarray, path: Path) -> Path:
 
     from stream_engine.statistics import kernels
 
-    at = KernelPCA(2, kernel="precomputed").fit_transform(kernels.k1(triplet_columns(published.snapshot)))
+    plane = KernelPCA(2, kernel="precomputed").fit_transform(kernels.k1(triplet_columns(published.snapshot)))
     clusters = published.artifacts["sdp_clustering"].arrays["labels"]
     figure, axes = plt.subplots(figsize=(8, 7), layout="constrained")
     colours = plt.get_cmap("tab20")(clusters % 20)
-    for (x, y), digit, colour in zip(at, target[numbers(published)], colours):
+    for (x, y), digit, colour in zip(plane, target[numbers(published)], colours):
         axes.text(x, y, str(digit), color=colour, ha="center", va="center", fontsize=9)
-    axes.set_xlim(at[:, 0].min() * 1.05, at[:, 0].max() * 1.05)
-    axes.set_ylim(at[:, 1].min() * 1.05, at[:, 1].max() * 1.05)
+    axes.set_xlim(plane[:, 0].min() * 1.05, plane[:, 0].max() * 1.05)
+    axes.set_ylim(plane[:, 1].min() * 1.05, plane[:, 1].max() * 1.05)
     axes.set_title("Digits from comparisons alone: kernel PCA of k1, coloured by cluster")
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path
 
 
-def page(published: Published, target, told, seconds: float, state: Path, picture: Path) -> str:
+def page(published: Published, target: np.ndarray, told: np.ndarray, seconds: float, state: Path, picture: Path) -> str:
     """The summary that a person can read."""
     from sklearn.metrics import adjusted_rand_score
 

@@ -34,6 +34,8 @@ EXPORTS = {
     "evidence": "stream_engine.exports.evidence:evidence",
     "confidence": "stream_engine.exports.evidence:confidence",
 }
+# CSV table that is named otherwise than the export that makes it -> that export
+TABLES = {"predictions": "booster", "kernel_weights": "kernel"}
 ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written only when named, never served over HTTP
 
 

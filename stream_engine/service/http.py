@@ -1,4 +1,7 @@
-"""Read-only HTTP over what is published: /metrics /healthz /readyz /snapshot /progressive /export/<name>. Loopback by default."""
+"""Read-only HTTP over what is published: /metrics /healthz /readyz /snapshot /progressive /export/<name>.
+
+Bound to the loopback address unless told otherwise.
+"""
 
 import socket
 import threading
@@ -15,17 +18,13 @@ from starlette.routing import Route
 
 from stream_engine import exports
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
-
-_FILE_OF = {
-    "predictions": "booster",
-    "kernel_weights": "kernel",
-}  # CSV tables that are named otherwise than their export
+from stream_engine.state.published import Published
 
 
 def app(
     registry: CollectorRegistry,
     ready: Callable[[], str],
-    published: Callable[[], exports.Published | None],
+    published: Callable[[], Published | None],
     progressive: Callable[[], dict] = dict,
 ) -> Starlette:
     """The ASGI application. `ready()` is "" or why not; `published()` the newest published files, or None;
@@ -52,22 +51,22 @@ def app(
         return file(request.path_params["name"])
 
     def file(name: str) -> Response:
-        files = published()
+        newest = published()
         path = PurePosixPath(name)
-        what, format = _FILE_OF.get(path.stem, path.stem.split(".")[0]), path.suffix.removeprefix(".")
-        if files is None or what not in exports.EXPORTS or what in exports.ON_REQUEST or format not in FORMATS:
-            return PlainTextResponse(f"no such export: {name}\n" if files else "nothing is published yet\n", 404)
+        what, format = exports.TABLES.get(path.stem, path.stem.split(".")[0]), path.suffix.removeprefix(".")
+        if newest is None or what not in exports.EXPORTS or what in exports.ON_REQUEST or format not in FORMATS:
+            return PlainTextResponse(f"no such export: {name}\n" if newest else "nothing is published yet\n", 404)
         # CSV tables stand beside any format; ask for npz where only they are wanted, to make one thing once.
         try:
-            made = _files(cache, files, what, format)
+            files = _files(cache, newest, what, format)
         except exports.NothingToExport as error:
             return PlainTextResponse(f"{error}\n", 404)
         except ValueError as error:  # too large for this machine's memory
             return PlainTextResponse(f"{error}\n", 503)
-        if name not in made:
-            return PlainTextResponse(f"no such export: {name}; there are {', '.join(made)}\n", 404)
-        headers = {"ETag": f'"{files.snapshot.digest}"'}
-        return Response(made[name], media_type=MEDIA_TYPES[path.suffix], headers=headers)
+        if name not in files:
+            return PlainTextResponse(f"no such export: {name}; there are {', '.join(files)}\n", 404)
+        headers = {"ETag": f'"{newest.snapshot.digest}"'}
+        return Response(files[name], media_type=MEDIA_TYPES[path.suffix], headers=headers)
 
     return Starlette(
         routes=[
@@ -81,16 +80,18 @@ def app(
     )
 
 
-def _files(cache: dict, files: exports.Published, what: str, format: str) -> dict[str, bytes]:
+def _files(
+    cache: dict[tuple[str, ...], dict[str, bytes]], published: Published, what: str, format: str
+) -> dict[str, bytes]:
     """The files of one export; the last few are kept, so that a dashboard that asks again costs nothing."""
-    key = (files.snapshot.digest, *(a.digest for a in files.artifacts.values()), what, format)
+    key = (published.snapshot.digest, *(artifact.digest for artifact in published.artifacts.values()), what, format)
     if key not in cache:
         while len(cache) >= 4:
             cache.pop(next(iter(cache)), None)
-        made: dict[str, bytes] = {}
-        for name, content in exports.contents(what, files).items():
-            made |= encode(name, content, format, files.snapshot.objects)
-        cache[key] = made
+        files: dict[str, bytes] = {}
+        for name, content in exports.contents(what, published).items():
+            files |= encode(name, content, format, published.snapshot.objects)
+        cache[key] = files
     return cache[key]
 
 

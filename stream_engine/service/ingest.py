@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
     records: list[Record]
     decoded: Decoded
-    letters: list[DeadLetter]
+    dead_letters: list[DeadLetter]
 
     def positions(self) -> dict[str, Position]:
         """The position after the last record of every partition."""
@@ -37,12 +37,12 @@ class Block(NamedTuple):
         return Counter({self.records[0].partition: records_in(self.records[0], self.decoded)})
 
 
-class Intake:
-    """Decoders by format, all with the same options."""
+class Ingest:
+    """From records to blocks of columns: a decoder for each format, all with the same options."""
 
     def __init__(self, options: EventOptions, format: str | None = None):
         self.options, self._format = options, format
-        self._decoders: dict[str, object] = {}
+        self._decoders: dict[str, Callable[..., Decoded]] = {}
 
     def decode(self, record: Record) -> Decoded:
         """The record's events as columns. Raises `UnreadableHeader` when a table lacks what every event needs."""
@@ -54,14 +54,14 @@ class Intake:
         except UnreadableHeader as error:
             raise UnreadableHeader(f"{record.partition}: {error}") from None
 
-    def _decoder(self, record: Record):
+    def _decoder(self, record: Record) -> Callable[..., Decoded]:
         name = self._format or record.format
         if name not in self._decoders:
             self._decoders[name] = decoder(name, self.options)
         return self._decoders[name]
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
-        """The records of one poll, in order: messages together as far as they go together, larger records one by one."""
+        """The records of one poll, in order: messages together as far as they can be, larger records one by one."""
         waiting: list[Record] = []
         size = 0
         for record in records:
@@ -73,7 +73,7 @@ class Intake:
                 yield Block([record], *spark_deltas.decode(record))
             elif alone:
                 decoded = self.decode(record)
-                yield Block([record], decoded, letters(record, decoded.rejected))
+                yield Block([record], decoded, dead_letters_of(record, decoded.rejected))
             else:
                 waiting.append(record)
                 size += len(record.value)
@@ -82,23 +82,25 @@ class Intake:
 
     def _together(self, records: list[Record]) -> Block:
         decoded, refused_in = self._decoder(records[0]).many([record.value for record in records])
-        buried = [
-            letter for at, refused in zip(refused_in, decoded.rejected) for letter in letters(records[at], [refused])
+        dead_letters = [
+            letter
+            for number, rejected in zip(refused_in, decoded.rejected)
+            for letter in dead_letters_of(records[number], [rejected])
         ]
-        return Block(records, decoded, buried)
+        return Block(records, decoded, dead_letters)
 
 
-def letters(record: Record, rejected: Iterable[Rejected]) -> list[DeadLetter]:
+def dead_letters_of(record: Record, rejected: Iterable[Rejected]) -> list[DeadLetter]:
     """What was refused, with its place in the stream: its own byte or row where the record's unit allows it."""
-    made = []
+    dead_letters = []
     for each in rejected:
         within = {"byte": each.start, "row": each.index}.get(record.unit, 0)
-        made.append(
+        dead_letters.append(
             DeadLetter(
                 record.partition, record.offset + within, each.index, each.reason, each.message, each.value, record.key
             )
         )
-    return made
+    return dead_letters
 
 
 def records_in(record: Record, decoded: Decoded) -> int:
@@ -116,13 +118,14 @@ def read_labels(path: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[list
     In a CSV of exactly two columns, one of them `object`, the other one is the label whatever its name.
     """
     source = open_source(path, {})
-    blocks, size, check = [], 0, 0
+    blocks: list[Block] = []
+    size, check = 0, 0
     try:
-        intake = None
+        ingest = None
         while not source.finished():
             for record in source.poll(0.1):
-                intake = intake or Intake(EventOptions("label", _label_columns(record, columns)))
-                blocks += intake.blocks([record])
+                ingest = ingest or Ingest(EventOptions("label", _label_columns(record, columns)))
+                blocks += ingest.blocks([record])
                 size, check = record.next_offset, zlib.crc32(_bytes(record), check)
     finally:
         source.close()

@@ -10,8 +10,11 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure(format: str = "text", level: str = "info") -> None:
-    """Set how and from which level on lines are written. Libraries speak from warning on, in the same format; kafka-python
-    only at level debug: what it says at every attempt to reach a broker, the source says once."""
+    """Set how and from which level on lines are written.
+
+    Libraries log from warning on, in the same format; kafka-python only at level debug: what it logs at every attempt to
+    reach a broker, the source says once.
+    """
     common = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,

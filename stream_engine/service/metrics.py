@@ -6,20 +6,13 @@ and summary.json agree up to what happened before this process started.
 
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
+from stream_engine.data.version import installed_version
+
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
-
-
-def engine_version() -> str:
-    """The installed version of the engine."""
-    try:
-        return version("stream-engine")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "0+checkout"
 
 
 class Metrics:
@@ -40,7 +33,7 @@ class Metrics:
 
         ProcessCollector(registry=registry)
         Info(name + "build", "Versions in use.", registry=registry).info(
-            {"version": engine_version(), "python": platform.python_version()}
+            {"version": installed_version(), "python": platform.python_version()}
         )
         self.records = counter("records", "Records read: lines, rows or messages.", "partition")
         self.events = counter("events", "Events accepted, by type.", "kind")
@@ -76,10 +69,16 @@ class Metrics:
         self.refit_figure = gauge(
             "refit_figure", "What a refit last said: done (iterations), gap, bound, ...", "refit", "figure"
         )
-        asked = ("predictor", "kind", "window")  # window: total or rolling
-        self.progressive_accuracy = gauge("progressive_accuracy", "Accuracy before learning; ties count half.", *asked)
-        self.progressive_log_loss = gauge("progressive_log_loss", "Mean log loss of calibrated predictions.", *asked)
-        self.progressive_calibration = gauge("progressive_calibration_error", "Expected calibration error.", *asked)
+        of_predictions = ("predictor", "kind", "window")  # window: total or rolling
+        self.progressive_accuracy = gauge(
+            "progressive_accuracy", "Accuracy before learning; ties count half.", *of_predictions
+        )
+        self.progressive_log_loss = gauge(
+            "progressive_log_loss", "Mean log loss of calibrated predictions.", *of_predictions
+        )
+        self.progressive_calibration = gauge(
+            "progressive_calibration_error", "Expected calibration error.", *of_predictions
+        )
         self.progressive_sampled = gauge("progressive_sampled_ratio", "Share of the comparisons that was predicted.")
         self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
         self.online_seconds = counter("online_seconds", "CPU time spent learning a kernel between snapshots.")
@@ -102,10 +101,10 @@ class Metrics:
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 
-    def refitting(self, kind: str, said: Mapping[str, Any]) -> None:
-        """What a running refit last said: how far it is, and its own figures (their names come from our refits)."""
-        self.refit_progress.labels(kind).set(said.get("done", 0) / max(1, said.get("total", 1)))
-        for figure, value in said.items():
+    def refitting(self, kind: str, figures: Mapping[str, Any]) -> None:
+        """What a running refit last told: how far it is, and its own figures (their names come from our refits)."""
+        self.refit_progress.labels(kind).set(figures.get("done", 0) / max(1, figures.get("total", 1)))
+        for figure, value in figures.items():
             if figure not in ("total", "impossible") and isinstance(value, int | float):
                 self.refit_figure.labels(kind, figure).set(value)
 

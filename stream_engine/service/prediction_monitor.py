@@ -1,7 +1,8 @@
-"""What a run does beside counting: renew the predictors, say how well they predict, speak up when the world changes.
+"""What a run does beside counting: renew the predictors, tell how well they predict, raise an alarm when that changes.
 
-Predictors other than AddS and repeats are made in a thread of their own, from what was published last; k1 and k2 only as often as
-their share of the time stays below BUDGET. Until new ones are there the old ones go on predicting.
+Predictors other than AddS and repeats are made in a thread of their own, from what was published last; costly ones (k1
+and k2) only as often as their share of the time stays below BUDGET. Until new ones are there the old ones go on
+predicting.
 """
 
 import time
@@ -10,11 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
 from stream_engine.prediction import COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.prediction.observer import Progressive
-from stream_engine.prediction.online_predictor import Online
+from stream_engine.prediction.online_predictor import Kept, Online
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
@@ -23,24 +25,72 @@ from stream_engine.state.snapshot import Snapshot
 
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
-_AT_ONCE = (
-    "adds3",
-    "adds4",
-    "repeats",
-)  # made with the snapshot itself, so that alarms do not depend on a thread's speed
+_AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread's speed
+
+_Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
 
-class Watch:
+class OnlineLearning:
+    """The kernel that is learned between snapshots: batches wait until they were tested, then they are learned."""
+
+    def __init__(self, kernel: Online, metrics: Metrics, log: FilteringBoundLogger):
+        self._kernel, self._metrics, self._log = kernel, metrics, log
+        self._waiting: list[np.ndarray] = []  # triplets that were not learned yet
+        self._kept: Kept | None = None  # the kernel as it was at the last snapshot, until that is published
+
+    def predictor(self) -> Predictor:
+        """What the kernel expects, as it is when it is asked."""
+        return self._kernel.predictor()
+
+    def wait(self, triplets: np.ndarray) -> None:
+        """These are to be learned once they were tested."""
+        self._waiting.append(triplets)
+
+    def learn(self, objects: Sequence[str]) -> None:
+        """Learn what waits; `objects` are the names of all that are known."""
+        started = time.thread_time()
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._kernel.learn(np.concatenate(waiting), objects)
+        self._metrics.online_seconds.inc(time.thread_time() - started)
+
+    def at_snapshot(self, objects: Sequence[str]) -> None:
+        """Learn what waits, take in new objects and keep a copy for the artifact of this snapshot."""
+        self.learn(objects)
+        self._kernel.grow(objects)
+        self._kept = self._kernel.kept()
+        if self._kernel.problem:
+            self._log.warning("the online kernel waits", why=self._kernel.problem)
+
+    def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
+        """The kernel of the moment of this snapshot, which is published by now; told in the log, too."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return None
+        self._log.info(
+            "online kernel",
+            snapshot=snapshot.sequence,
+            objects=kept.report["objects"],
+            learned=kept.report["learned"],
+            skipped=kept.report["skipped"],
+            live_accuracy=None if live is None else round(live, 4),
+        )
+        return self._kernel.artifact(kept, snapshot, live)
+
+
+class PredictionMonitor:
     """The observer of one run with its thread, metrics and log lines. `figures` is what was told last."""
 
-    def __init__(self, settings: DriftSettings, metrics: Metrics, log, online: Online | None = None):
-        self._observer = Progressive(settings.delta if settings.enabled else None, settings.quiet)
+    def __init__(
+        self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: Online | None = None
+    ):
+        self._observer = Progressive(settings.delta if settings.enabled else None, settings.cooldown)
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "predictors")
-        self._online, self._held, self._kept = online, [], None
-        if online is not None:
-            self._observer.use({"online": online.predictor()})
-        self._making: Future | None = None
+        self._online = OnlineLearning(online, metrics, log) if online else None
+        if self._online:
+            self._observer.use({"online": self._online.predictor()})
+        self._making: Future[_Made] | None = None
         self._next: Published | None = None
         self._cost: dict[str, tuple[float, float]] = {}  # costly predictor -> (seconds it took, when it was done)
         self._problems: set[str] = set()
@@ -50,12 +100,8 @@ class Watch:
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with AddS and the repeats of this snapshot from now on."""
         self._observer.serve(snapshot)
-        if self._online is not None:
-            self._learn(snapshot.objects)
-            self._online.grow(snapshot.objects)
-            self._kept = self._online.kept()
-            if self._online.problem:
-                self._log.warning("the online kernel waits", why=self._online.problem)
+        if self._online:
+            self._online.at_snapshot(snapshot.objects)
 
     def published(self, published: Published) -> None:
         """Make the other predictors of what is published now; a newer one takes the place of one that waits."""
@@ -75,10 +121,10 @@ class Watch:
                 "the comparisons changed", signal=signal, wrong_now=round(level, 3), at_comparison=self._observer.seen
             )
         self._metrics.predict_seconds.inc(time.thread_time() - started)
-        if self._online is not None:
-            self._held.append(batch.triplets)
+        if self._online:
+            self._online.wait(batch.triplets)
             if not self._observer.waiting:  # what waits to be tested must not have been learned
-                self._learn(objects)
+                self._online.learn(objects)
         if time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)
@@ -86,43 +132,25 @@ class Watch:
     def tell(self) -> dict[str, Any]:
         """Bring metrics and `figures` up to date; returns these."""
         self._told = time.monotonic()
-        self.figures = found = self._observer.figures()
+        self.figures = figures = self._observer.figures()
         metrics = self._metrics
-        for name, kinds in found["predictors"].items():
+        for name, kinds in figures["predictors"].items():
             for kind, windows in kinds.items():
-                for window, said in windows.items():
-                    metrics.progressive_accuracy.labels(name, kind, window).set(said["accuracy"])
-                    metrics.progressive_log_loss.labels(name, kind, window).set(said["log_loss"])
-                    metrics.progressive_calibration.labels(name, kind, window).set(said["calibration_error"])
-        for signal, said in found["drift"].items():
-            metrics.drift_level.labels(signal).set(said["level"])
-        metrics.progressive_sampled.set(found["sampled"] / max(found["seen"], 1))
-        return found
+                for window, scores in windows.items():
+                    metrics.progressive_accuracy.labels(name, kind, window).set(scores["accuracy"])
+                    metrics.progressive_log_loss.labels(name, kind, window).set(scores["log_loss"])
+                    metrics.progressive_calibration.labels(name, kind, window).set(scores["calibration_error"])
+        for signal, drift in figures["drift"].items():
+            metrics.drift_level.labels(signal).set(drift["level"])
+        metrics.progressive_sampled.set(figures["sampled"] / max(figures["seen"], 1))
+        return figures
 
     def online_artifact(self, snapshot: Snapshot) -> Artifact | None:
-        """The online kernel of the moment of this snapshot, which is published by now; said in the log, too."""
-        kept, self._kept = self._kept, None
-        if kept is None:
+        """The online kernel of the moment of this snapshot, which is published by now; None without one."""
+        if not self._online:
             return None
-        live = (
-            self.figures.get("predictors", {}).get("online", {}).get("triplet", {}).get("rolling", {}).get("accuracy")
-        )
-        self._log.info(
-            "online kernel",
-            snapshot=snapshot.sequence,
-            objects=kept.report["objects"],
-            learned=kept.report["learned"],
-            skipped=kept.report["skipped"],
-            live_accuracy=None if live is None else round(live, 4),
-        )
-        return self._online.artifact(kept, snapshot, live)
-
-    def _learn(self, objects: Sequence[str]) -> None:
-        started = time.thread_time()
-        held, self._held = self._held, []
-        if held:
-            self._online.learn(np.concatenate(held), objects)
-        self._metrics.online_seconds.inc(time.thread_time() - started)
+        online = self.figures.get("predictors", {}).get("online", {})
+        return self._online.artifact(snapshot, online.get("triplet", {}).get("rolling", {}).get("accuracy"))
 
     def close(self) -> None:
         """Wait for the thread."""
@@ -149,14 +177,15 @@ class Watch:
         return name not in COSTLY or seconds <= BUDGET * (time.monotonic() - ended)
 
 
-def _made(names: list[str], published: Published) -> tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]:
+def _made(names: list[str], published: Published) -> _Made:
     """name -> (predictor, CPU seconds), and name -> why there is none, where it was an error."""
-    made, problems = {}, {}
+    predictors: dict[str, tuple[Predictor | None, float]] = {}
+    problems: dict[str, str] = {}
     for name in names:
-        started, one = time.thread_time(), None
+        started, made = time.thread_time(), None
         try:
-            one = predictor(name, published)
+            made = predictor(name, published)
         except (ValueError, MemoryError) as error:  # kernels that would not fit into memory
             problems[name] = str(error)
-        made[name] = one, time.thread_time() - started
-    return made, problems
+        predictors[name] = made, time.thread_time() - started
+    return predictors, problems

@@ -1,23 +1,33 @@
-"""The stall watchdog: what has work and does not get on is said aloud, in a metric and a log line, and again when it
-goes on. A partition is watched by itself, whatever the others do (a hanging transaction, one without a leader), and so is
-what holds the whole stream up (a disk or a dead-letter topic that does not take what must be kept)."""
+"""The stall watchdog: what has work and makes no progress sets a metric and is logged, and again when it goes on.
+
+Each partition is judged by itself, whatever the others do (one with a hanging transaction, one without a leader), and
+so is what holds the whole stream up (a disk or a dead-letter topic that does not take what must be kept).
+"""
 
 import time
 from collections.abc import Mapping
+from typing import NamedTuple
+
+from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, Source
 from stream_engine.service.metrics import Metrics
 
 
-class Stalls:
-    """`after` is how many seconds something may stand still, and how often it is then said."""
+class _Moved(NamedTuple):
+    """Where a partition was when it was last seen to move (or to have nothing to do), and when that was."""
 
-    def __init__(self, after: float, metrics: Metrics, log):
+    position: Position | None
+    time: float
+
+
+class StallWatchdog:
+    """`after` is how many seconds something may stand still, and how often it is then logged."""
+
+    def __init__(self, after: float, metrics: Metrics, log: FilteringBoundLogger):
         self._after, self._metrics, self._log = after, metrics, log
-        self._moved: dict[
-            str, tuple[Position | None, float]
-        ] = {}  # partition -> where and when it was last seen to move
-        self._spoken: dict[str, float] = {}  # what stands still -> when that was last said
+        self._moved: dict[str, _Moved] = {}  # by partition
+        self._logged: dict[str, float] = {}  # what stands still -> when that was last logged
 
     def look(self, source: Source, positions: Mapping[str, Position]) -> None:
         """Lag of every partition of a source, and those that have some and did not move."""
@@ -25,34 +35,33 @@ class Stalls:
         moving = {
             partition
             for partition, lag in lags.items()
-            if not lag or partition not in self._moved or self._moved[partition][0] != positions.get(partition)
+            if not lag or partition not in self._moved or self._moved[partition].position != positions.get(partition)
         }
-        if getattr(source, "one_by_one", False) and any(lags[partition] for partition in moving):
+        if source.one_by_one and any(lags[partition] for partition in moving):
             moving = set(lags)  # the others wait for their turn
         for partition, lag in lags.items():
             self._metrics.lag.labels(partition).set(lag)
             if partition in moving:
-                self._moved[partition] = positions.get(partition), now
+                self._moved[partition] = _Moved(positions.get(partition), now)
                 self.goes_on(partition)
             else:
-                at, since = self._moved[partition]
-                self.stands(partition, since, lag=lag, at=at.offset if at else None)
-        self._metrics.stalled.set(bool(self._spoken))
-        if hasattr(source, "lag_seconds"):
-            for partition, seconds in source.lag_seconds().items():
-                self._metrics.lag_seconds.labels(partition).set(seconds)
+                position, since = self._moved[partition]
+                self.stands(partition, since, lag=lag, at=position.offset if position else None)
+        self._metrics.stalled.set(bool(self._logged))
+        for partition, seconds in source.lag_seconds().items():
+            self._metrics.lag_seconds.labels(partition).set(seconds)
 
-    def stands(self, what: str, since: float, **known: object) -> None:
-        """`what` has stood still since then: said when that is too long."""
+    def stands(self, what: str, since: float, **details: object) -> None:
+        """`what` has stood still since then: logged when that is too long."""
         now = time.monotonic()
-        if now - max(since, self._spoken.get(what, 0.0)) > self._after:
-            self._spoken[what] = now
+        if now - max(since, self._logged.get(what, 0.0)) > self._after:
+            self._logged[what] = now
             self._metrics.stalls.inc()
             self._metrics.stalled.set(1)
-            self._log.error("stalled: no progress", where=what, seconds=round(now - since), **known)
+            self._log.error("stalled: no progress", where=what, seconds=round(now - since), **details)
 
     def goes_on(self, what: str) -> None:
         """`what` moves, or has nothing to do."""
-        if self._spoken.pop(what, None):
-            self._metrics.stalled.set(bool(self._spoken))
+        if self._logged.pop(what, None):
+            self._metrics.stalled.set(bool(self._logged))
             self._log.info("no longer stalled", where=what)

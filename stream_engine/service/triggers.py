@@ -17,7 +17,8 @@ def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: st
 
     `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not.
 
-    >>> snapshot_due(SnapshotRule(10, 5.0), 10, 0.0, "", True), snapshot_due(SnapshotRule(10, 5.0), 0, 9.0, "drift", False)
+    >>> rule = SnapshotRule(10, 5.0)
+    >>> snapshot_due(rule, 10, 0.0, "", True), snapshot_due(rule, 0, 9.0, "drift", False)
     ('comparisons', '')
     """
     if not changed:

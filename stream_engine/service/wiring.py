@@ -11,7 +11,7 @@ from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
-from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.service.settings import NO_GUARD, BadSettings, Settings, shard
 from stream_engine.state import spark_deltas
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -27,7 +27,7 @@ def event_options(settings: Settings) -> EventOptions:
 
 def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
-    guard = None if settings.guard.policy == "off" else settings.guard.policy
+    guard = None if settings.guard.policy == NO_GUARD else settings.guard.policy
     fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)))
     if snapshot is None:
         return fresh
@@ -39,18 +39,23 @@ def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
     return Engine.restore(snapshot)
 
 
-def sinks(settings: Settings, stored: Mapping[str, Any]) -> dict[str, Sink]:
-    """Where dead letters go, by scheme: the folder (DIR/dead_letters unless another is named), and a topic beside it."""
-    folder, found = Path(settings.state) / "dead_letters", {}
+def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:
+    """Where dead letters go, by scheme: the folder (DIR/dead_letters unless another is named), and a topic beside it.
+
+    `stored` holds the positions of the sinks in the snapshot.
+    """
+    folder = directory / "dead_letters"
     scheme, rest = split_uri(settings.dead_letters) if settings.dead_letters else ("file", str(folder))
-    found["file"] = resolve("file", SINKS)(rest if scheme == "file" else folder, stored.get("file", 0))
+    opened: dict[str, Sink] = {
+        "file": resolve("file", SINKS)(rest if scheme == "file" else folder, stored.get("file", 0))
+    }
     if scheme != "file":
-        found[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
-    return found
+        opened[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
+    return opened
 
 
 def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> Online | None:
-    """The online kernel, going on from the artifact of this snapshot or of one before it. Raises `auxiliary.BadKernel`."""
+    """The online kernel, going on from the artifact of this snapshot or of one before it. Raises `BadKernel`."""
     if not settings.online.enabled:
         return None
     for name, spec in settings.kernels.items():
@@ -58,49 +63,46 @@ def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> Onlin
             read_table(spec)
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
-    made = Online(settings.kernels, settings.online.rank, settings.online.loss, settings.refits.seed)
-    known = [n for n in store.artifact_sequences(KIND) if snapshot and n <= snapshot.sequence]
-    if known:
-        made.resume(store.artifact(KIND, known[-1]), snapshot.objects)
-    return made
+    kernel = Online(settings.kernels, settings.online.rank, settings.online.loss, settings.refits.seed)
+    if snapshot and (artifact := store.latest_artifact(KIND, snapshot.sequence)):
+        kernel.resume(artifact, snapshot.objects)
+    return kernel
 
 
 def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:
     """A source at the positions of the state."""
     scheme, _ = split_uri(uri)
-    given = settings.input
+    events = settings.input
     if scheme == "kafka":
         return open_source(
             uri,
             positions,
             options=settings.kafka,
-            start=given.start,
-            on_offset_loss=given.on_offset_loss,
-            shard=shard(given.shard),
-            format=given.format,
+            start=events.start,
+            on_offset_loss=events.on_offset_loss,
+            shard=shard(events.shard),
+            format=events.format,
         )
     if scheme == "file":
-        return open_source(uri, positions, format=given.format, follow=settings.follow, block_bytes=given.block_bytes)
+        return open_source(uri, positions, format=events.format, follow=settings.follow, block_bytes=events.block_bytes)
     if scheme == "deltas":
-        if missing := [name for name in settings.accumulators if name not in spark_deltas.HOLD]:
-            raise BadSettings(
-                f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
-                f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"
-            )
-        said = [
-            f"input.{key}"
-            for key, value in (
-                ("type", given.type_),
-                ("columns", given.columns),
-                ("where", given.where),
-                ("format", given.format),
-            )
-            if value
-        ]
-        if said:
-            raise BadSettings(
-                f"{uri}: {', '.join(said)} without effect on deltas, whose events the job has decoded; say it "
-                "to spark-counts"
-            )
+        _check_deltas(settings, uri)
         return open_source(uri, positions, follow=settings.follow)
-    return open_source(uri, positions, format=given.format)
+    return open_source(uri, positions, format=events.format)
+
+
+def _check_deltas(settings: Settings, uri: str) -> None:
+    """Raise `BadSettings` for what deltas cannot give: their events were decoded and counted by the job."""
+    if missing := [name for name in settings.accumulators if name not in spark_deltas.HOLD]:
+        raise BadSettings(
+            f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
+            f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"
+        )
+    events = settings.input
+    options = {"type": events.type_, "columns": events.columns, "where": events.where, "format": events.format}
+    without_effect = [f"input.{key}" for key, value in options.items() if value]
+    if without_effect:
+        raise BadSettings(
+            f"{uri}: {', '.join(without_effect)} without effect on deltas, whose events the job has decoded; say it "
+            "to spark-counts"
+        )

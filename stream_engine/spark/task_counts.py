@@ -11,7 +11,7 @@ from typing import Any
 from connectors import Record, UnusableSource, records_of
 from connectors.kafka.address import partition_name
 from connectors.kafka.client import sniff
-from stream_engine.service.ingest import Intake
+from stream_engine.service.ingest import Ingest
 from stream_engine.spark.job_arguments import Job
 from stream_engine.state.delta_columns import COUNTS, objects_of, sums_of, table_of
 from stream_engine.state.engine import Engine
@@ -24,19 +24,19 @@ class Share:
     """What one task has counted: an engine's accumulators and counters, and labels and refusals with their places."""
 
     def __init__(self, job: Job):
-        self._intake = Intake(job.events, job.format)
+        self._ingest = Ingest(job.events, job.format)
         self._engine = Engine(COUNTS, guard=None)
         self._labels: dict[str, tuple] = {}
         self._rejected: list[tuple] = []
 
     def count(self, records: list[Record]) -> None:
         """Decode records that follow each other and count what they say."""
-        for block in self._intake.blocks(records):
+        for block in self._ingest.blocks(records):
             self._engine.learn(block.decoded, records=block.counts().total())
             last = block.records[-1]
             for order, (name, label) in enumerate(block.decoded.labels):
                 self._labels[name] = name, label, last.partition, last.offset, order, 1
-            self._rejected += [(*each, 1) for each in block.letters]
+            self._rejected += [(*each, 1) for each in block.dead_letters]
 
     def rows(self) -> Iterator[Any]:
         """The share as Arrow batches of `SCHEMA`."""

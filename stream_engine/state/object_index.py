@@ -96,8 +96,8 @@ class ObjectIndex:
         """(len(names),) int32: their ids, -1 for unknown ones. O(bytes)."""
         return self._found(pack_names(names))[0]
 
-    def __contains__(self, name: str) -> bool:
-        return self.find([name])[0] >= 0
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and bool(self.find([name])[0] >= 0)
 
     def _found(self, packed: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
         ids = np.empty(len(packed["offsets"]) - 1, np.int32)

@@ -164,12 +164,12 @@ def floor(kind: str):
 def learned(source, messages: int):
     """Source, decoding, all accumulators and the guard: what a run does, without its clock, sinks and metrics."""
     from stream_engine.formats.options import EventOptions
-    from stream_engine.service.ingest import Intake
+    from stream_engine.service.ingest import Ingest
     from stream_engine.state.engine import Engine
 
-    engine, intake = Engine(), Intake(EventOptions())
+    engine, ingest = Engine(), Ingest(EventOptions())
     while messages > 0:
-        for block in intake.blocks(source.poll(1.0)):
+        for block in ingest.blocks(source.poll(1.0)):
             engine.learn(block.decoded, block.positions(), block.counts().total())
             messages -= len(block.records)
     assert engine.counters["rejected"] == {}

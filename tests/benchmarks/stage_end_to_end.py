@@ -44,7 +44,7 @@ def as_arrow(triplets, names):
 
 def measured(blocks, format: str, header: bytes = b"") -> tuple[dict[str, float], Engine]:
     """CPU seconds by stage over all blocks, and the engine after them."""
-    engine, reader = Engine(), ingest.Intake(EventOptions())
+    engine, reader = Engine(), ingest.Ingest(EventOptions())
     spent = dict.fromkeys(("decode", "ids", *engine.accumulators, "guard", "snapshot"), 0.0)
 
     def timed(stage, call, *arguments):

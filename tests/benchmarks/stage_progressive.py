@@ -17,7 +17,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.service import ingest
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.prediction_monitor import Watch
+from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -37,25 +37,25 @@ def artifacts(sequence: int) -> dict[str, Artifact]:
     return {kind: Artifact(kind, "", sequence, {}, 0, arrays, {}) for kind, arrays in kinds.items()}
 
 
-def ingested(blocks, format: str, header: bytes, watched: bool, every: int) -> tuple[float, Watch | None]:
+def ingested(blocks, format: str, header: bytes, watched: bool, every: int) -> tuple[float, PredictionMonitor | None]:
     """CPU seconds of a whole ingestion."""
-    engine, reader = Engine(), ingest.Intake(EventOptions())
-    watch = Watch(DriftSettings(), Metrics(), structlog.get_logger()) if watched else None
+    engine, reader = Engine(), ingest.Ingest(EventOptions())
+    monitor = PredictionMonitor(DriftSettings(), Metrics(), structlog.get_logger()) if watched else None
     at = 0
     began = time.process_time()
     for block in blocks:
         batch = engine.learn(reader.decode(Record(block, "x", 0, 1, format=format, header=header)))
-        if watch:
-            watch.observed(batch, engine.counters["progressive"])
+        if monitor:
+            monitor.observed(batch, engine.counters["progressive"])
         if engine.counters["comparisons"] - at >= every:
             at = engine.counters["comparisons"]
             snapshot = engine.snapshot()
-            if watch:
-                watch.serve(snapshot)
-                watch.published(Published(snapshot, artifacts(snapshot.sequence)))
-    if watch:
-        watch.close()
-    return time.process_time() - began, watch
+            if monitor:
+                monitor.serve(snapshot)
+                monitor.published(Published(snapshot, artifacts(snapshot.sequence)))
+    if monitor:
+        monitor.close()
+    return time.process_time() - began, monitor
 
 
 def rows(quick: bool) -> list[dict]:
@@ -74,10 +74,10 @@ def rows(quick: bool) -> list[dict]:
         spent: dict[bool, list[float]] = {False: [], True: []}
         for _ in range(3):
             for watched in (False, True):
-                seconds, watch = ingested(blocks, format, header, watched, every * events // size)
+                seconds, monitor = ingested(blocks, format, header, watched, every * events // size)
                 spent[watched].append(seconds)
         bare, full = (min(spent[watched]) for watched in (False, True))
-        found = watch.tell()
+        found = monitor.tell()
         tested = {name: each["all"]["total"]["tested"] for name, each in found["predictors"].items()}
         made.append(
             {

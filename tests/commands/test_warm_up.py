@@ -25,7 +25,8 @@ def compiled():
 warmed = dict(warm_up.warm_up())
 before = compiled()
 for policy, source in zip(("first", "drop-both", "majority", "sift"), sys.argv[2:] * 2):
-    run(load(None, {"source": [source], "state": f"{sys.argv[1]}/{policy}", "guard.policy": policy, "snapshot.every": 150}))
+    state = f"{sys.argv[1]}/{policy}"
+    run(load(None, {"source": [source], "state": state, "guard.policy": policy, "snapshot.every": 150}))
 after = compiled()
 print(json.dumps({"warmed": len(warmed), "kernels": sum(map(bool, before.values())),
                   "new": {name: found for name, found in after.items() if found != before.get(name, [])}}))

@@ -36,13 +36,13 @@ def consume(disk, promises: list) -> Engine:
     latest = store.latest().snapshot
     engine = Engine.restore(latest) if latest else Engine()
     sink = DeadLetterFile("/state/dead_letters", engine.sinks.get("file", 0), disk=disk)
-    reader = ingest.Intake(EventOptions())
+    reader = ingest.Ingest(EventOptions())
     start = engine.positions.get("m", Position(0)).offset
     for offset in range(start, len(EVENTS)):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")
         decoded = reader.decode(record)
         if decoded.rejected:
-            sink.append(ingest.letters(record, decoded.rejected))
+            sink.append(ingest.dead_letters_of(record, decoded.rejected))
         engine.learn(decoded, {"m": Position(offset + 1)})
         if (offset + 1) % EVERY == 0:
             engine.sinks["file"] = sink.flush()
@@ -115,7 +115,7 @@ def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
         engine.learn(
-            ingest.Intake(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)}
+            ingest.Ingest(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)}
         )
         store.publish(engine.snapshot())
     return store

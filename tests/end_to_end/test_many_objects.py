@@ -1,4 +1,4 @@
-"""Beyond dense limits: refits on chosen objects, the nearest cluster for the rest, kernels as factors, nothing of size n^2."""
+"""Beyond dense limits: refits of a subset, the nearest cluster for the rest, kernels as factors, nothing of size n^2."""
 
 import tracemalloc
 
@@ -54,7 +54,7 @@ def test_the_most_evidence_comes_first(sparse):
 
 
 def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
-    """The road of large n against sorting and summing, and the sums of rows against the dense ones, in several blocks."""
+    """The way of large n against sorting and summing, and sums of rows against the dense ones, in several blocks."""
     rng, n = np.random.default_rng(4), 300
     pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.03 and i % 7], np.int32)
     w = rng.integers(-9, 10, len(pairs)) * (rng.random(len(pairs)) < 0.9)
@@ -192,7 +192,7 @@ def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch)
 
 
 def test_nothing_of_size_n_squared_is_made(tmp_path):
-    """60,000 objects: one n^2 array of bytes would be 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
+    """60,000 objects: an n^2 array of bytes would be 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
     n, rng = 60_000, np.random.default_rng(0)
     made = Engine(guard=None)
     names = [f"o{i}" for i in range(n)]

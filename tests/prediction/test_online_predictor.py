@@ -14,7 +14,7 @@ from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.prediction import online_predictor
 from stream_engine.prediction.online_predictor import Online, steps
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.prediction_monitor import Watch
+from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.store import Store
 from tests.support import kernel_reference as reference
@@ -63,11 +63,11 @@ def test_nothing_is_predicted_after_it_was_learned():
     fast = Online({}, rank=20)
     fast.grow(NAMES)
     fast.model.lambda1 = 1e-6  # by itself it would see that there is nothing to learn
-    watch = Watch(DriftSettings(enabled=False), Metrics(), Log(), fast)
+    monitor = PredictionMonitor(DriftSettings(enabled=False), Metrics(), Log(), fast)
     for at in range(0, len(tossed), 50):
-        watch.observed(batch(tossed[at : at + 50]), {}, NAMES)
-    live = watch.tell()["predictors"]["online"]["triplet"]["total"]["accuracy"]
-    watch.close()
+        monitor.observed(batch(tossed[at : at + 50]), {}, NAMES)
+    live = monitor.tell()["predictors"]["online"]["triplet"]["total"]["accuracy"]
+    monitor.close()
     assert abs(live - 0.5) < 0.08
     assert (fast.model.excess(tossed) < 0).mean() > 0.6  # it could have cheated
 

@@ -1,4 +1,4 @@
-"""A run tells how well it predicts and speaks up when the world changes: metrics, log, a snapshot, the note beside it."""
+"""A run tells how well it predicts, and when that changes: metrics, log, a snapshot, the note beside it."""
 
 import json
 
@@ -7,9 +7,10 @@ from prometheus_client import CollectorRegistry
 
 from stream_engine.commands.inspect import inspect
 from stream_engine.commands.inspect_text import as_text
-from stream_engine.service import prediction_monitor, run
+from stream_engine.service import prediction_monitor
 from stream_engine.service import settings as configuration
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.run import run
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -39,8 +40,8 @@ def events(path, seed=0):
 
 
 def consumed(tmp_path, name, **drift):
-    log = Lines()
-    given = configuration.load(
+    log, metrics = Lines(), Metrics()
+    settings = configuration.load(
         None,
         {
             "source": [str(tmp_path / "events.csv")],
@@ -53,20 +54,15 @@ def consumed(tmp_path, name, **drift):
             "drift": drift,
         },
     )
-    this = run.Run(given, log=log)
-    try:
-        this.open()
-        this.consume()
-    finally:
-        this.close()
-    return this, log.said
+    run(settings, metrics=metrics, log=log)
+    return metrics, log.said
 
 
 def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
     events(tmp_path / "events.csv")
-    this, said = consumed(tmp_path, "on", quiet=1_000_000)
-    quiet, unsaid = consumed(tmp_path, "off", enabled=False)
-    value = this.metrics.registry.get_sample_value
+    metrics, said = consumed(tmp_path, "on", cooldown=1_000_000)
+    _, unsaid = consumed(tmp_path, "off", enabled=False)
+    value = metrics.registry.get_sample_value
     alarm = [more for level, event, more in said if event == "the comparisons changed" and level == "warning"]
     assert 1 <= len(alarm) <= 2 and "loss" in {more["signal"] for more in alarm}
     assert all(
@@ -91,7 +87,7 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
     text = as_text(found)
     assert "predictions before learning" in text and "alarms of change: loss 1" in text and "calibration error" in text
     note = (tmp_path / "on" / "progressive.json").read_bytes()
-    consumed(tmp_path, "on", quiet=1_000_000)  # nothing new: nothing changes
+    consumed(tmp_path, "on", cooldown=1_000_000)  # nothing new: nothing changes
     assert (tmp_path / "on" / "progressive.json").read_bytes() == note
     (tmp_path / "on" / "progressive.json").write_text("{broken")
     assert inspect(str(tmp_path / "on"))["progressive"] == {}
@@ -107,28 +103,28 @@ def test_costly_predictors_are_renewed_as_the_budget_allows(monkeypatch):
     points, engine = rng.normal(size=(12, 2)), Engine()
     engine.learn(decoded(planted_triplets(rng, points, 2000, 0.1), 12))
     published = Published(engine.snapshot(), {})
-    watch = prediction_monitor.Watch(DriftSettings(), Metrics(CollectorRegistry()), Lines())
+    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
 
     def renewed():
         """Let the thread finish, and have its predictors taken into use."""
-        watch._making.result()
-        watch.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
+        monitor._making.result()
+        monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
 
-    watch.serve(published.snapshot)
-    watch.published(published)
+    monitor.serve(published.snapshot)
+    monitor.published(published)
     renewed()
-    first = watch._observer.predictors["k1"]
+    first = monitor._observer.predictors["k1"]
     monkeypatch.setattr(prediction_monitor, "BUDGET", 0.0)
-    watch.published(published)
+    monitor.published(published)
     renewed()
-    assert watch._observer.predictors["k1"] is first  # no time for it: the old one goes on
+    assert monitor._observer.predictors["k1"] is first  # no time for it: the old one goes on
     monkeypatch.setattr(prediction_monitor, "BUDGET", 1e9)
-    watch.published(published)
-    watch.published(published._replace(artifacts={}))  # a newer one takes the place of one that waits
+    monitor.published(published)
+    monitor.published(published._replace(artifacts={}))  # a newer one takes the place of one that waits
     renewed()
-    assert watch._observer.predictors["k1"] is not first
-    watch.close()
-    assert watch.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
+    assert monitor._observer.predictors["k1"] is not first
+    monitor.close()
+    assert monitor.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
 
 
 def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
@@ -141,12 +137,12 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
         raise ValueError("k1 - needs 9 GB")
 
     monkeypatch.setattr("stream_engine.statistics.kernels.k1", refused)
-    watch = prediction_monitor.Watch(DriftSettings(), Metrics(CollectorRegistry()), log)
-    watch.serve(published.snapshot)
+    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), log)
+    monitor.serve(published.snapshot)
     for _ in range(2):
-        watch.published(published)
-        watch._making.result()
-        watch.observed(as_batch(planted_triplets(rng, rng.normal(size=(6, 2)), 300), 6), {})
-    watch.close()
+        monitor.published(published)
+        monitor._making.result()
+        monitor.observed(as_batch(planted_triplets(rng, rng.normal(size=(6, 2)), 300), 6), {})
+    monitor.close()
     assert [more["predictor"] for _, event, more in log.said if event == "no predictions by this one"] == ["k1"]
-    assert "k1" not in watch.tell()["predictors"] and "k2" in watch.tell()["predictors"]
+    assert "k1" not in monitor.tell()["predictors"] and "k2" in monitor.tell()["predictors"]

@@ -23,7 +23,7 @@ from stream_engine.exports.files import encode
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.guard.partial_order import PartialOrder
-from stream_engine.service.ingest import Intake
+from stream_engine.service.ingest import Ingest
 from stream_engine.spark.driver import OutInUse, owned
 from stream_engine.spark.task_counts import counted, counter_rows
 from stream_engine.state.artifact import Artifact
@@ -57,20 +57,20 @@ def messages(rng, n: int, faults: bool = True) -> list[Record]:
 
 def one_process(records: list[Record], accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
-    for block in Intake(EventOptions()).blocks(records):
+    for block in Ingest(EventOptions()).blocks(records):
         made.learn(block.decoded, block.positions(), block.counts().total())
-        letters += block.letters
+        letters += block.dead_letters
     return made, letters
 
 
 def through_deltas(folder: Path, batches, accumulators=COUNTS, guard: str | None = None) -> tuple[Engine, list]:
     made, letters = Engine(accumulators, guard), []
     source = open_source(spark_written.source_of(spark_written.deltas(folder, batches)), {})
-    intake = Intake(EventOptions())
+    ingest = Ingest(EventOptions())
     while not source.finished():
-        for block in intake.blocks(source.poll(0)):
+        for block in ingest.blocks(source.poll(0)):
             made.learn(block.decoded, block.positions(), block.counts().total())
-            letters += block.letters
+            letters += block.dead_letters
     return made, letters
 
 
@@ -124,7 +124,7 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     """The same verdict, counts and reasons as in one process, for every example of what is valid and what is not."""
     record = Record(example.value, "t/0", 7, 8, format=format, unit="row", header=example.header)
     mine = Engine(COUNTS, None)
-    (block,) = Intake(example.options, format).blocks([record])
+    (block,) = Ingest(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
     rows = spark_written.summed(
         counted(spark_written.job(Path("."), example.options, format), lambda _, given: given)([[record]])
@@ -133,7 +133,7 @@ def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     assert sorted(tuple(row.values()) for row in counters) == sorted(counter_rows(mine.counters))
     refused = [{**row, "count": None} for row in spark_written.rows_of(rows, "rejected")]
     assert sorted(refused, key=repr) == sorted(
-        ({**letter._asdict(), "count": None} for letter in block.letters), key=repr
+        ({**letter._asdict(), "count": None} for letter in block.dead_letters), key=repr
     )
     w = {(row["i"], row["j"]): row["w"] for row in spark_written.rows_of(rows, "adds4")}
     state, names = mine.accumulators["adds4"].state(), mine.objects.names
@@ -152,7 +152,7 @@ def test_the_guard_is_offered_net_votes_in_the_order_of_names(policy, tmp_path):
         votes: dict[tuple, int] = {}
         seen, _ = one_process(part)
         for record in part:
-            block = next(Intake(EventOptions()).blocks([record]))
+            block = next(Ingest(EventOptions()).blocks([record]))
             names = block.decoded.names
             for a, near, far in block.decoded.triplets.tolist():
                 lo, hi = sorted((names[near], names[far]))
@@ -313,10 +313,10 @@ def test_a_delta_that_is_not_whole_is_not_counted(how, expected, two, tmp_path):
     """Rows that got lost, came twice or changed on the way: the batch is refused, what was before it stays."""
     some = shutil.copytree(two, tmp_path / "d")
     how(some / "delta" / "batch=1")
-    source, intake = open_source(spark_written.source_of(some), {}), Intake(EventOptions())
-    (block,) = intake.blocks(source.poll(0))
+    source, ingest = open_source(spark_written.source_of(some), {}), Ingest(EventOptions())
+    (block,) = ingest.blocks(source.poll(0))
     with pytest.raises(SourceFailed, match=expected) as error:
-        list(intake.blocks(source.poll(0)))
+        list(ingest.blocks(source.poll(0)))
     said = str(error.value)
     assert "batch=1" in said and "restore it" in said and "\n" not in said
 

@@ -21,7 +21,7 @@ def folded(path: Path) -> Engine:
     """The engine after a file, read as the run loop reads it; positions by file name alone."""
     engine, reader, source = (
         Engine(("adds3", "adds4", "triplet_counts", "quadruplet_counts")),
-        ingest.Intake(EventOptions()),
+        ingest.Ingest(EventOptions()),
         open_source(str(path), {}),
     )
     while not source.finished():

@@ -1,0 +1,156 @@
+"""The second phase of a run: records in, comparisons counted, snapshots taken, until the input ends or a stop.
+
+poll -> decode -> dead letters -> predict -> learn, one record after the other; between records, snapshots when they are
+due. A snapshot pauses the loop for the copy only; what depends on its publication (telling the source, refits, HTTP)
+waits until it is durable.
+"""
+
+import time
+from collections.abc import Iterator
+
+from connectors import Source, SourceFailed, split_uri
+from stream_engine.service.ingest import Block
+from stream_engine.service.open_run import OpenRun
+from stream_engine.service.progress_bars import Bars
+from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.snapshot_publisher import Publication
+from stream_engine.service.source_health import POLL_SECONDS
+from stream_engine.state.labels import waiting
+
+
+def consume(run: OpenRun, progress: Bars | None = None) -> None:
+    """Read until the sources are finished or someone asks to stop; then the final snapshot.
+
+    A source that fails does so after everything before it was taken in and snapshot. Raises `connectors.SourceFailed`,
+    `RunFailed`.
+    """
+    following = run.settings.follow or any(split_uri(uri)[0] == "kafka" for uri in run.settings.source)
+    unfinished = list(run.sources)
+    failure = None
+    try:
+        while unfinished and not run.requests.stop:
+            for source in list(unfinished) if following else unfinished[:1]:
+                _poll(run, source, POLL_SECONDS / len(unfinished) if following else POLL_SECONDS, progress)
+                if source.finished():
+                    unfinished.remove(source)
+    except SourceFailed as error:
+        failure = error
+    _take_final_snapshot(run)
+    if failure:
+        raise failure
+
+
+def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
+    """Take in what a source has now."""
+    run.health.polled(source)
+    started = time.monotonic()
+    records = source.poll(timeout)
+    run.metrics.poll_seconds.inc(time.monotonic() - started)
+    for notice in source.notices():
+        run.log.warning(notice)
+    run.engine.positions |= source.opened()  # starting points that the source chose belong to the state like those read
+    blocks = run.ingest.blocks(records)
+    while (block := _next(run, blocks)) is not None:
+        _learn(run, block, progress)
+        _between_records(run)
+        if run.requests.stop:
+            return
+    _between_records(run)
+    run.health.look(source)
+
+
+def _next(run: OpenRun, blocks: Iterator[Block]) -> Block | None:
+    """The next decoded block; None when there is no other."""
+    started = time.monotonic()
+    block = next(blocks, None)
+    run.metrics.decode_seconds.inc(time.monotonic() - started)
+    return block
+
+
+def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
+    """Keep what was refused, learn the rest, and only then count both."""
+    engine, metrics = run.engine, run.metrics
+    run.dead_letters.keep(block, engine.sequence)
+    started = time.monotonic()
+    counts, positions = block.counts(), block.positions()
+    batch = engine.learn(block.decoded, positions, counts.total())
+    if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
+        run.requests.snapshot = "drift"
+    metrics.learn_seconds.inc(time.monotonic() - started)
+    for partition, n in counts.items():
+        metrics.records.labels(partition).inc(n)
+    for partition, position in positions.items():
+        metrics.position.labels(partition).set(position.offset)
+    metrics.last_event.set_to_current_time()
+    metrics.follow(engine.counters)
+    metrics.objects.set(len(engine.objects))
+    metrics.labels.set(len(engine.labels))
+    if progress:
+        progress.taken(engine.counters["comparisons"])
+
+
+def _between_records(run: OpenRun) -> None:
+    """What can happen between two records: act on what was published and refitted, take a snapshot when it is due."""
+    _collect(run)
+    asked, run.requests.snapshot = run.requests.snapshot, ""
+    why = run.publisher.due(asked)
+    if why and run.publisher.may_try():
+        _take_snapshot(run, why)
+    elif why and why == asked:
+        run.requests.snapshot = asked
+
+
+def _take_snapshot(run: OpenRun, why: str) -> None:
+    """Begin to publish the state as it is now, after the publication before it has ended."""
+    _finish_publishing(run)
+    run.publisher.take(why)
+
+
+def _finish_publishing(run: OpenRun) -> None:
+    run.publisher.wait()
+    _collect(run)
+
+
+def _collect(run: OpenRun) -> None:
+    """Act on what happened beside the loop: a publication that ended, refits that ended."""
+    publication = run.publisher.collect()
+    if publication:
+        _published(run, publication)
+    run.refits.collect()
+
+
+def _published(run: OpenRun, publication: Publication) -> None:
+    """A snapshot is durable: what has waited for it happens now."""
+    snapshot, size, seconds = publication
+    run.published.announce(snapshot)
+    for source in run.sources:
+        source.published(snapshot.positions)
+    run.log.info(
+        "snapshot published",
+        sequence=snapshot.sequence,
+        comparisons=snapshot.counters["comparisons"],
+        objects=len(snapshot.objects),
+        bytes=size,
+        seconds=round(seconds, 3),
+    )
+    run.refits.start_due()
+
+
+def _take_final_snapshot(run: OpenRun) -> None:
+    """The final snapshot, if anything changed or there is none yet. Raises `RunFailed` when it cannot be written."""
+    _finish_publishing(run)
+    if run.publisher.changed() or run.published.newest is None:
+        _take_snapshot(run, "end")
+        _finish_publishing(run)
+    if run.publisher.problem:
+        raise RunFailed(
+            f"{run.directory}: the final snapshot could not be written: {run.publisher.problem}; what was "
+            "read since the one before will be read again by the next run"
+        )
+    without_comparison = waiting(run.engine.labels, run.engine.objects)
+    if without_comparison:
+        run.log.warning(
+            "labels for objects that no comparison names; they wait",
+            n=len(without_comparison),
+            first=without_comparison[:3],
+        )

@@ -1,0 +1,170 @@
+"""The first phase of a run: take the state directory, restore the newest whole snapshot, open everything else.
+
+What is opened is given back by an `ExitStack` in the opposite order, however the run ends.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from connectors import Position, Sink, Source, split_uri
+from connectors.files.paths import named_twice
+from stream_engine.data import mapped_arrays
+from stream_engine.service import http, ingest, wiring
+from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.prediction_monitor import PredictionMonitor
+from stream_engine.service.published_state import PublishedState
+from stream_engine.service.refit_schedule import RefitSchedule
+from stream_engine.service.refit_workers import Workers
+from stream_engine.service.requests import Requests
+from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.settings import BadSettings, Settings, params_of
+from stream_engine.service.snapshot_publisher import SnapshotPublisher
+from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.stall_watchdog import StallWatchdog
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Lock, Store
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """One process that owns one state directory, with all that it works with."""
+
+    settings: Settings
+    directory: Path
+    engine: Engine
+    sources: list[Source]
+    ingest: ingest.Ingest
+    dead_letters: DeadLetters
+    health: SourceHealth
+    monitor: PredictionMonitor
+    publisher: SnapshotPublisher
+    published: PublishedState
+    refits: RefitSchedule
+    requests: Requests
+    metrics: Metrics
+    log: FilteringBoundLogger
+
+
+def open_run(
+    settings: Settings,
+    directory: Path,
+    requests: Requests,
+    stack: ExitStack,
+    metrics: Metrics | None = None,
+    log: FilteringBoundLogger | None = None,
+) -> OpenRun:
+    """Everything open, at the positions of the newest whole snapshot; `stack` gives it back.
+
+    Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
+    """
+    metrics, log = metrics or Metrics(), log or structlog.get_logger()
+    lock = Lock(directory)
+    stack.callback(lock.release)
+    store = Store(directory)
+    if settings.counts.on_disk_above:
+        mapped_arrays.keep_on_disk(directory / "scratch", settings.counts.on_disk_above)
+        stack.callback(mapped_arrays.keep_in_memory)
+    newest = _newest_snapshot(store, log)
+    engine = wiring.restored(settings, newest)
+    monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
+    stack.callback(monitor.close)
+    published = PublishedState(store, monitor, metrics, log)
+    if newest:
+        metrics.start_from(newest.counters)
+        monitor.serve(newest)
+        published.serve(newest)
+    watchdog = StallWatchdog(settings.input.stall_after, metrics, log)
+    health = SourceHealth(engine, watchdog, metrics, requests)
+    sinks = _closing(wiring.sinks(settings, directory, engine.sinks), stack)
+    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log)
+    publisher = SnapshotPublisher(engine, store, settings.snapshot, dead_letters, monitor, health, metrics, log)
+    stack.callback(publisher.close)
+    if settings.input.labels:
+        _learn_labels(settings, engine, dead_letters, metrics, log)
+    sources = _open_sources(settings, engine.positions, health, stack)
+    if settings.listen:
+        application = http.app(metrics.registry, health.not_ready, lambda: published.newest, lambda: monitor.figures)
+        server = http.Server(application, settings.listen)
+        stack.callback(server.close)
+        log.info("listening", address=server.address)
+    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
+    workers = Workers(directory, settings.refits.seed, params)
+    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log)
+    stack.callback(refits.close)
+    return OpenRun(
+        settings=settings,
+        directory=directory,
+        engine=engine,
+        sources=sources,
+        ingest=ingest.Ingest(wiring.event_options(settings), settings.input.format),
+        dead_letters=dead_letters,
+        health=health,
+        monitor=monitor,
+        publisher=publisher,
+        published=published,
+        refits=refits,
+        requests=requests,
+        metrics=metrics,
+        log=log,
+    )
+
+
+def _newest_snapshot(store: Store, log: FilteringBoundLogger) -> Snapshot | None:
+    """The newest whole snapshot. Raises `RunFailed` when there are some and all are damaged."""
+    latest = store.latest()
+    for problem in latest.damaged:
+        log.error("snapshot damaged, using the one before it", problem=problem)
+    if latest.damaged and latest.snapshot is None:
+        raise RunFailed(
+            f"{store.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy, "
+            "or start anew with another --state"
+        )
+    return latest.snapshot
+
+
+def _closing(sinks: Mapping[str, Sink], stack: ExitStack) -> Mapping[str, Sink]:
+    for sink in sinks.values():
+        stack.callback(sink.close)
+    return sinks
+
+
+def _open_sources(
+    settings: Settings, positions: Mapping[str, Position], health: SourceHealth, stack: ExitStack
+) -> list[Source]:
+    if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
+        raise BadSettings(f"source: {twice}: named by two sources, its events would count twice; name it once")
+    sources = []
+    for uri in settings.source:
+        source = wiring.source(settings, uri, positions)
+        stack.callback(source.close)
+        health.add(uri, source)
+        sources.append(source)
+    return sources
+
+
+def _learn_labels(
+    settings: Settings, engine: Engine, dead_letters: DeadLetters, metrics: Metrics, log: FilteringBoundLogger
+) -> None:
+    """Learn the file of labels, unless the state has read this very content of it."""
+    path = settings.input.labels or ""
+    columns = {field: tuple(names.split("|")) for field, names in settings.input.labels_columns.items()}
+    partition = f"labels:{os.path.abspath(path)}"
+    blocks, position = ingest.read_labels(path, columns)
+    read_before = engine.positions.get(partition)
+    if read_before == position:
+        return
+    if read_before:
+        log.info("labels file changed, reading it again", file=path)
+    for block in blocks:
+        block = block._replace(records=[record._replace(partition=partition) for record in block.records])
+        dead_letters.keep(block, engine.sequence)
+        engine.learn(block.decoded, {partition: position}, block.counts().total())
+    metrics.follow(engine.counters)

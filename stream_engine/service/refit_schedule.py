@@ -1,0 +1,93 @@
+"""Refits of a run: started on the newest published snapshot, at most one of a kind, their outcomes told."""
+
+import time
+
+from structlog.typing import FilteringBoundLogger
+
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.progress_bars import Bars
+from stream_engine.service.published_state import PublishedState
+from stream_engine.service.refit_workers import Outcome, Workers
+from stream_engine.service.requests import Requests
+from stream_engine.service.settings import RefitSettings
+from stream_engine.service.triggers import refits_due
+
+
+class RefitSchedule:
+    """When refits start, and what becomes of them."""
+
+    def __init__(
+        self,
+        settings: RefitSettings,
+        workers: Workers,
+        published: PublishedState,
+        requests: Requests,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+    ):
+        self._settings, self._workers, self._published = settings, workers, published
+        self._requests, self._metrics, self._log = requests, metrics, log
+        self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
+
+    def start_due(self) -> None:
+        """Start what is due on the newest published snapshot."""
+        newest = self._published.newest
+        if not self._settings.enabled or self._requests.stop or newest is None:
+            return
+        snapshot = newest.snapshot
+        made = {
+            kind: artifact.sequence
+            for kind, artifact in newest.artifacts.items()
+            if artifact.snapshot == snapshot.digest
+        }
+        due = refits_due(self._settings.kinds, self._workers.running, made | self._tried, snapshot.sequence)
+        for kind in due:
+            self._workers.start(kind, snapshot.sequence)
+            self._tried[kind] = snapshot.sequence
+
+    def collect(self) -> None:
+        """Act on refits that ended, and tell how far the others are; never waits."""
+        for outcome in self._workers.watch():
+            self._ended(outcome)
+        for kind, figures in self._workers.progress().items():
+            self._metrics.refitting(kind, figures)
+
+    def _ended(self, outcome: Outcome) -> None:
+        if outcome.impossible:
+            self._log.warning("refit not possible", refit=outcome.kind, snapshot=outcome.sequence, why=outcome.error)
+        elif outcome.error:
+            self._metrics.refit_failures.labels(outcome.kind).inc()
+            self._log.error(
+                "refit failed, the old artifact stays",
+                refit=outcome.kind,
+                snapshot=outcome.sequence,
+                problem=outcome.error,
+            )
+        else:
+            self._metrics.refit_seconds.labels(outcome.kind).observe(outcome.seconds)
+            self._published.renew_artifacts()
+            self._log.info(
+                "refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=round(outcome.seconds, 1)
+            )
+        self.start_due()
+
+    def finish(self, progress: Bars | None) -> None:
+        """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older
+        snapshot would be repeated at once: it is cancelled."""
+        newest = self._published.newest
+        if newest is not None:
+            for kind in self._workers.cancel(before=newest.snapshot.sequence):
+                self._log.info("refit cancelled, a newer snapshot is the last", refit=kind)
+        self.start_due()
+        while self._workers.running and not self._requests.stop:
+            time.sleep(0.05)
+            self.collect()
+            if progress:
+                progress.refits(self._workers.progress())
+        if self._requests.stop:
+            for kind in self._workers.cancel():
+                self._log.info("refit cancelled", refit=kind)
+
+    def close(self) -> None:
+        """End what still runs."""
+        self._workers.cancel()

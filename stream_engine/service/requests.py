@@ -1,0 +1,32 @@
+"""What is asked of a run while it is under way: to stop, or to take a snapshot soon."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Requests:
+    """`stop` once someone asked to stop; `snapshot` says why someone wants a snapshot ("signal", "drift"), or is ""."""
+
+    def __init__(self) -> None:
+        self.stop = False
+        self.snapshot = ""
+
+    @contextmanager
+    def from_signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot; afterwards they do what they did before."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.stop = True
+
+        def snapshot(number: int, frame: FrameType | None) -> None:
+            self.snapshot = "signal"
+
+        handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot}
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,32 @@
+"""Closed sets of words that settings may hold, each read from the room that knows them.
+
+At run time they are `Literal` types, which msgspec checks; a type checker cannot see into registries and reads `str`.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.formats import FORMATS
+from stream_engine.guard.partial_order import POLICIES
+from stream_engine.refits import REFITS
+from stream_engine.service import logs
+
+NO_GUARD = "off"  # stands beside the guard's policies and keeps no order
+
+if TYPE_CHECKING:
+    AccumulatorName = EventType = ForgetBy = Format = GuardPolicy = LogFormat = LogLevel = OnlineLoss = str
+    OnOffsetLoss = Refit = StartMode = str
+else:
+    AccumulatorName = Literal[tuple(ACCUMULATORS)]
+    EventType = Literal[EVENT_TYPES]
+    ForgetBy = Literal["count", "time"]
+    Format = Literal[tuple(FORMATS)]
+    GuardPolicy = Literal[(*POLICIES, NO_GUARD)]
+    LogFormat = Literal[logs.FORMATS]
+    LogLevel = Literal[tuple(logs.LEVELS)]
+    OnlineLoss = Literal["ste", "hinge"]
+    OnOffsetLoss = Literal[ON_OFFSET_LOSS]
+    Refit = Literal[tuple(REFITS)]
+    StartMode = Literal[START_MODES]

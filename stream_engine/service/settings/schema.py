@@ -1,0 +1,122 @@
+"""What can be set: one struct for each TOML table, every key with its default and its meaning."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from stream_engine.accumulators import Forgetting
+from stream_engine.kernel_learning.auxiliary_files import KernelSpec
+from stream_engine.service.settings import choices
+from stream_engine.state.engine import DEFAULT_ACCUMULATORS
+
+_Count = Annotated[int, Meta(ge=0)]
+_Positive = Annotated[int, Meta(ge=1)]
+_Seconds = Annotated[float, Meta(ge=0)]
+
+
+class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"type_": "type"}):
+    """Keys of a TOML table; unknown ones are refused."""
+
+
+class Input(_Section, frozen=True):
+    """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels`."""
+
+    type_: choices.EventType | None = None  # of every event; none: each says its own
+    columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
+    where: dict[str, str] = {}  # only events whose field has this text
+    format: choices.Format | None = None  # none: from the file name
+    labels: str | None = None  # file of labels
+    labels_columns: dict[str, str] = {}
+    block_bytes: _Positive = 8 << 20  # how much is decoded at once
+    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    start: choices.StartMode = "none"  # Kafka, first start only
+    on_offset_loss: choices.OnOffsetLoss = "fail"
+    shard: str | None = None  # "i/n": this process's share of the partitions
+    stall_after: _Seconds = 300.0  # seconds with lag and without progress until the watchdog speaks
+
+
+class SnapshotSettings(_Section, frozen=True):
+    """When snapshots are taken and how many stay."""
+
+    every: _Count = 1_000_000  # comparisons; 0: never for this reason
+    interval: _Seconds = 60.0  # seconds; 0: never for this reason
+    keep: _Positive = 3
+
+
+class RefitSettings(_Section, frozen=True):
+    """Which refits run on published snapshots; `params` holds a table per refit."""
+
+    enabled: bool = True
+    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "triplet_boost")
+    seed: int = 0
+    params: dict[str, dict[str, Any]] = {}
+
+
+class CountSettings(_Section, frozen=True):
+    """Where a run keeps its counts; what they are does not depend on it."""
+
+    on_disk_above: _Count = 0  # bytes; larger arrays go to unnamed files in DIR/scratch, paged by the kernel; 0: none
+
+
+class GuardSettings(_Section, frozen=True):
+    """The partial-order guard; `policy = "off"` keeps no order."""
+
+    policy: choices.GuardPolicy = "first"
+
+
+class DriftSettings(_Section, frozen=True):
+    """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
+
+    enabled: bool = True
+    delta: Annotated[float, Meta(gt=0, lt=1)] = 0.2  # the smaller, the fewer false alarms and the later a true one
+    cooldown: _Count = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
+
+
+class ForgettingSettings(_Section, frozen=True):
+    """How the accumulators `adds3_decayed`, `triplet_counts_decayed` and `window` forget: `by` the count of triplets or
+    the time of events; `half_life` and `window` in triplets or seconds."""
+
+    by: choices.ForgetBy = Forgetting().by
+    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life
+    window: Annotated[float, Meta(gt=0)] = Forgetting().window
+
+    def __post_init__(self):
+        if self.by == "count" and self.window < 1:
+            raise ValueError(f"window: got {self.window:g} triplets, expected at least 1")
+
+
+class OnlineSettings(_Section, frozen=True):
+    """A kernel learned between snapshots, over [kernels]; never part of the counts."""
+
+    enabled: bool = False
+    rank: _Positive = 20
+    loss: choices.OnlineLoss = "ste"
+
+
+class LogSettings(_Section, frozen=True):
+    """What is said on standard error."""
+
+    format: choices.LogFormat = "text"
+    level: choices.LogLevel = "info"
+
+
+class Settings(_Section, frozen=True):
+    """Everything that can be set, with its default."""
+
+    source: tuple[str, ...] = ()
+    state: str | None = None
+    follow: bool = False
+    listen: str | None = None  # HOST:PORT of the HTTP server; none: no server
+    dead_letters: str | None = None  # none: DIR/dead_letters; or kafka://…/topic beside it
+    accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS
+    input: Input = Input()
+    snapshot: SnapshotSettings = SnapshotSettings()
+    refits: RefitSettings = RefitSettings()
+    kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
+    counts: CountSettings = CountSettings()
+    guard: GuardSettings = GuardSettings()
+    drift: DriftSettings = DriftSettings()
+    online: OnlineSettings = OnlineSettings()
+    forgetting: ForgettingSettings = ForgettingSettings()
+    log: LogSettings = LogSettings()
+    kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names

@@ -1,0 +1,136 @@
+"""Snapshots of a running engine: copied between two records, then encoded, hashed and synced beside the loop.
+
+One publication at a time, so that which comparisons a snapshot holds never depends on the speed of the disk.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+from structlog.typing import FilteringBoundLogger
+
+from connectors import Position, SinkUnavailable
+from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.prediction_monitor import PredictionMonitor
+from stream_engine.service.settings import SnapshotSettings
+from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.triggers import SnapshotRule, snapshot_due
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Store
+
+RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
+
+
+class Publication(NamedTuple):
+    """A snapshot that is durable, its size in bytes, and the seconds from the decision to here."""
+
+    snapshot: Snapshot
+    size: int
+    seconds: float
+
+
+class _Taken(NamedTuple):
+    """Where the engine stood at the last snapshot, and when that was."""
+
+    comparisons: int
+    positions: dict[str, Position]
+    time: float
+
+
+class SnapshotPublisher:
+    """Takes snapshots of one engine when they are due, and publishes them in one store."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: Store,
+        settings: SnapshotSettings,
+        dead_letters: DeadLetters,
+        monitor: PredictionMonitor,
+        health: SourceHealth,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+    ):
+        self._engine, self._store, self._keep = engine, store, settings.keep
+        self._rule = SnapshotRule(settings.every, settings.interval)
+        self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
+        self._metrics, self._log = metrics, log
+        self._pool = ThreadPoolExecutor(1, "publish")
+        self._publishing: Future[Publication] | None = None
+        self._retry_at = 0.0
+        self._taken = self._now()
+        self.problem: Exception | None = None  # why the last snapshot was not published
+
+    def _now(self) -> _Taken:
+        return _Taken(self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic())
+
+    def changed(self) -> bool:
+        """Whether anything was read since the last snapshot."""
+        return self._engine.positions != self._taken.positions
+
+    def due(self, asked: str) -> str:
+        """Why a snapshot is due now, "" when none is; `asked` is why someone asks for one."""
+        comparisons = self._engine.counters["comparisons"] - self._taken.comparisons
+        return snapshot_due(self._rule, comparisons, time.monotonic() - self._taken.time, asked, self.changed())
+
+    def may_try(self) -> bool:
+        """False for a while after a publication failed."""
+        return time.monotonic() >= self._retry_at
+
+    def take(self, why: str) -> None:
+        """Copy the state and begin to publish it; the publication before it must have been collected."""
+        started = time.monotonic()
+        try:
+            self._dead_letters.flush(self._pool, self._engine.sinks)
+        except (SinkUnavailable, OSError) as error:
+            return self._failed(error)
+        counts, whole = self._engine.capture()
+        self._monitor.serve(counts)
+        self._taken = self._now()
+        self._metrics.pause_seconds.observe(time.monotonic() - started)
+        self._log.debug("snapshot", sequence=counts.sequence, why=why)
+        self._publishing = self._pool.submit(self._publish, whole, started)
+        return None
+
+    def _publish(self, whole: Callable[[], Snapshot], started: float) -> Publication:
+        snapshot, size = self._store.publish(whole())
+        self._store.prune(self._keep, snapshot.sequence)
+        return Publication(snapshot, size, time.monotonic() - started)
+
+    def _failed(self, error: Exception) -> None:
+        self._metrics.snapshot_failures.inc()
+        self._log.error(
+            "snapshot not published; the one before it stays valid", problem=str(error), retry_seconds=RETRY_SECONDS
+        )
+        self._taken = self._taken._replace(positions={})  # so that the next is due although nothing more may come
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        self.problem = error
+
+    def wait(self) -> None:
+        """Wait until nothing is being published."""
+        if self._publishing:
+            self._health.wait_for("snapshot", self._publishing)
+
+    def collect(self) -> Publication | None:
+        """The publication that has ended well since the last call, if any; never waits."""
+        if self._publishing is None or not self._publishing.done():
+            return None
+        ended, self._publishing = self._publishing, None
+        error = ended.exception()
+        if isinstance(error, OSError):
+            self._failed(error)
+            return None
+        publication = ended.result()
+        self.problem = None
+        self._metrics.snapshot_sequence.set(publication.snapshot.sequence)
+        self._metrics.snapshot_time.set_to_current_time()
+        self._metrics.snapshot_bytes.set(publication.size)
+        self._metrics.publish_seconds.observe(publication.seconds)
+        return publication
+
+    def close(self) -> None:
+        """Wait for the thread."""
+        self._pool.shutdown()
