@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.commands.export import export
 from stream_engine.exports.summary import summary_of
-from stream_engine.service import logs, progress_bars, run
+from stream_engine.service import logs
 from stream_engine.service import settings as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -82,6 +82,8 @@ def write_events(path: Path, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def demo(state: Path, seed: int) -> str:
     """Make the stream, run the engine on it, export, draw; returns the page."""
+    from stream_engine.service import progress_bars, run  # --help does without
+
     logs.configure()
     events = state / "events.jsonl"
     target, told = write_events(events, seed)

@@ -8,8 +8,6 @@ import click
 from stream_engine import exports
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.exports import files
-from stream_engine.exports.by_name import by_name
-from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store
 
 OBJECT_ORDERS = ("seen", "name")
@@ -45,9 +43,11 @@ def export(
     """
     unknown = [name for name in what if name not in exports.EXPORTS]
     if unknown:
-        raise BadSettings(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
+        raise click.UsageError(f"export: got {', '.join(unknown)}, expected any of {', '.join(exports.EXPORTS)}")
     published = Store(state).published(which)
     if object_order == "name":
+        from stream_engine.exports.by_name import by_name  # it compiles kernels; the other exports do without
+
         published = by_name(published)
     Path(out).mkdir(parents=True, exist_ok=True)
     paths = []

@@ -10,8 +10,7 @@ from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.guard.partial_order import POLICIES
 from stream_engine.refits import REFITS
-from stream_engine.service import logs, progress_bars
-from stream_engine.service import run as service
+from stream_engine.service import logs
 from stream_engine.service import settings as configuration
 from stream_engine.service.settings import NO_GUARD
 
@@ -84,6 +83,11 @@ def command(
     **given: Any,
 ) -> None:
     """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
+    from stream_engine.service import (
+        progress_bars,
+    )  # with the HTTP server and the predictors, which --help does without
+    from stream_engine.service import run as service
+
     overrides = {name.replace("__", "."): value for name, value in given.items()}
     for option in ("input.columns", "input.labels_columns"):
         if overrides[option] is not None:

@@ -4,6 +4,7 @@ import logging
 import sys
 
 import structlog
+from structlog.typing import Processor
 
 FORMATS = ("text", "json")
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -12,10 +13,10 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def configure(format: str = "text", level: str = "info") -> None:
     """Set how and from which level on lines are written.
 
-    Libraries log from warning on, in the same format; kafka-python only at level debug: what it logs at every attempt to
-    reach a broker, the source says once.
+    Libraries log from warning on, in the same format; kafka-python only at level debug: what it logs at every attempt
+    to reach a broker, the source says once.
     """
-    common = [
+    common: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -23,7 +24,10 @@ def configure(format: str = "text", level: str = "info") -> None:
     ]
     if format == "json":
         plain = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)  # which may hold passwords
-        ending = [structlog.processors.ExceptionRenderer(plain), structlog.processors.JSONRenderer(ensure_ascii=False)]
+        ending: list[Processor] = [
+            structlog.processors.ExceptionRenderer(plain),
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ]
     else:
         ending = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)]
     structlog.configure(
@@ -32,12 +36,12 @@ def configure(format: str = "text", level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    said = logging.StreamHandler(sys.stderr)
-    said.setFormatter(
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *common],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
         )
     )
-    logging.basicConfig(handlers=[said], force=True, level=logging.WARNING)
+    logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)

@@ -36,14 +36,10 @@ class Bars:
         self._bar("events sent", unit="", unit_scale=True).update(events)
 
     def refits(self, running: dict[str, dict[str, Any]]) -> None:
-        """What each running refit last said."""
-        for kind, said in running.items():
-            self.show(
-                kind,
-                said.get("done", 0),
-                said.get("total", 1),
-                {k: v for k, v in said.items() if k not in ("done", "total")},
-            )
+        """What each running refit last told."""
+        for kind, told in running.items():
+            figures = {name: value for name, value in told.items() if name not in ("done", "total")}
+            self.show(kind, told.get("done", 0), told.get("total", 1), figures)
 
     def show(self, name: str, done: float, total: float, figures: dict[str, Any]) -> None:
         """How far one piece of work is."""

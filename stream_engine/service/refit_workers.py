@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -27,6 +27,8 @@ class Outcome(NamedTuple):
 
 
 class _Worker:
+    """The process of one refit, and what it has told so far."""
+
     def __init__(self, kind: str, sequence: int, command: list[str]):
         self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
         self.process = subprocess.Popen(
@@ -37,7 +39,9 @@ class _Worker:
             env={**os.environ, **_ONE_THREAD},
             start_new_session=True,
         )
-        for pipe in (self.process.stdout, self.process.stderr):
+        self._stdout = cast(IO[bytes], self.process.stdout)  # pipes, as asked for
+        self._stderr = cast(IO[bytes], self.process.stderr)
+        for pipe in (self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
         self._out, self._err = b"", b""
         self.progress: dict[str, Any] = {}
@@ -45,21 +49,22 @@ class _Worker:
     def watch(self) -> Outcome | None:
         """Read what it said; its outcome once it has ended."""
         ended = self.process.poll() is not None
-        self._out += self.process.stdout.read() or b""
-        self._err = (self._err + (self.process.stderr.read() or b""))[-65536:]
+        self._out += self._stdout.read() or b""
+        self._err = (self._err + (self._stderr.read() or b""))[-65536:]
         *lines, self._out = self._out.split(b"\n")
         for line in lines:
             self.progress = json.loads(line)
         if not ended:
             return None
         seconds = time.monotonic() - self.started
-        said = self._err.decode(errors="replace").strip().splitlines()
-        error = (
-            ""
-            if self.process.returncode == 0
-            else (said[-1].removeprefix("stream-engine: ") if said else f"exit {self.process.returncode}")
-        )
-        return Outcome(self.kind, self.sequence, seconds, error, bool(self.progress.get("impossible")))
+        return Outcome(self.kind, self.sequence, seconds, self._error(), bool(self.progress.get("impossible")))
+
+    def _error(self) -> str:
+        """The last line that the ended process wrote to standard error, "" when it ended well."""
+        if self.process.returncode == 0:
+            return ""
+        lines = self._err.decode(errors="replace").strip().splitlines()
+        return lines[-1].removeprefix("stream-engine: ") if lines else f"exit {self.process.returncode}"
 
     def stop(self, patience: float) -> None:
         """End the process, politely first."""
@@ -69,6 +74,11 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def close(self) -> None:
+        """Close the pipes of an ended process."""
+        self._stdout.close()
+        self._stderr.close()
 
 
 class Workers:
@@ -107,7 +117,7 @@ class Workers:
         return outcomes
 
     def progress(self) -> dict[str, dict[str, Any]]:
-        """What each running refit last said: done, total and figures of its own."""
+        """What each running refit last told: done, total and figures of its own."""
         return {kind: worker.progress for kind, worker in self.running.items()}
 
     def cancel(self, patience: float = 3.0, before: int | None = None) -> list[str]:
@@ -121,6 +131,4 @@ class Workers:
         return kinds
 
     def _forget(self, kind: str) -> None:
-        process = self.running.pop(kind).process
-        process.stdout.close()
-        process.stderr.close()
+        self.running.pop(kind).close()

@@ -1,4 +1,4 @@
-"""Beyond dense limits: refits of a subset, the nearest cluster for the rest, kernels as factors, nothing of size n^2."""
+"""Beyond dense limits: refits of a subset, nearest clusters for the rest, kernels as factors, nothing of size n^2."""
 
 import tracemalloc
 
@@ -192,7 +192,7 @@ def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch)
 
 
 def test_nothing_of_size_n_squared_is_made(tmp_path):
-    """60,000 objects: an n^2 array of bytes would be 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
+    """60,000 objects: one n^2 array of bytes is 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
     n, rng = 60_000, np.random.default_rng(0)
     made = Engine(guard=None)
     names = [f"o{i}" for i in range(n)]

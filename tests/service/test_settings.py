@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.guard.partial_order import POLICIES
+from stream_engine.refits import REFITS
 from stream_engine.service import settings
 from stream_engine.service.settings import BadSettings, load, mapping, shard, shown
 
@@ -48,6 +52,41 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
 def test_a_wrong_environment_key_is_named():
     with pytest.raises(BadSettings, match="STREAM_ENGINE__GUARD__POLCY: unknown key guard.polcy; did you mean policy"):
         load(None, {}, {"STREAM_ENGINE__GUARD__POLCY": "first"})
+
+
+def test_the_former_name_of_a_key_is_still_read(tmp_path):
+    old, new = written(tmp_path, "[drift]\nquiet = 5\n"), "STREAM_ENGINE__DRIFT__COOLDOWN"
+    assert load(old, {}, {}).drift.cooldown == 5 and shown(load(old, {}, {}))["drift"]["cooldown"] == 5
+    assert load(old, {}, {new: "6"}).drift.cooldown == 6
+    assert load(old, {"drift.quiet": 7}, {new: "6"}).drift.cooldown == 7
+    assert load(None, {}, {"STREAM_ENGINE__DRIFT__QUIET": "8"}).drift.cooldown == 8
+    assert load(None, {}, {"STREAM_ENGINE__DRIFT": "{quiet = 9}"}).drift.cooldown == 9
+    with pytest.raises(
+        BadSettings, match=r"environment: STREAM_ENGINE__DRIFT__COOLDOWN and STREAM_ENGINE__DRIFT__QUIET: got"
+    ):
+        load(None, {}, {new: "6", "STREAM_ENGINE__DRIFT__QUIET": "6"})
+    both = written(tmp_path, "[drift]\nquiet = 5\ncooldown = 5\n")
+    said = "engine.toml: got both drift.cooldown and drift.quiet, its former name; expected one of them"
+    with pytest.raises(BadSettings, match=said):
+        load(both, {}, {})
+
+
+def test_the_words_that_are_allowed_are_those_of_the_rooms():
+    for policy in (*POLICIES, settings.NO_GUARD):
+        assert load(None, {"guard.policy": policy}, {}).guard.policy == policy
+    for start in START_MODES:
+        assert load(None, {"input.start": start}, {}).input.start == start
+    for lost in ON_OFFSET_LOSS:
+        assert load(None, {"input.on_offset_loss": lost}, {}).input.on_offset_loss == lost
+    assert load(None, {"accumulators": list(ACCUMULATORS), "refits.kinds": list(REFITS)}, {}).accumulators
+    for wrong in (
+        {"guard.policy": "last"},
+        {"input.start": "middle"},
+        {"refits.kinds": ["sdp"]},
+        {"log.level": "loud"},
+    ):
+        with pytest.raises(BadSettings, match="invalid enum value"):
+            load(None, wrong, {})
 
 
 def test_secrets_reach_the_client_and_never_the_screen(tmp_path):

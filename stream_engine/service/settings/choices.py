@@ -3,7 +3,7 @@
 At run time they are `Literal` types, which msgspec checks; a type checker cannot see into registries and reads `str`.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.accumulators import ACCUMULATORS
@@ -16,8 +16,17 @@ from stream_engine.service import logs
 NO_GUARD = "off"  # stands beside the guard's policies and keeps no order
 
 if TYPE_CHECKING:
-    AccumulatorName = EventType = ForgetBy = Format = GuardPolicy = LogFormat = LogLevel = OnlineLoss = str
-    OnOffsetLoss = Refit = StartMode = str
+    AccumulatorName: TypeAlias = str
+    EventType: TypeAlias = str
+    ForgetBy: TypeAlias = str
+    Format: TypeAlias = str
+    GuardPolicy: TypeAlias = str
+    LogFormat: TypeAlias = str
+    LogLevel: TypeAlias = str
+    OnlineLoss: TypeAlias = str
+    OnOffsetLoss: TypeAlias = str
+    Refit: TypeAlias = str
+    StartMode: TypeAlias = str
 else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
     EventType = Literal[EVENT_TYPES]

@@ -19,9 +19,11 @@ from stream_engine.service.settings.secrets import hidden, revealed
 from stream_engine.service.settings.texts import put, toml_value
 
 ENVIRONMENT = "STREAM_ENGINE__"
-OLD_KEYS = {("drift", "quiet"): ("drift", "cooldown")}  # former name of a key, still read -> its name
 
 _Keys = tuple[str, ...]
+OLD_KEYS: dict[_Keys, _Keys] = {
+    ("drift", "quiet"): ("drift", "cooldown")
+}  # a key's former name, still read -> its name
 
 
 def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Settings:

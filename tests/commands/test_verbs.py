@@ -1,0 +1,68 @@
+"""The registry of verbs: what it says of a verb is true, and asking for help imports none."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+import stream_engine
+from stream_engine.commands import FIRST_SENTENCES, VERBS, verb
+from tests.conftest import ROOT
+from tests.support.process import engine, one_line, process
+
+
+def test_every_file_of_a_verb_is_registered():
+    files = {path.stem for path in (ROOT / "stream_engine" / "commands").glob("*.py")} - {"__init__", "inspect_text"}
+    assert files == {name.replace("-", "_") for name in VERBS}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_registry_says_what_the_verb_says(name):
+    assert verb(name).name == name
+    listed = click.Command(name, help=FIRST_SENTENCES[name])
+    for width in (30, 45, 60, 200):
+        assert listed.get_short_help_str(width) == verb(name).get_short_help_str(width)
+    assert verb(name).help.startswith(FIRST_SENTENCES[name].rstrip("."))
+
+
+def test_a_verb_without_a_first_sentence_is_listed_too(monkeypatch):
+    monkeypatch.setitem(VERBS, "dummy", "stream_engine.commands.check_config:command")
+    assert "dummy         Say what is wrong" in engine("--help").stdout
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after `code`."""
+    program = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return set(out.splitlines())
+
+
+def test_help_and_version_import_no_verb():
+    for arguments in (["--help"], ["--version"]):
+        modules = loaded(f"from stream_engine.__main__ import main\nassert main({arguments}) == 0")
+        ours = {name for name in modules if name.startswith(("stream_engine.", "connectors"))}
+        assert ours <= {
+            "stream_engine.__main__",
+            "stream_engine.commands",
+            "stream_engine.data",
+            "stream_engine.data.version",
+        }
+        assert "numpy" not in modules
+
+
+def test_no_verb_imports_what_it_may_not_need():
+    modules = loaded("from stream_engine.commands import VERBS, verb\nfor name in VERBS:\n    verb(name)")
+    heavy = {"cvxpy", "kafka", "matplotlib", "pandas", "polars", "pyspark", "sklearn"}
+    assert not heavy & modules
+    modules = loaded("from stream_engine.commands import verb\nverb('inspect'), verb('export')")
+    assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
+
+
+def test_a_mistyped_verb_ends_with_2_and_a_guess():
+    assert "No such command 'expor'" in one_line(engine("expor", status=2).stderr)
+
+
+def test_the_version_is_that_of_the_package():
+    assert process("--version").stdout == f"stream-engine, version {stream_engine.__version__}\n"
+    assert stream_engine.__version__[0].isdigit()
