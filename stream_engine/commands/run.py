@@ -83,9 +83,8 @@ def command(
     **given: Any,
 ) -> None:
     """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
-    from stream_engine.service import (
-        progress_bars,
-    )  # with the HTTP server and the predictors, which --help does without
+    # these bring the HTTP server and the predictors, which --help does without
+    from stream_engine.service import progress_bars
     from stream_engine.service import run as service
 
     overrides = {name.replace("__", "."): value for name, value in given.items()}
