@@ -1,0 +1,141 @@
+"""The pieces of a run where a disk or a sink does not do as it is told."""
+
+import time
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from connectors import DeadLetter, Record, SinkUnavailable
+from connectors.disk import Disk
+from stream_engine import Engine, Triplet
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.ingest import Ingest
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.prediction_monitor import PredictionMonitor
+from stream_engine.service.requests import Requests
+from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.settings import DriftSettings, SnapshotSettings
+from stream_engine.service.snapshot_publisher import SnapshotPublisher
+from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.stall_watchdog import StallWatchdog
+from stream_engine.state.store import Store
+from tests.service.test_prediction_monitor import Lines
+
+
+class FullDisk(Disk):
+    """Refuses to write while `full`."""
+
+    def __init__(self):
+        self.full = True
+
+    def write_new(self, path, chunks):
+        if self.full:
+            raise OSError(28, "No space left on device")
+        super().write_new(path, chunks)
+
+
+class BusySink:
+    """Keeps what it is given, and refuses so many times to say that it has."""
+
+    def __init__(self, refusals: int):
+        self.refusals, self.letters = refusals, []
+
+    def append(self, letters: list[DeadLetter]) -> None:
+        self.letters += letters
+        if self.refusals:
+            self.refusals -= 1
+            raise SinkUnavailable("full")
+
+    def flush(self) -> int:
+        return len(self.letters)
+
+    def close(self) -> None: ...
+
+
+class World:
+    """An engine with what the pieces of its run share."""
+
+    def __init__(self, sinks, stall_after=300.0, max_reject_ratio=0.5):
+        self.engine, self.requests, self.log = Engine(), Requests(), Lines()
+        self.metrics = Metrics(CollectorRegistry())
+        watchdog = StallWatchdog(stall_after, self.metrics, self.log)
+        self.health = SourceHealth(self.engine, watchdog, self.metrics, self.requests)
+        self.dead_letters = DeadLetters(sinks, max_reject_ratio, self.health, self.requests, self.log)
+
+    def said(self, event: str) -> list[dict]:
+        return [more for _, each, more in self.log.said if each == event]
+
+
+def block_of(lines: list[bytes]):
+    """Lines of one file as a block."""
+    (block,) = Ingest(EventOptions()).blocks([Record(b"\n".join(lines), "file", 0, 100)])
+    return block
+
+
+def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
+    disk, world = FullDisk(), World({"file": BusySink(0)})
+    monitor = PredictionMonitor(DriftSettings(), world.metrics, world.log)
+    publisher = SnapshotPublisher(
+        world.engine,
+        Store(tmp_path, disk),
+        SnapshotSettings(),
+        world.dead_letters,
+        monitor,
+        world.health,
+        world.metrics,
+        world.log,
+    )
+    try:
+        assert not publisher.changed() and publisher.due("signal") == ""
+        world.engine.learn_one(Triplet("a", "b", "c"))
+        world.engine.positions = {"file": (1, 0)}
+        assert publisher.due("signal") == "signal" and publisher.may_try()
+        publisher.take("signal")
+        publisher.wait()
+        assert publisher.collect() is None and "No space left" in str(publisher.problem)
+        assert publisher.changed() and not publisher.may_try()
+        (failure,) = world.said("snapshot not published; the one before it stays valid")
+        assert failure["retry_seconds"] > 0 and world.metrics.registry.get_sample_value(
+            "stream_engine_snapshot_failures_total"
+        )
+        disk.full = False
+        publisher.take("signal")
+        publisher.wait()
+        publication = publisher.collect()
+        assert publication.snapshot.sequence == 2 and publication.size > 0 and publisher.problem is None
+        assert not publisher.changed() and publisher.collect() is None
+        assert world.engine.sinks == {"file": 0}
+    finally:
+        publisher.close()
+        monitor.close()
+
+
+def test_a_full_sink_holds_the_stream_up_until_it_can_take_more():
+    sink = BusySink(1)
+    world = World({"topic": sink}, stall_after=0.1)
+    began = time.monotonic()
+    world.dead_letters.keep(block_of([b'{"anchor": "a"}']), 0)
+    assert time.monotonic() - began > 0.4
+    assert [letter.reason for letter in sink.letters] == ["missing_field"]  # once, although it was asked twice
+    assert [more["sink"] for more in world.said("dead letters cannot be kept, waiting")] == ["topic"]
+    assert {more["where"] for more in world.said("stalled: no progress")} == {"dead letters (topic)"}
+    assert [more["where"] for more in world.said("no longer stalled")] == ["dead letters (topic)"]
+
+
+def test_a_request_to_stop_ends_the_waiting():
+    world = World({"topic": BusySink(1000)})
+    world.requests.stop = True
+    world.dead_letters.keep(block_of([b'{"anchor": "a"}']), 0)
+    assert world.health.not_ready() == "stopping"
+
+
+def test_too_many_refusals_end_the_run():
+    world = World({"file": BusySink(0)})
+    good, bad = b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}'
+    world.dead_letters.keep(block_of([bad] * 99), 4)  # too few to judge
+    world.dead_letters.keep(block_of([good] * 100), 4)
+    world.dead_letters.keep(block_of([good]), 4)
+    with pytest.raises(RunFailed, match=r"file: 102 of 203 events were refused .* Nothing since snapshot 4 is kept"):
+        world.dead_letters.keep(block_of([bad] * 3), 4)
+    assert len(world.said("event refused, kept in the dead letters (said once per input)")) == 1
