@@ -335,7 +335,7 @@ BUGS = [
     ),
     Bug(
         "the file has precedence over the command line",
-        "stream_engine/service/settings/merging.py",
+        "stream_engine/service/settings/precedence.py",
         "if value is not None:",
         "if value is not None and not path:",
         "tests/service/test_settings.py",
@@ -611,7 +611,7 @@ BUGS = [
     ),
     Bug(
         "kernels' files are looked for in the working directory",
-        "stream_engine/service/settings/merging.py",
+        "stream_engine/service/settings/precedence.py",
         "        rewrite_relative_paths(tree, Path(path).parent)\n",
         "",
         "tests/service/test_kernel_settings.py -k told",

@@ -67,7 +67,7 @@ class Metrics:
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
         self.refit_figure = gauge(
-            "refit_figure", "What a refit last said: done (iterations), gap, bound, ...", "refit", "figure"
+            "refit_figure", "What a refit last told: done (iterations), gap, bound, ...", "refit", "figure"
         )
         of_predictions = ("predictor", "kind", "window")  # window: total or rolling
         self.progressive_accuracy = gauge(
@@ -101,7 +101,7 @@ class Metrics:
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 
-    def refitting(self, kind: str, figures: Mapping[str, Any]) -> None:
+    def refit_told(self, kind: str, figures: Mapping[str, Any]) -> None:
         """What a running refit last told: how far it is, and its own figures (their names come from our refits)."""
         self.refit_progress.labels(kind).set(figures.get("done", 0) / max(1, figures.get("total", 1)))
         for figure, value in figures.items():

@@ -88,7 +88,8 @@ def open_run(
     publisher = SnapshotPublisher(engine, store, settings.snapshot, dead_letters, monitor, health, metrics, log)
     stack.callback(publisher.close)
     if settings.input.labels:
-        _learn_labels(settings, engine, dead_letters, metrics, log)
+        _learn_labels(settings.input.labels, settings.input.labels_columns, engine, dead_letters, log)
+        metrics.follow(engine.counters)
     sources = _open_sources(settings, engine.positions, health, stack)
     if settings.listen:
         application = http.app(metrics.registry, health.not_ready, lambda: published.newest, lambda: monitor.figures)
@@ -151,11 +152,14 @@ def _open_sources(
 
 
 def _learn_labels(
-    settings: Settings, engine: Engine, dead_letters: DeadLetters, metrics: Metrics, log: FilteringBoundLogger
+    path: str,
+    columns_of: Mapping[str, str],
+    engine: Engine,
+    dead_letters: DeadLetters,
+    log: FilteringBoundLogger,
 ) -> None:
     """Learn the file of labels, unless the state has read this very content of it."""
-    path = settings.input.labels or ""
-    columns = {field: tuple(names.split("|")) for field, names in settings.input.labels_columns.items()}
+    columns = {field: tuple(names.split("|")) for field, names in columns_of.items()}
     partition = f"labels:{os.path.abspath(path)}"
     blocks, position = ingest.read_labels(path, columns)
     read_before = engine.positions.get(partition)
@@ -167,4 +171,3 @@ def _learn_labels(
         block = block._replace(records=[record._replace(partition=partition) for record in block.records])
         dead_letters.keep(block, engine.sequence)
         engine.learn(block.decoded, {partition: position}, block.counts().total())
-    metrics.follow(engine.counters)

@@ -158,28 +158,28 @@ class PredictionMonitor:
 
     def _renew(self) -> None:
         if self._making and self._making.done():
-            made, problems = self._making.result()
+            timed, problems = self._making.result()
             self._making = None
-            self._observer.use({name: each for name, (each, _) in made.items()})
+            self._observer.use({name: predictor for name, (predictor, _) in timed.items()})
             now = time.monotonic()
-            self._cost |= {name: (seconds, now) for name, (_, seconds) in made.items() if name in COSTLY}
-            self._metrics.predict_seconds.inc(sum(seconds for _, seconds in made.values()))
+            self._cost |= {name: (seconds, now) for name, (_, seconds) in timed.items() if name in COSTLY}
+            self._metrics.predict_seconds.inc(sum(seconds for _, seconds in timed.values()))
             for name in problems.keys() - self._problems:
                 self._log.warning("no predictions by this one", predictor=name, why=problems[name])
             self._problems |= problems.keys()
         if self._next is not None and self._making is None:
-            source, self._next = self._next, None
+            published, self._next = self._next, None
             names = [name for name in PREDICTORS if name not in _AT_ONCE and self._affordable(name)]
-            self._making = self._pool.submit(_made, names, source)
+            self._making = self._pool.submit(_make, names, published)
 
     def _affordable(self, name: str) -> bool:
         seconds, ended = self._cost.get(name, (0.0, 0.0))
         return name not in COSTLY or seconds <= BUDGET * (time.monotonic() - ended)
 
 
-def _made(names: list[str], published: Published) -> _Made:
+def _make(names: list[str], published: Published) -> _Made:
     """name -> (predictor, CPU seconds), and name -> why there is none, where it was an error."""
-    predictors: dict[str, tuple[Predictor | None, float]] = {}
+    timed: dict[str, tuple[Predictor | None, float]] = {}
     problems: dict[str, str] = {}
     for name in names:
         started, made = time.thread_time(), None
@@ -187,5 +187,5 @@ def _made(names: list[str], published: Published) -> _Made:
             made = predictor(name, published)
         except (ValueError, MemoryError) as error:  # kernels that would not fit into memory
             problems[name] = str(error)
-        predictors[name] = made, time.thread_time() - started
-    return predictors, problems
+        timed[name] = made, time.thread_time() - started
+    return timed, problems

@@ -50,7 +50,7 @@ class RefitSchedule:
         for outcome in self._workers.watch():
             self._ended(outcome)
         for kind, figures in self._workers.progress().items():
-            self._metrics.refitting(kind, figures)
+            self._metrics.refit_told(kind, figures)
 
     def _ended(self, outcome: Outcome) -> None:
         if outcome.impossible:
