@@ -79,8 +79,10 @@ def names_in(path: str) -> list[str]:
     """The names of objects in a file, one a line; for `--objects FILE`. Raises `BadSettings`."""
     try:
         names = [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadSettings(f"--objects: {path}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise BadSettings(f"--objects: {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"--objects: {path}: {error}") from None
     if not names:
         raise BadSettings(f"--objects: {path}: got no names, expected one a line")
     return names

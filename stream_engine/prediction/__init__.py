@@ -24,6 +24,7 @@ PREDICTORS = {
     "partial_order_embedding": "stream_engine.prediction.learned:partial_order_embedding",
     "repeats": "stream_engine.prediction.repeats:repeats",
 }
+AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread
 COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
 
 

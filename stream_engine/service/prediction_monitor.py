@@ -14,7 +14,7 @@ import numpy as np
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
-from stream_engine.prediction import COSTLY, PREDICTORS, Predictor, predictor
+from stream_engine.prediction import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.prediction.observer import Progressive
 from stream_engine.prediction.online_predictor import Kept, Online
 from stream_engine.service.metrics import Metrics
@@ -25,7 +25,6 @@ from stream_engine.state.snapshot import Snapshot
 
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
-_AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarms do not depend on a thread's speed
 
 _Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
@@ -169,7 +168,7 @@ class PredictionMonitor:
             self._problems |= problems.keys()
         if self._next is not None and self._making is None:
             published, self._next = self._next, None
-            names = [name for name in PREDICTORS if name not in _AT_ONCE and self._affordable(name)]
+            names = [name for name in PREDICTORS if name not in AT_ONCE and self._affordable(name)]
             self._making = self._pool.submit(_make, names, published)
 
     def _affordable(self, name: str) -> bool:
