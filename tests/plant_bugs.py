@@ -16,7 +16,6 @@ from pathlib import Path
 from tests.conftest import ROOT
 from tests.support.planted_kernel_bugs import KERNEL_BUGS, Bug
 
-
 PROGRESSIVE = "tests/prediction/test_observer.py"
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/state/test_engine.py", "tests/state/test_golden.py"
 CERTIFICATE, SPUR, BOOST = (
@@ -81,8 +80,8 @@ BUGS = [
     Bug(
         "a snapshot changes with the engine",
         "stream_engine/state/snapshot.py",
-        "found = {name: array if _is_final(array) else copied(array) for name, array in arrays.items()}",
-        "found = {name: array if _is_final(array) else array.view() for name, array in arrays.items()}",
+        "final = {name: array if _is_final(array) else allocation.copied(array) for name, array in arrays.items()}",
+        "final = {name: array if _is_final(array) else array.view() for name, array in arrays.items()}",
         ENGINE,
     ),
     Bug(
@@ -95,8 +94,8 @@ BUGS = [
     Bug(
         "arrays on disk have names that stay",
         "stream_engine/data/mapped_arrays.py",
-        "with tempfile.TemporaryFile(dir=_folder) as file:",
-        "with tempfile.NamedTemporaryFile(dir=_folder, delete=False) as file:",
+        "with tempfile.TemporaryFile(dir=self.folder) as file:",
+        "with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:",
         SPACE,
     ),
     Bug(
@@ -162,8 +161,8 @@ BUGS = [
     Bug(
         "merging forgets to unite names",
         "stream_engine/state/engine.py",
-        "mine.merge(type(theirs).from_state(theirs.renamed(theirs.state(), new_id)))",
-        "mine.merge(type(theirs).from_state(theirs.state()))",
+        "mine.merge(type(mine).from_state(mine.renamed(theirs[name].state(), new_id), self.allocation))",
+        "mine.merge(type(mine).from_state(theirs[name].state(), self.allocation))",
         ENGINE,
     ),
     Bug(
@@ -176,8 +175,8 @@ BUGS = [
     Bug(
         "ids are not given by first appearance",
         "stream_engine/state/object_index.py",
-        "fresh = list(dict.fromkeys(said))",
-        "fresh = sorted(set(said))",
+        "fresh = list(dict.fromkeys(strangers))",
+        "fresh = sorted(set(strangers))",
         ENGINE,
     ),
     Bug(
@@ -230,7 +229,7 @@ BUGS = [
     ),
     Bug(
         "the mirrored triangle loses its left half",
-        "stream_engine/clustering/similarity_matrix.py",
+        "stream_engine/data/symmetric_matrices.py",
         "indices[at], data[at] = i[e], w[e]",
         "indices[at], data[at] = i[e], 0",
         "tests/end_to_end/test_many_objects.py -k triangle",
@@ -244,9 +243,9 @@ BUGS = [
     ),
     Bug(
         "AddS exports lose the lower triangle",
-        "stream_engine/exports/similarities.py",
-        'w[state["i"], state["j"]] = w[state["j"], state["i"]] = state["w"]',
-        'w[state["i"], state["j"]] = state["w"]',
+        "stream_engine/data/symmetric_matrices.py",
+        "matrix[i, j] = matrix[j, i] = w",
+        "matrix[i, j] = w",
         "tests/laws/test_exports.py",
     ),
     Bug(
@@ -301,8 +300,8 @@ BUGS = [
     Bug(
         "the predictor has seen whom it judges",
         "stream_engine/statistics/worker_reliability.py",
-        "w = adds_matrix(votes, np.where(mine, 0.0, trusted))",
-        "w = adds_matrix(votes, trusted)",
+        "w = adds_matrix(votes, np.where(mine, 0.0, weight))",
+        "w = adds_matrix(votes, weight)",
         "tests/statistics/test_worker_reliability.py -k said_themselves",
     ),
     Bug(
@@ -549,8 +548,8 @@ BUGS = [
     Bug(
         "questions that have an answer are asked again",
         "stream_engine/asking/known.py",
-        "found = np.setdiff1d(_every(n), done, assume_unique=True)",
-        "found = _every(n)",
+        "left = np.setdiff1d(_every(n), done, assume_unique=True)",
+        "left = _every(n)",
         "tests/asking/test_asking.py -k distinct",
     ),
     Bug(
@@ -640,10 +639,10 @@ BUGS = [
     Bug(
         "calibration learns before it predicts",
         "stream_engine/prediction/observer.py",
-        "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[said]))\n",
+        "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))\n",
         (
             "                calibration.learn(x)\n"
-            "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[said]))\n"
+            "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))\n"
         ),
         PROGRESSIVE,
     ),
@@ -657,8 +656,8 @@ BUGS = [
     Bug(
         "a newer artifact predicts what it has seen",
         "stream_engine/prediction/learned.py",
-        "if made is None or made.sequence > published.snapshot.sequence or name not in made.arrays:",
-        "if made is None or False or name not in made.arrays:",
+        "if artifact is None or artifact.sequence > published.snapshot.sequence or name not in artifact.arrays:",
+        "if artifact is None or False or name not in artifact.arrays:",
         PROGRESSIVE,
     ),
     Bug(
@@ -671,8 +670,8 @@ BUGS = [
     Bug(
         "a question's own answers predict it",
         "stream_engine/statistics/confidence.py",
-        "return w[at[: len(net)]] - w[at[len(net) :]] - 2 * net",
-        "return w[at[: len(net)]] - w[at[len(net) :]] - net",
+        "return sums.w[sums.near] - sums.w[sums.far] - 2 * net",
+        "return sums.w[sums.near] - sums.w[sums.far] - net",
         "tests/statistics/test_confidence.py -k 'left or plain'",
     ),
     Bug(
@@ -699,15 +698,18 @@ BUGS = [
     Bug(
         "the least evidence comes first, of answers",
         "stream_engine/statistics/subset.py",
-        'first = np.argsort(-found, kind="stable")[:objects]',
-        'first = np.argsort(found, kind="stable")[:objects]',
+        'first = np.argsort(-count, kind="stable")[:objects]',
+        'first = np.argsort(count, kind="stable")[:objects]',
         "tests/refits/test_subset_refits.py -k evidence",
     ),
     Bug(
         "an anchor need not be chosen",
         "stream_engine/statistics/subset.py",
-        "columns = among(triplet_columns(snapshot), new_id, new_id)._replace(n_objects=len(ids))",
-        "columns = among(triplet_columns(snapshot), new_id, np.maximum(new_id, 0))._replace(n_objects=len(ids))",
+        "columns = restrict_columns(triplet_columns(snapshot), new_id, new_id)._replace(n_objects=len(ids))",
+        (
+            "columns = restrict_columns(triplet_columns(snapshot), new_id, np.maximum(new_id, 0))"
+            "._replace(n_objects=len(ids))"
+        ),
         "tests/refits/test_subset_refits.py -k counts_of_a_part",
     ),
     Bug(
@@ -781,8 +783,8 @@ BUGS = [
     Bug(
         "an object that nothing placed predicts",
         "stream_engine/prediction/learned.py",
-        "there[there] = (known[here[there]] > 0).all(axis=1)",
-        "there[there] = (here[there] >= 0).all(axis=1)",
+        "asked = asked[(known[block[asked]] > 0).all(axis=1)]",
+        "asked = asked[(block[asked] >= 0).all(axis=1)]",
         "tests/kernel_learning/test_out_of_sample.py -k places_by_g",
     ),
     Bug(

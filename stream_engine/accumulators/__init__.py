@@ -1,17 +1,19 @@
-"""Order-free statistics of a stream of comparisons: mergeable, each with its slow definition; exact integers by default.
+"""What is counted of a stream of comparisons, each statistic with its slow definition; exact integers by default.
 
-Every accumulator is a commutative monoid: `update` in any order and batching gives the same `state()`, and `merge` of
-two halves is the whole. `state()` is the meaning, in one canonical form (equal statistics: equal arrays), never the
-index behind it. One file per accumulator, registered here; the laws in tests/laws pick it up.
+Nearly all are accumulators, commutative monoids: `update` in any order and batching gives the same `state()`, and
+`merge` of two halves is the whole. What depends on the order of arrival is a ledger. `state()` is the meaning, in one
+canonical form (equal statistics: equal arrays), never the index behind it. One file per statistic, registered here;
+the laws in tests/laws pick it up.
 """
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 ACCUMULATORS = {
     "adds3": "stream_engine.accumulators.adds_similarity:AddS3",
@@ -26,55 +28,100 @@ ACCUMULATORS = {
     "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",
 }
+# Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
+BY_ARRIVAL = {
+    "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3ByArrival",
+    "triplet_counts_decayed": "stream_engine.accumulators.decayed_counts:DecayedTripletCountsByArrival",
+    "window": "stream_engine.accumulators.window:WindowByArrival",
+}
 
 
 class Forgetting(NamedTuple):
-    """How the forgetting accumulators forget: by "count" (of triplets) or by event "time" (seconds)."""
+    """How what forgets does it: by "count" (of triplets) or by event "time" (seconds)."""
 
     by: str = "count"
     half_life: float = 1e6
     window: float = 1e6
 
 
-class Accumulator(Protocol):
-    """A statistic that can be kept in one pass. The constructor needs no arguments.
+BY_COUNT, BY_TIME = Forgetting("count"), Forgetting("time")
 
-    Class attributes that say what differs: `judged = True` asks for `batch.judges` (who said each comparison, when, and
-    with what weight); `forgets` names the fields of `Forgetting` that the constructor takes; `tolerance` is by how much,
-    relative to the sum of absolute weights, a state may differ from its definition (none: not at all); `arrival` names
-    arrays that depend on the order of arrival; an instance with `mergeable = False` depends on it altogether.
+
+class Statistic(Protocol):
+    """What accumulators and ledgers have in common: a statistic that is kept in one pass.
+
+    The constructor takes the fields of `Forgetting` that `forgets` names; all have defaults.
     """
+
+    needs_provenance: ClassVar[bool] = False  # asks for `batch.provenance`: who answered, when, and with what weight
+    forgets: ClassVar[tuple[str, ...]] = ()
+    tolerance: ClassVar[float] = 0.0  # how far a state may be from its definition, relative to the sum of |weights|
+    arrival: ClassVar[tuple[str, ...]] = ()  # arrays of the state that depend on the order of arrival all the same
+    mergeable: ClassVar[bool]
 
     def update(self, batch: Batch) -> None:
         """Count a batch. `batch.n_objects` never shrinks from one call to the next."""
 
+    def state(self) -> dict[str, np.ndarray]:
+        """The statistic in canonical form. Arrays may be views of live memory, or the memory itself: `snapshot.frozen`
+        copies them before the next update, but for those that were made just now and marked so (`handed_over`)."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, buffers included."""
+        ...
+
+    @classmethod
+    def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
+        """Nothing counted yet; `forgetting` holds the fields that `forgets` names. Who holds one array a key or an
+        object pair allocates them as told."""
+        return cls(**forgetting)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
+        """The statistic that has this state; it must not keep or change the arrays given."""
+        ...
+
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+        """The state after object i is called new_id[i] (injective int array), canonical again."""
+        ...
+
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
+        """The state after this one batch, straight from the paper's formula, slowly, in plain Python."""
+        ...
+
+
+class Accumulator(Statistic, Protocol):
+    """Any order and batching of the same comparisons gives the same state, so states add up."""
+
+    mergeable: ClassVar[Literal[True]] = True
+
     def merge(self, other: Self) -> None:
         """Add another one's counts; both speak of the same object ids. `other` is left unchanged."""
 
-    def state(self) -> dict[str, np.ndarray]:
-        """The statistic in canonical form. Arrays may be views of live memory, or the memory itself: `snapshot.frozen`
-        copies them before the next update, but for those that were made just now and marked so (`columns.handed_over`)."""
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
-        """The accumulator that has this state; it must not keep or change the arrays given."""
+class Ledger(Statistic, Protocol):
+    """Depends on the order of arrival in one stream, bit for bit the same whatever the batches: two cannot be merged.
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
-        """The state after object i is called new_id[i] (injective int array), canonical again."""
+    Of this kind, though no statistics, are the object index (ids by first appearance), the labels (the last one holds)
+    and the guard of the partial order. Merging states unites these by a rule: names by name, the first state's labels
+    first, and what the other guard kept is offered to this one.
+    """
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
-        """The state after this one batch, straight from the paper's formula, slowly, in plain Python."""
+    mergeable: ClassVar[Literal[False]] = False
 
 
-def accumulator(name: str) -> Any:
-    """The class registered under `name`."""
-    module, _, attribute = ACCUMULATORS[name].partition(":")
+def accumulator(name: str, forgetting: Forgetting = BY_TIME) -> type[Accumulator] | type[Ledger]:
+    """The class registered under `name`: where it forgets by count, the ledger in its place."""
+    registered = BY_ARRIVAL if forgetting.by == "count" and name in BY_ARRIVAL else ACCUMULATORS
+    module, _, attribute = registered[name].partition(":")
     return getattr(import_module(module), attribute)
 
 
-def made(name: str, forgetting: Forgetting = Forgetting()) -> Any:
-    """An empty accumulator of the kind registered under `name`."""
-    cls = accumulator(name)
-    return cls(**{field: getattr(forgetting, field) for field in getattr(cls, "forgets", ())})
+def empty(name: str, forgetting: Forgetting = BY_COUNT, allocation: Allocation = IN_MEMORY) -> Accumulator | Ledger:
+    """Nothing counted yet, of the class registered under `name`."""
+    kind = accumulator(name, forgetting)
+    return kind.empty(allocation, **{field: getattr(forgetting, field) for field in kind.forgets})

@@ -13,21 +13,18 @@ pair, never n^2. The state is the same either way: the nonzero entries i < j in 
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from stream_engine.accumulators import radix
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+from stream_engine.accumulators import Accumulator, radix
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
-from stream_engine.data.mapped_arrays import blocks, room
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import handed_over
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-DENSE_LIMIT = 4096  # objects: 128 MB of int64
 
 
 @njit(cache=True, nogil=True)
@@ -56,26 +53,31 @@ def _encode(rows, low, at, begin, end, bits):
 @njit(cache=True, nogil=True)
 def _nonzero(w, i, j, values):
     """The nonzero entries of the upper triangle in order; with empty outputs it only counts them."""
-    found = 0
+    count = 0
     for a in range(len(w)):
         for b in range(a + 1, len(w)):
             if w[a, b] != 0:
                 if len(values):
-                    i[found], j[found], values[found] = a, b, w[a, b]
-                found += 1
-    return found
+                    i[count], j[count], values[count] = a, b, w[a, b]
+                count += 1
+    return count
 
 
-class _AddS:
+class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
-    QUADRUPLETS: bool
+    QUADRUPLETS: ClassVar[bool]
 
-    def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR):
+    def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
         self._dense_limit = DENSE_LIMIT if dense_limit is None else dense_limit
-        self._log_floor = log_floor
+        self._log_floor, self._allocation = log_floor, allocation
         self._w = np.zeros((0, 0), np.int64)
         self._pairs: SortedCounts | None = None  # instead of _w above the limit
+
+    @classmethod
+    def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
+        """Nothing counted yet; counts of pairs are allocated as told."""
+        return cls(allocation=allocation)
 
     def update(self, batch: Batch) -> None:
         """Add a batch. O(comparisons)."""
@@ -83,7 +85,7 @@ class _AddS:
         for rows in (batch.triplets, batch.quadruplets)[: 1 + self.QUADRUPLETS]:
             if not len(rows):
                 continue
-            rows = rows_of(rows)
+            rows = read_only(rows, np.int32)
             if self._pairs is None:
                 _add_dense(self._w, rows)
             else:
@@ -99,7 +101,8 @@ class _AddS:
     def _fit(self, n: int) -> None:
         if self._pairs is None and n > self._dense_limit:
             state = self.state()
-            self._pairs, self._w = SortedCounts(2, log_floor=self._log_floor), np.zeros((0, 0), np.int64)
+            self._pairs = SortedCounts(2, log_floor=self._log_floor, allocation=self._allocation)
+            self._w = np.zeros((0, 0), np.int64)
             _load(self._pairs, state)
         if self._pairs is not None:
             self._pairs.fit(n)
@@ -115,7 +118,7 @@ class _AddS:
         if self._pairs is None:
             self._w[theirs["i"], theirs["j"]] += theirs["w"]
         else:
-            pairs = SortedCounts(2)
+            pairs = SortedCounts(2, allocation=self._allocation)
             _load(pairs, theirs)
             self._pairs.merge(pairs)
 
@@ -136,29 +139,29 @@ class _AddS:
         self._pairs.settle()
         plus, minus = self._pairs.n_lo, self._pairs.n_hi
         size = sum(np.count_nonzero(plus[part] != minus[part]) for part in blocks(len(plus)))
-        i, j, w = room(size, np.int32), room(size, np.int32), room(size, np.int64)
-        found = 0
+        i, j, w = (self._allocation.allocate(size, dtype) for dtype in (np.int32, np.int32, np.int64))
+        filled = 0
         for part in blocks(len(plus)):
             keep = np.flatnonzero(plus[part] != minus[part])
-            to = slice(found, found + len(keep))
+            to = slice(filled, filled + len(keep))
             i[to], j[to] = (self._pairs.field(field, part)[keep] for field in (0, 1))
             w[to] = plus[part][keep].astype(np.int64) - minus[part][keep]
-            found = to.stop
+            filled = to.stop
         return handed_over({"i": i, "j": j, "w": w})
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
-        made = cls()
-        made._fit(int(state["j"].max(initial=-1)) + 1)
-        if made._pairs is None:
-            made._w[state["i"], state["j"]] = state["w"]
+        similarity = cls(allocation=allocation)
+        similarity._fit(int(state["j"].max(initial=-1)) + 1)
+        if similarity._pairs is None:
+            similarity._w[state["i"], state["j"]] = state["w"]
         else:
-            _load(made._pairs, state)
-        return made
+            _load(similarity._pairs, state)
+        return similarity
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]. O(pairs)."""
         new_id = np.asarray(new_id, np.int64)
         a, b = new_id[state["i"]], new_id[state["j"]]
@@ -170,7 +173,7 @@ class _AddS:
 def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
     """w as the difference of two counts, one of them zero."""
     w = state["w"]
-    plus, minus = room(len(w), w.dtype), room(len(w), w.dtype)
+    plus, minus = (pairs.allocation.allocate(len(w), w.dtype) for _ in range(2))
     np.maximum(w, 0, out=plus)
     np.subtract(plus, w, out=minus)
     pairs.load([state["i"], state["j"]], plus, minus)
@@ -189,16 +192,17 @@ class AddS3(_AddS):
     """W of the triplets.
 
     >>> from stream_engine.data.comparisons import empty_batch
+    >>> from stream_engine.data.symmetric_matrices import dense_matrix
     >>> w = AddS3()
     >>> w.update(empty_batch(3)._replace(triplets=np.array([[0, 1, 2], [1, 0, 2]], np.int32)))
-    >>> matrix(w.state(), 3).tolist()
+    >>> dense_matrix(**w.state(), n_objects=3).tolist()
     [[0, 2, -1], [2, 0, -1], [-1, -1, 0]]
     """
 
     QUADRUPLETS = False
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """W_ij by the formula, every i < j and every k."""
         seen, n = Counter(tuple(row) for row in batch.triplets.tolist()), batch.n_objects
         w = {
@@ -223,36 +227,10 @@ class AddS4(_AddS):
 
     QUADRUPLETS = True
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """W_ij by the formula, every i < j and every k < l."""
         quadruplets = batch.quadruplets.tolist() + [(i, j, i, k) for i, j, k in batch.triplets.tolist()]
         seen = Counter((min(i, j), max(i, j), min(k, l), max(k, l)) for i, j, k, l in quadruplets)
         pairs = [(i, j) for i in range(batch.n_objects) for j in range(i + 1, batch.n_objects)]
         return _entries({p: sum(seen[*p, *q] - seen[*q, *p] for q in pairs) for p in pairs})
-
-
-def matrix(state: Mapping[str, np.ndarray], n_objects: int, limit: int = DENSE_LIMIT) -> np.ndarray:
-    """W as (n, n) int64. Raises ValueError above `limit` objects: ask for `sparse` there."""
-    if n_objects > limit:
-        raise ValueError(
-            f"AddS - W of {n_objects} objects asked for as a dense matrix - {8e-9 * n_objects**2:.1f} GB "
-            f"- expected at most {limit} objects - use adds.sparse, or a higher limit"
-        )
-    w = np.zeros((n_objects, n_objects), np.int64)
-    w[state["i"], state["j"]] = state["w"]
-    w[state["j"], state["i"]] = state["w"]
-    return w
-
-
-def sparse(state: Mapping[str, np.ndarray], n_objects: int) -> "sp.csr_array":
-    """W as a symmetric (n, n) scipy CSR array of int64.
-
-    >>> sparse({"i": np.array([0]), "j": np.array([2]), "w": np.array([5])}, 3).toarray().tolist()
-    [[0, 0, 5], [0, 0, 0], [5, 0, 0]]
-    """
-    import scipy.sparse as sp  # not needed to count
-
-    i, j, w = state["i"], state["j"], state["w"]
-    rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
-    return sp.csr_array((np.concatenate([w, w]), (rows, columns)), shape=(n_objects, n_objects))

@@ -12,9 +12,10 @@ import numpy as np
 
 from stream_engine.accumulators import radix
 from stream_engine.data.compiled import njit
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
+from stream_engine.data.triplet_columns import columns_from_keys, first_of_equal, state_of_columns
 
 LOG_FLOOR = 1 << 14  # entries; a shorter log is not worth sorting
-DENSE_LIMIT = 4096  # objects: 128 MB of float64
 
 
 class Sums:
@@ -48,8 +49,7 @@ class Sums:
         self._log, self._logged = [], 0
         order = radix.argsort(list(ids.T), int(max(ids.max(initial=1), 1)).bit_length())
         ids, values = ids[order], values[order]
-        first = np.ones(len(ids), bool)
-        first[1:] = (ids[1:] != ids[:-1]).any(axis=1)
+        first = first_of_equal(*ids.T)
         self.ids, self.values = ids[first], np.add.reduceat(values, np.flatnonzero(first), axis=0)
 
     def scale(self, factor: float, floor: float) -> None:
@@ -116,23 +116,24 @@ class PairSums:
         """Multiply all sums; what falls below `floor` is forgotten."""
         self.squares *= factor * factor
         if self._pairs is not None:
-            return self._pairs.scale(factor, floor)
-        self._w *= factor
-        self._w[np.abs(self._w) < floor] = 0
+            self._pairs.scale(factor, floor)
+        else:
+            self._w *= factor
+            self._w[np.abs(self._w) < floor] = 0
 
     def state(self, factor: float = 1.0) -> dict[str, np.ndarray]:
         """The nonzero entries times `factor`."""
         if self._pairs is None:
-            i, j = np.nonzero(self._w)
-            w = self._w[i, j]
+            ids = np.argwhere(self._w).astype(np.int32)
+            w = self._w[ids[:, 0], ids[:, 1]]
         else:
             self._pairs.settle()
-            (i, j), w = self._pairs.ids.T, self._pairs.values[:, 0]
+            ids, w = self._pairs.ids, self._pairs.values[:, 0]
         w = w * factor
         keep = w != 0
         return {
-            "i": i[keep].astype(np.int32),
-            "j": j[keep].astype(np.int32),
+            "i": ids[keep, 0],
+            "j": ids[keep, 1],
             "w": w[keep],
             "squares": np.array(self.squares * factor * factor),
         }
@@ -180,9 +181,10 @@ class PairSums:
 
 
 class KeySums:
-    """Triplet counts in floats: per (lo, hi, anchor) the weight with which lo, and hi, was said to be nearer.
+    """Triplet counts in floats: per (lo, hi, anchor) the weight of the answers that lo, and that hi, is nearer.
 
-    State: `lo`, `hi`, `start`, `anchor` as in triplet_counts, `n_lo`, `n_hi` float64, not both zero. 28 bytes a key at rest.
+    State: `lo`, `hi`, `start`, `anchor` as in triplet_counts, `n_lo`, `n_hi` float64, not both zero. 28 bytes a key at
+    rest.
     """
 
     def __init__(self, dense_limit: int = 0, log_floor: int = LOG_FLOOR):
@@ -229,9 +231,8 @@ class KeySums:
     def definition(triplets: list, weight: list[float], n_objects: int) -> dict[str, np.ndarray]:
         """The weights of #(anchor, lo, hi) and #(anchor, hi, lo) for every key with either."""
         keys = sorted({(min(b, c), max(b, c), a) for a, b, c in triplets})
-        said = list(zip(triplets, weight))
         values = [
-            [sum(x for t, x in said if tuple(t) == (a, lo, hi)), sum(x for t, x in said if tuple(t) == (a, hi, lo))]
+            [sum(x for t, x in zip(triplets, weight) if tuple(t) == answer) for answer in ((a, lo, hi), (a, hi, lo))]
             for lo, hi, a in keys
         ]
         return _columns(np.array(keys, np.int32).reshape(-1, 3), np.array(values, float).reshape(-1, 2))
@@ -239,19 +240,8 @@ class KeySums:
 
 def _columns(ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
     keep = values.any(axis=1)
-    ids, values = ids[keep], values[keep]
-    first = np.ones(len(ids), bool)
-    first[1:] = (ids[1:, :2] != ids[:-1, :2]).any(axis=1)
-    at = np.flatnonzero(first)
-    n_lo, n_hi = np.ascontiguousarray(values.T)
-    return {
-        "lo": ids[at, 0],
-        "hi": ids[at, 1],
-        "start": np.append(at, len(ids)).astype(np.int64),
-        "anchor": ids[:, 2].copy(),
-        "n_lo": n_lo,
-        "n_hi": n_hi,
-    }
+    (lo, hi, anchor), (n_lo, n_hi) = ids[keep].T, np.ascontiguousarray(values[keep].T)
+    return state_of_columns(columns_from_keys(lo, hi, anchor.copy(), n_lo, n_hi, n_objects=0))
 
 
 def _rows(state: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -3,27 +3,42 @@
 A kind of counts says how many objects a key has, which rows of a batch it counts and how they become events.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
+import numpy as np
+
+from stream_engine.accumulators import Accumulator
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 
-class KeyCounts:
+class KeyCounts(Accumulator):
     """`update`, `merge` and `nbytes` of counts by key; see `sorted_counts` for cost and memory."""
 
     FIELDS: ClassVar[int]  # objects in a key
-    ROWS: ClassVar[str]  # the field of a batch whose rows are counted
     ENCODE: ClassVar[Callable[..., None]]  # (rows, high, low, wide, at, bits): compiled
 
-    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
-        self._counts = SortedCounts(self.FIELDS, key_bits, log_floor)
+    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
+        self._counts = SortedCounts(self.FIELDS, key_bits, log_floor, allocation)
+
+    @classmethod
+    def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
+        """Nothing counted yet; the counts are allocated as told."""
+        return cls(allocation=allocation)
+
+    @staticmethod
+    @abstractmethod
+    def rows_of(batch: Batch) -> np.ndarray:
+        """The rows of a batch that are counted."""
 
     def update(self, batch: Batch) -> None:
         """Count the rows of a batch."""
         self._counts.fit(batch.n_objects)
-        counts, rows, into = self._counts, rows_of(getattr(batch, self.ROWS)), type(self).ENCODE
+        counts, rows, into = self._counts, read_only(self.rows_of(batch), np.int32), type(self).ENCODE
 
         def encode(log, at, begin, end):
             into(rows[begin:end], *log, counts.wide, at, counts.bits)

@@ -8,7 +8,7 @@ Invariant, memory and cost as in `sorted_counts`; keys are packed up to 2**15 ob
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import canonical_counts, handed_over
 
 
@@ -45,7 +46,12 @@ class QuadrupletCounts(KeyCounts):
     [0, 1, 2, 3, 1, 1]
     """
 
-    FIELDS, ROWS, ENCODE = 4, "quadruplets", staticmethod(_encode)
+    FIELDS, ENCODE = 4, staticmethod(_encode)
+
+    @staticmethod
+    def rows_of(batch: Batch) -> np.ndarray:
+        """near_i, near_j, far_i, far_j."""
+        return batch.quadruplets
 
     def state(self) -> dict[str, np.ndarray]:
         """One entry a key, in order. O(keys); `n_lo`, `n_hi` are read-only views of live memory."""
@@ -53,14 +59,14 @@ class QuadrupletCounts(KeyCounts):
         return handed_over(dict(zip("ijkl", self._counts.ids()))) | self._counts.counts()
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
-        made = cls()
-        made._counts.load([state[name] for name in "ijkl"], state["n_lo"], state["n_hi"])
-        return made
+        counts = cls(allocation=allocation)
+        counts._counts.load([state[name] for name in "ijkl"], state["n_lo"], state["n_hi"])
+        return counts
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object x is called new_id[x]. O(keys * digits)."""
         new_id = np.asarray(new_id, np.int64)
         i, j, k, l = (new_id[state[name]] for name in "ijkl")
@@ -72,8 +78,8 @@ class QuadrupletCounts(KeyCounts):
         named = {name: column[order].astype(np.int32) for name, column in zip("ijkl", ids)}
         return named | {"n_lo": n_lo[order], "n_hi": n_hi[order]}
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """#(i,j,k,l) and #(k,l,i,j) for every two pairs with either, in plain Python."""
         seen = Counter((tuple(sorted(row[:2])), tuple(sorted(row[2:]))) for row in batch.quadruplets.tolist())
         keys = sorted({tuple(sorted(key)) for key in seen})

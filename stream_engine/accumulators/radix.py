@@ -7,32 +7,37 @@ passes over all digits, lowest first, keys are sorted. O(keys * digits), one spa
 Why not np.sort: its speed differs by a factor of five between processors (PERFORMANCE.md, 1.3).
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from stream_engine.data.compiled import njit
 
+Keys = tuple[np.ndarray, np.ndarray]  # high and low words, the same array twice when keys are packed
 DIGIT_BITS = 11  # 2,048 buckets: their write positions stay in the first-level cache
 
 
 @njit(cache=True, nogil=True)
-def _digit_pass(high, low, to_high, to_low, wide, size, by_high, shift, at):
-    """Stable scatter by one digit; False when all keys share it and nothing was moved."""
+def _digit_pass(high, low, to_high, to_low, wide, size, by_high, shift, position):
+    """Stable scatter by one digit; False when all keys share it and nothing was moved. `position` holds a zero a
+    digit."""
     digits = high if by_high else low
     shift = np.uint64(shift)
-    mask = np.uint64(len(at) - 1)
+    mask = np.uint64(len(position) - 1)
     for i in range(size):
-        at[(digits[i] >> shift) & mask] += 1
+        position[(digits[i] >> shift) & mask] += 1
     total = 0
-    for digit in range(len(at)):
-        count = at[digit]
+    for digit in range(len(position)):
+        count = position[digit]
         if count == size:
             return False
-        at[digit] = total
+        position[digit] = total
         total += count
     for i in range(size):
         digit = (digits[i] >> shift) & mask
-        place = at[digit]
-        at[digit] = place + 1
+        place = position[digit]
+        position[digit] = place + 1
         to_low[place] = low[i]
         if wide:
             to_high[place] = high[i]
@@ -44,10 +49,12 @@ def _digits(first_bit: int, end_bit: int) -> list[tuple[int, int]]:
     bits = end_bit - first_bit
     passes = -(-bits // DIGIT_BITS)
     edges = [first_bit + bits * p // passes for p in range(passes + 1)] if passes else [first_bit]
-    return [(a, b - a) for a, b in zip(edges, edges[1:])]
+    return [(a, b - a) for a, b in pairwise(edges)]
 
 
-def sort(keys, spare, size: int, high_bits: tuple[int, int], low_bits: tuple[int, int]):
+def sort(
+    keys: Keys, spare: Keys, size: int, high_bits: tuple[int, int], low_bits: tuple[int, int]
+) -> tuple[Keys, Keys]:
     """Sort the first `size` keys; returns `(keys, spare)` with the sorted ones first (the two may have changed places).
 
     `keys` and `spare` are `(high, low)` pairs of uint64 arrays, the same array twice when keys are packed. Only the
@@ -60,13 +67,13 @@ def sort(keys, spare, size: int, high_bits: tuple[int, int], low_bits: tuple[int
     wide = keys[0] is not keys[1]
     for by_high, bits in ((False, low_bits), (True, high_bits)):
         for shift, width in _digits(*bits):
-            at = np.zeros(1 << width, np.int64)
-            if _digit_pass(*keys, *spare, wide, size, by_high, shift, at):
+            position = np.zeros(1 << width, np.int64)
+            if _digit_pass(*keys, *spare, wide, size, by_high, shift, position):
                 keys, spare = spare, keys
     return keys, spare
 
 
-def argsort(fields, bits: int) -> np.ndarray:
+def argsort(fields: Sequence[np.ndarray], bits: int) -> np.ndarray:
     """Order of rows by several id columns, first column first; ids below 2**bits. O(rows * fields * bits / 11).
 
     >>> argsort([np.array([1, 0, 1]), np.array([0, 5, 2])], 3).tolist()

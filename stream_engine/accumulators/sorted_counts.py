@@ -11,11 +11,14 @@ width; it is *packed* into one uint64 while the fields and the direction fit, an
 in the first, 31 bits an id; 24 bytes a key) beyond. Both layouts run through the same compiled code.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from stream_engine.accumulators import radix
+from stream_engine.accumulators.radix import Keys
 from stream_engine.data.compiled import njit
-from stream_engine.data.mapped_arrays import blocks, copied, room
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
 from stream_engine.data.triplet_columns import COUNT_LIMIT, canonical_counts
 
 LOG_FLOOR = 1 << 16  # events; below this a compaction costs less than a millisecond
@@ -23,13 +26,8 @@ LOG_CEILING = 1 << 28  # events: bounds the log at 2 GB, and the counts of one l
 LOG_RATIO = 1.4  # log events per base key: 16 + 16 * 1.4 bytes a key while a full log is sorted
 ENOUGH_GROWTH = 0.75  # new keys per base key, from which the log is kept while the result is written: 38 bytes a key
 WIDE_BITS = 31
-
-
-def rows_of(rows: np.ndarray) -> np.ndarray:
-    """Rows of ids as one kind of array (int32, C order, read-only): one compiled specialisation for all callers."""
-    view = np.ascontiguousarray(rows, np.int32).view()
-    view.setflags(write=False)
-    return view
+_NO_KEYS = np.empty(0, np.uint64)
+_NO_BUFFER = _NO_KEYS, _NO_KEYS
 
 
 @njit(cache=True, nogil=True)
@@ -73,9 +71,9 @@ def _add_known(high, low, wide, n_lo, n_hi, new_high, new_low, new_lo, new_hi, s
             new_high[front] = new_high[j]
             if high[i] != new_high[j]:
                 a, b = high[i], new_high[j]
-        known = a == b
-        n_lo[i] += new_lo[j] if known else 0
-        n_hi[i] += new_hi[j] if known else 0
+        same = a == b
+        n_lo[i] += new_lo[j] if same else 0
+        n_hi[i] += new_hi[j] if same else 0
         new_low[front], new_lo[front], new_hi[front] = new_low[j], new_lo[j], new_hi[j]
         front += np.uint64(b < a)
         i += np.uint64(a <= b)
@@ -88,18 +86,18 @@ def _add_known(high, low, wide, n_lo, n_hi, new_high, new_low, new_lo, new_hi, s
             new_high[back - one] = new_high[new_end]
             if high[end] != new_high[new_end]:
                 a, b = high[end], new_high[new_end]
-        known = a == b
-        n_lo[end] += new_lo[new_end] if known else 0
-        n_hi[end] += new_hi[new_end] if known else 0
+        same = a == b
+        n_lo[end] += new_lo[new_end] if same else 0
+        n_hi[end] += new_hi[new_end] if same else 0
         new_low[back - one], new_lo[back - one], new_hi[back - one] = new_low[new_end], new_lo[new_end], new_hi[new_end]
         back -= np.uint64(b > a)
         p -= np.uint64(a >= b)
         q -= np.uint64(b >= a)
     for first, end in ((j, q), (back, np.uint64(size))):  # between the walks all are new; then what the last one kept
-        for at in range(first, end):
-            new_low[front], new_lo[front], new_hi[front] = new_low[at], new_lo[at], new_hi[at]
+        for e in range(first, end):
+            new_low[front], new_lo[front], new_hi[front] = new_low[e], new_lo[e], new_hi[e]
             if wide:
-                new_high[front] = new_high[at]
+                new_high[front] = new_high[e]
             front += one
     return np.int64(front)
 
@@ -143,15 +141,15 @@ def _interleave(high, low, wide, n_lo, n_hi, new_high, new_low, new_lo, new_hi, 
         to_hi[back] = n_hi[end] & mask | new_hi[new_end] & ~mask
         p -= np.uint64(mine)
         q -= np.uint64(not mine)
-    for at in range(i, p):
-        to_low[front], to_lo[front], to_hi[front] = low[at], n_lo[at], n_hi[at]
+    for e in range(i, p):
+        to_low[front], to_lo[front], to_hi[front] = low[e], n_lo[e], n_hi[e]
         if wide:
-            to_high[front] = high[at]
+            to_high[front] = high[e]
         front += one
-    for at in range(j, q):
-        to_low[front], to_lo[front], to_hi[front] = new_low[at], new_lo[at], new_hi[at]
+    for e in range(j, q):
+        to_low[front], to_lo[front], to_hi[front] = new_low[e], new_lo[e], new_hi[e]
         if wide:
-            to_high[front] = new_high[at]
+            to_high[front] = new_high[e]
         front += one
 
 
@@ -177,17 +175,19 @@ def _repack(high, low, wide, bits, fields, to_high, to_low, to_wide, to_bits):
 class SortedCounts:
     """Counts `(n_lo, n_hi)` of keys of `fields` ids: direction 0 adds to n_lo, direction 1 to n_hi.
 
-    `key_bits` says how long a packed key and its direction may be, `log_floor` how short a log may be compacted.
+    `key_bits` says how long a packed key and its direction may be, `log_floor` how short a log may be compacted,
+    `allocation` where its arrays are.
     """
 
-    def __init__(self, fields: int, key_bits: int = 64, log_floor: int = LOG_FLOOR):
-        self.fields, self.key_bits, self.log_floor = fields, key_bits, log_floor
+    def __init__(self, fields: int, key_bits: int = 64, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
+        self.fields, self.key_bits, self.log_floor, self.allocation = fields, key_bits, log_floor, allocation
         self.bits, self.wide = 1, False
-        self.low, self._high = np.empty(0, np.uint64), None
+        self.low, self._high = _NO_KEYS, _NO_KEYS  # `_high` stays empty while keys are packed
         self.n_lo, self.n_hi = np.empty(0, np.int32), np.empty(0, np.int32)
         self._bound = 0  # no count is larger
         self._used = 0
-        self._log = self._spare = None
+        self._log: Keys = _NO_BUFFER
+        self._spare: Keys = _NO_BUFFER
 
     def __len__(self) -> int:
         """Keys in the base."""
@@ -201,9 +201,8 @@ class SortedCounts:
     @property
     def nbytes(self) -> int:
         """Bytes held, buffers included."""
-        words = [self.low] + [self._high] * self.wide
-        buffers = [buffer for pair in (self._log, self._spare) if pair for buffer in pair[: 1 + self.wide]]
-        return sum(a.nbytes for a in (*words, self.n_lo, self.n_hi, *buffers))
+        buffers = sum((high.nbytes if self.wide else 0) + low.nbytes for high, low in (self._log, self._spare))
+        return self.low.nbytes + self._high.nbytes + self.n_lo.nbytes + self.n_hi.nbytes + buffers
 
     def fit(self, n_objects: int) -> None:
         """Make room for ids below n_objects: wider fields, then wide keys. Linear in the keys held, at most once for
@@ -216,21 +215,21 @@ class SortedCounts:
         self.settle()
         high, low, wide, old = self.high, self.low, self.wide, self.bits
         self._lay_out(bits)
-        self.low = room(len(low), np.uint64) if self.wide else low
-        self._high = room(len(low), np.uint64) if self.wide else None
+        self.low = self.allocation.allocate(len(low), np.uint64) if self.wide else low
+        self._high = self.allocation.allocate(len(low), np.uint64) if self.wide else _NO_KEYS
         _repack(high, low, wide, old, self.fields, self.high, self.low, self.wide, self.bits)
 
     def _lay_out(self, bits: int) -> None:
         self.wide = self.fields * bits + 1 > self.key_bits
         self.bits = WIDE_BITS if self.wide else bits
 
-    def append(self, size: int, encode) -> None:
+    def append(self, size: int, encode: Callable[[Keys, int, int, int], None]) -> None:
         """Log `size` events: `encode((high, low), at, begin, end)` writes the keys of events begin .. end - 1 from
         position `at` on; it is called for as many pieces as compactions cut."""
         begin = 0
         while begin < size:
-            if self._log is None:
-                self._log = self._buffer(self._room())
+            if not len(self._log[1]):
+                self._log = self._buffer(self._log_size())
             end = min(size, begin + len(self._log[1]) - self._used)
             encode(self._log, self._used, begin, end)
             self._used += end - begin
@@ -238,28 +237,28 @@ class SortedCounts:
             if self._used == len(self._log[1]):
                 self._compact()
 
-    def _buffer(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        low = room(size, np.uint64)
-        return (room(size, np.uint64), low) if self.wide else (low, low)
+    def _buffer(self, size: int) -> Keys:
+        low = self.allocation.allocate(size, np.uint64)
+        return (self.allocation.allocate(size, np.uint64), low) if self.wide else (low, low)
 
     def _compact(self) -> None:
         used, self._used = self._used, 0
         if not used:
             return
-        if self._spare is None or len(self._spare[1]) < used:
+        if len(self._spare[1]) < used:
             self._spare = self._buffer(used)
         top = self.fields * self.bits + 1
         high_bits, low_bits = ((0, 2 * self.bits), (1, top - 2 * self.bits)) if self.wide else ((0, 0), (1, top))
         self._log, self._spare = radix.sort(self._log, self._spare, used, high_bits, low_bits)
         # The spare is free again, and two int32 fit where one key was. No name may hold on to it: see _absorb.
-        lists = [self._log, *self._spare[1].view(np.int32)[: 2 * used].reshape(2, used)]
-        distinct = _collapse(*self._log, self.wide, used, *lists[1:])
+        fresh = [*self._log, *self._spare[1].view(np.int32)[: 2 * used].reshape(2, used)]
+        distinct = _collapse(fresh[0], fresh[1], self.wide, used, fresh[2], fresh[3])
         self._expect(used)
-        self._absorb(lists, distinct)
-        if self._log is not None and len(self._log[1]) < self._room():
-            self._log = self._spare = None
+        self._absorb(fresh, distinct)
+        if len(self._log[1]) < self._log_size():
+            self._log = self._spare = _NO_BUFFER
 
-    def _room(self) -> int:
+    def _log_size(self) -> int:
         return min(max(self.log_floor, int(LOG_RATIO * len(self))), LOG_CEILING)
 
     def _expect(self, more: int) -> None:
@@ -270,59 +269,61 @@ class SortedCounts:
         largest = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
         self._bound = largest + more
         if self._bound >= COUNT_LIMIT:
-            self.n_lo, self.n_hi = copied(self.n_lo, np.int64), copied(self.n_hi, np.int64)
+            self._promote()
 
-    def _absorb(self, lists: list, size: int) -> None:
-        """Add strictly increasing keys, given as [(high, low), n_lo, n_hi]; uses up arrays and list."""
+    def _promote(self) -> None:
+        self.n_lo, self.n_hi = (self.allocation.copied(counts, np.int64) for counts in (self.n_lo, self.n_hi))
+
+    def _absorb(self, more: list[np.ndarray], size: int) -> None:
+        """Add strictly increasing keys, given as [high, low, n_lo, n_hi]; uses up arrays and list."""
         base = self.high, self.low, self.wide, self.n_lo, self.n_hi
-        fresh = _add_known(*base, *lists[0], *lists[1:], size)
-        if not fresh:
+        unknown = _add_known(*base, more[0], more[1], more[2], more[3], size)
+        if not unknown:
             return
-        total = len(self) + fresh
-        if fresh < ENOUGH_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
-            (high, low), *counts = lists
-            low = copied(low[:fresh])
-            lists[:] = [(copied(high[:fresh]) if self.wide else low, low), *(copied(part[:fresh]) for part in counts)]
-            del high, low, counts
-            self._log = self._spare = None
-        low = room(total, np.uint64)
-        high = room(total, np.uint64) if self.wide else low
-        to_lo, to_hi = room(total, self.n_lo.dtype), room(total, self.n_hi.dtype)
-        _interleave(*base, *lists[0], *lists[1:], fresh, high, low, to_lo, to_hi)
-        self.low, self._high, self.n_lo, self.n_hi = low, high if self.wide else None, to_lo, to_hi
+        total, allocate = len(self) + unknown, self.allocation.allocate
+        if unknown < ENOUGH_GROWTH * len(self):  # base, buffers and result at once would be too much memory for that
+            low, n_lo, n_hi = (self.allocation.copied(array[:unknown]) for array in more[1:])
+            more[:] = [self.allocation.copied(more[0][:unknown]) if self.wide else low, low, n_lo, n_hi]
+            del low, n_lo, n_hi
+            self._log = self._spare = _NO_BUFFER
+        low = allocate(total, np.uint64)
+        high = allocate(total, np.uint64) if self.wide else low
+        n_lo, n_hi = allocate(total, self.n_lo.dtype), allocate(total, self.n_hi.dtype)
+        _interleave(*base, more[0], more[1], more[2], more[3], unknown, high, low, n_lo, n_hi)
+        self.low, self._high, self.n_lo, self.n_hi = low, high if self.wide else _NO_KEYS, n_lo, n_hi
 
     def settle(self) -> None:
         """Bring all events into the base and give the buffers back."""
         self._compact()
-        self._log = self._spare = None
+        self._log = self._spare = _NO_BUFFER
 
     def merge(self, other: "SortedCounts") -> None:
         """Add another one's counts. O(keys of both)."""
         other.settle()
         self.fit(1 << max(other.bits, 1))
         self.settle()
-        low = room(len(other), np.uint64)  # a copy, because absorbing uses it up
-        keys = (room(len(other), np.uint64) if self.wide else low), low
-        _repack(other.high, other.low, other.wide, other.bits, self.fields, *keys, self.wide, self.bits)
+        high, low = self._buffer(len(other))  # a copy, because absorbing uses it up
+        _repack(other.high, other.low, other.wide, other.bits, self.fields, high, low, self.wide, self.bits)
         self._expect(max(int(other.n_lo.max(initial=0)), int(other.n_hi.max(initial=0))))
         if other.n_lo.dtype == np.int64 and self.n_lo.dtype != np.int64:
-            self.n_lo, self.n_hi = copied(self.n_lo, np.int64), copied(self.n_hi, np.int64)
-        self._absorb([keys, copied(other.n_lo), copied(other.n_hi)], len(other))
+            self._promote()
+        counts = (self.allocation.copied(counts) for counts in (other.n_lo, other.n_hi))
+        self._absorb([high, low, *counts], len(other))
 
-    def load(self, ids, n_lo: np.ndarray, n_hi: np.ndarray) -> None:
+    def load(self, ids: Sequence[np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> None:
         """Become these counts of strictly increasing keys, given as `fields` id columns. Copies."""
         self.settle()
         self._lay_out(max(int(column.max(initial=1)) for column in ids).bit_length())
         high, self.low = self._keys_of(ids)
-        self._high = high if self.wide else None
-        self.n_lo, self.n_hi = (copied(a) for a in canonical_counts(n_lo, n_hi))
+        self._high = high if self.wide else _NO_KEYS
+        self.n_lo, self.n_hi = (self.allocation.copied(counts) for counts in canonical_counts(n_lo, n_hi))
         self._bound = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
 
-    def _keys_of(self, ids) -> tuple[np.ndarray, np.ndarray]:
+    def _keys_of(self, ids: Sequence[np.ndarray]) -> Keys:
         """`(high, low)` of id columns in this layout, without direction."""
         words = []
         for columns in (ids[:2], ids[2:]) if self.wide else (ids,):
-            word = room(len(ids[0]), np.uint64)
+            word = self.allocation.allocate(len(ids[0]), np.uint64)
             word[:] = 0
             for column in columns:
                 word <<= np.uint64(self.bits)
@@ -333,7 +334,7 @@ class SortedCounts:
 
     def ids(self) -> list[np.ndarray]:
         """The `fields` id columns (int32) of the base, in key order."""
-        columns = [room(len(self), np.int32) for _ in range(self.fields)]
+        columns = [self.allocation.allocate(len(self), np.int32) for _ in range(self.fields)]
         for field, column in enumerate(columns):
             for part in blocks(len(self)):
                 column[part] = self.field(field, part)

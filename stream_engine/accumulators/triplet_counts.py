@@ -1,14 +1,14 @@
 """Exact counts of every triplet seen, contradictions kept apart: the statistic behind k1, k2, boosting and the order.
 
 A key is (lo, hi, anchor) with lo < hi, pair-major; its two counts are how often lo and how often hi was nearer to the
-anchor. Sorted, that is the column layout of `columns.Columns` already: column = pair, entries = anchors. The invariant
-and the cost are those of `sorted_counts`: amortised a few dozen nanoseconds an event, 16 bytes a key.
+anchor. Sorted, that is the column layout of `triplet_columns.Columns` already: column = pair, entries = anchors. The
+invariant and the cost are those of `sorted_counts`: amortised a few dozen nanoseconds an event, 16 bytes a key.
 Kleindessner & von Luxburg 2017, sec. 2 ("Contradicting similarity triplets"); Perrot & von Luxburg 2019, sec. 2.1.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
-from stream_engine.data.mapped_arrays import repeated, room
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import canonical_counts, handed_over
 
 
@@ -59,7 +59,7 @@ def _columns(high, low, shift, bits, lo, hi, start, anchor):
 
 class TripletCounts(KeyCounts):
     """`state()`: `lo`, `hi` (P,) int32, `start` (P + 1,) int64, `anchor` (K,) int32, `n_lo`, `n_hi` (K,) int32, or
-    int64 once a count reaches 2**30: the fields of `columns.Columns`.
+    int64 once a count reaches 2**30: the fields of `triplet_columns.Columns`.
 
     >>> from stream_engine.data.comparisons import Batch, empty_batch
     >>> counts = TripletCounts()
@@ -69,43 +69,48 @@ class TripletCounts(KeyCounts):
     [[1], [2], [0, 1], [0], [2], [1]]
     """
 
-    FIELDS, ROWS, ENCODE = 3, "triplets", staticmethod(_encode)
+    FIELDS, ENCODE = 3, staticmethod(_encode)
+
+    @staticmethod
+    def rows_of(batch: Batch) -> np.ndarray:
+        """Anchor, near, far."""
+        return batch.triplets
 
     def state(self) -> dict[str, np.ndarray]:
         """The columns. O(keys); `n_lo`, `n_hi` are read-only views of live memory, the rest is fresh."""
-        counts = self._counts
+        counts, allocate = self._counts, self._counts.allocation.allocate
         counts.settle()
         shift = 0 if counts.wide else counts.bits
         none = np.empty(0, np.int32)
         columns = _columns(counts.high, counts.low, shift, counts.bits, none, none, np.empty(0, np.int64), none)
-        lo, hi, anchor = (room(size, np.int32) for size in (columns, columns, len(counts)))
-        start = room(columns + 1, np.int64)
+        lo, hi, anchor = (allocate(size, np.int32) for size in (columns, columns, len(counts)))
+        start = allocate(columns + 1, np.int64)
         start[0] = 0  # it stays so without a key
         _columns(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
         return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
-        made = cls()
-        ids = [repeated(state["lo"], state["start"]), repeated(state["hi"], state["start"]), state["anchor"]]
-        made._counts.load(ids, state["n_lo"], state["n_hi"])
-        return made
+        counts = cls(allocation=allocation)
+        lo, hi = (allocation.repeated(state[name], state["start"]) for name in ("lo", "hi"))
+        counts._counts.load([lo, hi, state["anchor"]], state["n_lo"], state["n_hi"])
+        return counts
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]. O(keys * digits)."""
         new_id, sizes = np.asarray(new_id, np.int64), np.diff(state["start"])
         lo, hi = (np.repeat(new_id[state[name]], sizes) for name in ("lo", "hi"))
         ids, flip = [np.minimum(lo, hi), np.maximum(lo, hi), new_id[state["anchor"]]], lo > hi
         order = radix.argsort(ids, int(max(new_id.max(initial=1), 1)).bit_length())
-        made = TripletCounts()
+        counts = cls()
         n_lo, n_hi = (np.where(flip, state[b], state[a])[order] for a, b in (("n_lo", "n_hi"), ("n_hi", "n_lo")))
-        made._counts.load([column[order] for column in ids], n_lo, n_hi)
-        return made.state()
+        counts._counts.load([column[order] for column in ids], n_lo, n_hi)
+        return counts.state()
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """#(anchor, lo, hi) and #(anchor, hi, lo) for every key with either, in plain Python."""
         seen = Counter(tuple(row) for row in batch.triplets.tolist())
         keys = sorted({(min(b, c), max(b, c), a) for a, b, c in seen})

@@ -2,29 +2,26 @@
 
     W_ij = sum over triplets e of weight_e ([{anchor, near} = {i, j}] - [{anchor, far} = {i, j}])
 
-A commutative monoid up to the rounding of float additions (relative 1e-9); the exact integer accumulators stay what they
-are and count every comparison once. Triplets only. Memory and cost: `sums`.
+A commutative monoid up to the rounding of float additions (relative 1e-9); the exact integer accumulators stay what
+they are and count every comparison once. Triplets only. Memory and cost: `float_sums`.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from stream_engine.accumulators import Accumulator
 from stream_engine.accumulators.float_sums import KeySums, PairSums
-from stream_engine.data.comparisons import Batch
+from stream_engine.data.comparisons import Batch, triplet_weights
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 
-def weights_of(batch: Batch) -> np.ndarray:
-    """(m,) float64: the weight of each triplet's event."""
-    return np.ones(len(batch.triplets)) if batch.judges is None else batch.judges.weight[batch.judges.of_triplet]
-
-
-class _Weighted:
+class _Weighted(Accumulator):
     """What is summed is all that differs."""
 
-    SUMS: ClassVar[type]
-    judged = True
+    SUMS: ClassVar[type[PairSums] | type[KeySums]]
+    needs_provenance = True
     tolerance = 1e-9
 
     def __init__(self, **limits: int):
@@ -32,7 +29,7 @@ class _Weighted:
 
     def update(self, batch: Batch) -> None:
         """Add the triplets of a batch. O(comparisons) amortised."""
-        self._sums.add(batch.triplets, weights_of(batch), batch.n_objects)
+        self._sums.add(batch.triplets, triplet_weights(batch), batch.n_objects)
 
     def merge(self, other: Self) -> None:
         """Add another one's sums."""
@@ -44,15 +41,15 @@ class _Weighted:
         return self._sums.nbytes
 
     def state(self) -> dict[str, np.ndarray]:
-        """The sums: see `sums.PairSums`, `sums.KeySums`."""
+        """The sums: see `float_sums.PairSums`, `float_sums.KeySums`."""
         return self._sums.state()
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
-        """The accumulator that has this state."""
-        made = cls()
-        made._sums.load(state)
-        return made
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
+        """The accumulator that has this state, in memory."""
+        weighted = cls()
+        weighted._sums.load(state)
+        return weighted
 
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
@@ -60,11 +57,11 @@ class _Weighted:
         return cls.SUMS.renamed(state, new_id)
 
     @classmethod
-    def definition(cls, batch: Batch) -> dict[str, np.ndarray]:
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """By the formula, comparison by comparison."""
-        judges = batch.judges
+        given = batch.provenance
         weight = [
-            1.0 if judges is None else float(judges.weight[judges.of_triplet[e]]) for e in range(len(batch.triplets))
+            1.0 if given is None else float(given.weight[given.of_triplet[e]]) for e in range(len(batch.triplets))
         ]
         return cls.SUMS.definition(batch.triplets.tolist(), weight, batch.n_objects)
 

@@ -2,27 +2,27 @@
 Moulines 2009), one step a comparison. Off by default.
 
 A key (anchor, {lo, hi}) keeps its log-odds of lo being nearer, the sum over votes of +-log(r / (1 - r)) at the time of
-each vote. A vote on a key that was voted on before is *informed*: with q = P(the direction said), own vote included,
+each vote. A vote on a key that was voted on before is *informed*: with q = P(the vote's direction), own vote included,
 
     right_w += q,   informed_w += 1,   r_w = (8 + right_w) / (12 + informed_w)
 
-What a worker said stays as it was judged then: the batch EM of the refit `reliability`, which judges all votes by the
-final reliabilities, is better and is what statistics are weighted by; this one costs some 100 ns a comparison, follows at
-once, and shows who guesses while a study is running. It learns from repeated questions only, and takes a repetition by the
-same worker for a vote like others. A fold over arrival order, bit for bit the same whatever the batches: no merge.
-24 to 64 bytes a key.
+A vote stays weighed as it was when it came: the batch EM of the refit `reliability`, which weighs all votes by the
+final reliabilities, is better and is what statistics are weighted by; this one costs some 100 ns a comparison, follows
+at once, and shows who guesses while a study is running. It learns from repeated questions only, and takes a repetition
+by the same worker for a vote like others. A ledger. 24 to 64 bytes a key.
 """
 
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from stream_engine.accumulators import radix
+from stream_engine.accumulators import Ledger, radix
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.open_addressing import equals, find_slot
 from stream_engine.data.packed_names import pack_names, unpack_names
 
@@ -72,7 +72,7 @@ def _learn(keys, odds, triplets, worker, right, informed):
     return fresh
 
 
-class WorkerReliability:
+class WorkerReliability(Ledger):
     """`state()`: `lo`, `hi`, `anchor` (K,) int32 in order, `odds` (K,) float64; a row a worker in the order of names
     (`utf8`, `offsets`): `right` float64, `informed` int64.
 
@@ -83,11 +83,10 @@ class WorkerReliability:
     ([1], [0.8])
     """
 
-    judged = True
+    needs_provenance = True
     tolerance = 1e-9
-    mergeable = False
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._keys, self._odds = np.zeros(64, np.uint64), np.zeros(64)
         self._used = 0
         self._worker: dict[str, int] = {}
@@ -95,16 +94,16 @@ class WorkerReliability:
 
     def update(self, batch: Batch) -> None:
         """One step for each triplet of a batch, in order. Raises ValueError beyond 2**21 objects."""
-        triplets, judges = np.ascontiguousarray(batch.triplets, np.int32), batch.judges
+        triplets, given = np.ascontiguousarray(batch.triplets, np.int32), batch.provenance
         if not len(triplets):
             return
         if batch.n_objects > 1 << BITS:
             raise ValueError(
                 f"worker_reliability - {batch.n_objects} objects - expected at most 2**{BITS}; leave it out"
             )
-        names = [""] if judges is None else [*judges.workers, ""]
-        said = np.zeros(len(triplets), np.int64) if judges is None else judges.worker[judges.of_triplet]
-        used, inverse = np.unique(said, return_inverse=True)
+        names = [""] if given is None else [*given.workers, ""]
+        of_triplet = np.zeros(len(triplets), np.int64) if given is None else given.worker[given.of_triplet]
+        used, inverse = np.unique(of_triplet, return_inverse=True)
         ids = np.array([self._worker.setdefault(names[w], len(self._worker)) for w in used], np.int64)
         if len(self._worker) > len(self._right):
             more = 2 * len(self._worker) - len(self._right)
@@ -123,10 +122,6 @@ class WorkerReliability:
             keys, odds = np.zeros(size, np.uint64), np.zeros(size)
             _move(self._keys, self._odds, keys, odds)
             self._keys, self._odds = keys, odds
-
-    def merge(self, other: Self) -> None:
-        """Refused: what a vote meant when it came cannot be had again."""
-        raise ValueError("a running estimate is about the order of arrival in one stream; it cannot be merged")
 
     @property
     def nbytes(self) -> int:
@@ -154,21 +149,21 @@ class WorkerReliability:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
-        """The accumulator that has this state, bit for bit."""
-        made = cls()
-        made._worker = {name: at for at, name in enumerate(unpack_names(state["utf8"], state["offsets"]))}
-        made._right, made._informed = np.array(state["right"]), np.array(state["informed"])
-        made._make_room(len(state["odds"]))
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
+        """The estimate that has this state, bit for bit, in memory."""
+        estimate = cls()
+        estimate._worker = {name: w for w, name in enumerate(unpack_names(state["utf8"], state["offsets"]))}
+        estimate._right, estimate._informed = np.array(state["right"]), np.array(state["informed"])
+        estimate._make_room(len(state["odds"]))
         keys = np.zeros(len(state["odds"]), np.uint64)
         for name in ("lo", "hi", "anchor"):
             keys = keys << np.uint64(BITS) | state[name].astype(np.uint64)
-        _move(keys, np.array(state["odds"]), made._keys, made._odds)
-        made._used = len(keys)
-        return made
+        _move(keys, np.array(state["odds"]), estimate._keys, estimate._odds)
+        estimate._used = len(keys)
+        return estimate
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]."""
         new_id = np.asarray(new_id, np.int32)
         a, b, anchor = new_id[state["lo"]], new_id[state["hi"]], new_id[state["anchor"]]
@@ -183,25 +178,22 @@ class WorkerReliability:
             **{key: np.array(state[key]) for key in ("right", "informed", "utf8", "offsets")},
         }
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """One vote after the other, in plain Python."""
-        judges, odds = batch.judges, {}
+        given = batch.provenance
+        odds: dict[tuple[int, int, int], float] = {}
         right: dict[str, float] = {}
         informed: dict[str, int] = {}
         for e, (anchor, near, far) in enumerate(batch.triplets.tolist()):
-            name = (
-                ""
-                if judges is None or judges.worker[judges.of_triplet[e]] < 0
-                else judges.workers[judges.worker[judges.of_triplet[e]]]
-            )
+            name = "" if given is None else [*given.workers, ""][given.worker[given.of_triplet[e]]]
             right.setdefault(name, 0.0)
             informed.setdefault(name, 0)
             r = min(max((RIGHT + right[name]) / (SEEN + informed[name]), 1 - LIMIT), LIMIT)
             key, direction = (min(near, far), max(near, far), anchor), 1 if near < far else -1
-            known = key in odds
+            informs = key in odds
             odds[key] = odds.get(key, 0.0) + direction * math.log(r / (1 - r))
-            if known:
+            if informs:
                 right[name] += 1 / (1 + math.exp(-direction * odds[key]))
                 informed[name] += 1
         keys, names = sorted(odds), sorted(right)

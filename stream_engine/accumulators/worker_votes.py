@@ -1,22 +1,25 @@
-"""Who said what: the triplet counts kept apart by worker, from which reliability is computed. Off by default.
+"""Who answered what: the triplet counts kept apart by worker, from which reliability is computed. Off by default.
 
-A key is (lo, hi, anchor, worker); its two counts are how often this worker said that lo, and that hi, is nearer to the
-anchor. Comparisons that name no worker count as said by nobody in particular, the worker "". Beside the votes stand, per
-worker, the number of events answered and of catch trials passed and failed (catch trials hold no votes). Exact, order-free
-and mergeable: workers are told apart by name, and in the state they are numbered in the order of their names. Triplets
-only. Cost and memory as in `sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15 objects and workers.
+A key is (lo, hi, anchor, worker); its two counts are how often this worker found lo, and hi, nearer to the
+anchor. Comparisons that name no worker count as nobody's in particular, the worker "". Beside the votes stand, per
+worker, the number of events answered and of catch trials passed and failed (catch trials hold no votes). Exact,
+order-free and mergeable: workers are told apart by name, and in the state they are numbered in the order of their
+names. Triplets only. Cost and memory as in `sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15
+objects and workers.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from stream_engine.accumulators import radix
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, rows_of
-from stream_engine.data.comparisons import Batch
+from stream_engine.accumulators import Accumulator, radix
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
+from stream_engine.data.comparisons import Batch, Provenance
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.data.triplet_columns import canonical_counts
 
@@ -38,9 +41,9 @@ def _encode(triplets, worker, high, low, wide, at, bits):
             low[at + e] = pair << (bits + bits + one) | tail
 
 
-class WorkerVotes:
-    """`state()`: `lo`, `hi`, `anchor`, `worker` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32 (int64 from 2**30 on);
-    `utf8`, `offsets`: the workers' names, sorted; `events`, `passed`, `failed` (workers,) int64.
+class WorkerVotes(Accumulator):
+    """`state()`: `lo`, `hi`, `anchor`, `worker` (K,) int32 in key order, `n_lo`, `n_hi` (K,) int32 (int64 from 2**30
+    on); `utf8`, `offsets`: the workers' names, sorted; `events`, `passed`, `failed` (workers,) int64.
 
     >>> from stream_engine.data.comparisons import empty_batch
     >>> votes = WorkerVotes()
@@ -50,39 +53,44 @@ class WorkerVotes:
     (('',), [1, 2, 0, 0, 1, 1])
     """
 
-    judged = True
+    needs_provenance = True
 
-    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR):
-        self._counts = SortedCounts(4, key_bits, log_floor)
+    def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
+        self._counts = SortedCounts(4, key_bits, log_floor, allocation)
         self._worker: dict[str, int] = {}
         self._tallies = np.zeros((len(TALLIES), 0), np.int64)
 
+    @classmethod
+    def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
+        """Nothing counted yet; the votes are allocated as told."""
+        return cls(allocation=allocation)
+
     def update(self, batch: Batch) -> None:
         """Count the triplets of a batch by worker, and its workers' events and catch trials."""
-        judges, triplets = batch.judges, rows_of(batch.triplets)
-        if judges is None:
+        given, triplets = batch.provenance, read_only(batch.triplets, np.int32)
+        if given is None:
             nobody = self._ids([""]) if len(triplets) + len(batch.quadruplets) else np.empty(0, np.int32)
-            worker = np.repeat(nobody, len(triplets))
+            of_triplet = np.repeat(nobody, len(triplets))
             self._tally(0, np.repeat(nobody, len(triplets) + len(batch.quadruplets)))
         else:
-            ids = self._ids([*judges.workers, ""] if self._names_nobody(judges) else judges.workers)
-            said = ids[judges.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
-            worker = said[judges.of_triplet]
-            self._tally(0, said)
-            self._tally(1, ids[judges.catch_worker[judges.catch_passed]])
-            self._tally(2, ids[judges.catch_worker[~judges.catch_passed]])
+            ids = self._ids([*given.workers, ""] if self._names_nobody(given) else given.workers)
+            of_event = ids[given.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
+            of_triplet = of_event[given.of_triplet]
+            self._tally(0, of_event)
+            self._tally(1, ids[given.catch_worker[given.catch_passed]])
+            self._tally(2, ids[given.catch_worker[~given.catch_passed]])
         counts = self._counts
         counts.fit(max(batch.n_objects, len(self._worker)))
-        worker = np.ascontiguousarray(worker, np.int32)
+        worker = np.ascontiguousarray(of_triplet, np.int32)
 
-        def encode(log, at, begin, end):
+        def encode(log: radix.Keys, at: int, begin: int, end: int) -> None:
             _encode(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)
 
         counts.append(len(triplets), encode)
 
     @staticmethod
-    def _names_nobody(judges) -> bool:
-        return bool((judges.worker < 0).any() or (judges.catch_worker < 0).any())
+    def _names_nobody(given: Provenance) -> bool:
+        return bool((given.worker < 0).any() or (given.catch_worker < 0).any())
 
     def _ids(self, names: list[str]) -> np.ndarray:
         """The numbers of workers by name; new ones get the next."""
@@ -104,7 +112,7 @@ class WorkerVotes:
         ids = self._ids(list(names_of(state)))
         for which, tally in enumerate(TALLIES):
             np.add.at(self._tallies[which], ids, state[tally])
-        theirs = SortedCounts(4)
+        theirs = SortedCounts(4, allocation=self._counts.allocation)
         columns = [state["lo"], state["hi"], state["anchor"], ids[state["worker"]]]
         order = _in_order(columns)
         theirs.load([column[order] for column in columns], state["n_lo"][order], state["n_hi"][order])
@@ -135,14 +143,14 @@ class WorkerVotes:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, np.ndarray]) -> Self:
+    def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
-        made = cls()
-        made._add(state)
-        return made
+        votes = cls(allocation=allocation)
+        votes._add(state)
+        return votes
 
-    @staticmethod
-    def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
+    @classmethod
+    def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]; workers stay who they are."""
         new_id = np.asarray(new_id, np.int32)
         a, b = new_id[state["lo"]], new_id[state["hi"]]
@@ -156,31 +164,32 @@ class WorkerVotes:
             **{key: np.array(state[key]) for key in ("utf8", "offsets", *TALLIES)},
         }
 
-    @staticmethod
-    def definition(batch: Batch) -> dict[str, np.ndarray]:
+    @classmethod
+    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
         """Every comparison by itself, in plain Python."""
-        judges = batch.judges
-        if judges is None:
-            said = [""] * len(batch.triplets)
-            tallies = [Counter({"": len(said) + len(batch.quadruplets)}), Counter(), Counter()]
+        given = batch.provenance
+        if given is None:
+            answered_by = [""] * len(batch.triplets)
+            tallies = [Counter({"": len(answered_by) + len(batch.quadruplets)}), Counter(), Counter()]
         else:
-            names = [*judges.workers, ""]
-            said = [names[judges.worker[e]] for e in judges.of_triplet]
-            catches = list(zip([names[w] for w in judges.catch_worker], judges.catch_passed.tolist()))
+            names = [*given.workers, ""]
+            answered_by = [names[given.worker[e]] for e in given.of_triplet]
+            catches = list(zip([names[w] for w in given.catch_worker], given.catch_passed.tolist()))
             tallies = [
-                Counter(names[w] for w in judges.worker),
+                Counter(names[w] for w in given.worker),
                 *(Counter(w for w, p in catches if p is k) for k in (True, False)),
             ]
-            for name in judges.workers:
+            for name in given.workers:
                 tallies[0][name] += 0
         workers = sorted({name for tally in tallies for name in tally if tally[name] or name})
         votes = Counter(
             (min(b, c), max(b, c), a, workers.index(name), b < c)
-            for (a, b, c), name in zip(batch.triplets.tolist(), said)
+            for (a, b, c), name in zip(batch.triplets.tolist(), answered_by)
         )
         keys = sorted({vote[:4] for vote in votes})
         n_lo, n_hi = canonical_counts(
-            *(np.array([votes[*key, lower] for key in keys], np.int64) for lower in (True, False))
+            np.array([votes[*key, True] for key in keys], np.int64),
+            np.array([votes[*key, False] for key in keys], np.int64),
         )
         rows = np.array(keys, np.int32).reshape(-1, 4)
         return {

@@ -1,8 +1,8 @@
-"""Where there is least evidence: the anchor that was asked least, about the objects that it was compared with least.
+"""Where there are fewest answers: the anchor that was asked least, about the objects that it was compared with least.
 
-Evidence of an anchor is the number of its answered questions; of an object beside it, how many of those showed the
-object, then how many questions at all did. Ties fall at random. No model, so none can mislead it; new objects come
-first. What is chosen counts as answered for the rest of the batch. O(K + n objects log objects).
+Of an anchor its answered questions are counted; of an object beside it, how many of those showed the object, then how
+many questions at all did. Ties fall at random. No model, so none can mislead it; new objects come first. What is chosen
+counts as answered for the rest of the batch. O(K + n objects log objects).
 """
 
 from itertools import combinations
@@ -22,7 +22,8 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     by_anchor = np.argsort(columns.anchor, kind="stable")
     start = np.searchsorted(columns.anchor[by_anchor], np.arange(objects + 1))
     pairs_of: dict[int, set] = {}
-    rows, full = [], (objects - 1) * (objects - 2) // 2
+    rows: list[tuple[int, int, int]] = []
+    full = (objects - 1) * (objects - 2) // 2
     while len(rows) < n:
         least = asked[asked < full].min()
         for a in rng.permutation(np.flatnonzero(asked == least))[: n - len(rows)].tolist():
@@ -36,7 +37,8 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _pair(anchor: int, mine: set, times: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
-    """The first pair lo < hi that is not in `mine`, objects in order of evidence: at most len(mine) + 1 are tried."""
+    """The first pair lo < hi that is not in `mine`, objects by how little they were shown: at most len(mine) + 1 are
+    tried."""
     beside = np.bincount(np.array(list(mine), np.int64).ravel(), minlength=len(times))
     order = np.lexsort((rng.random(len(times)), times, beside))
     free = order[order != anchor].tolist()

@@ -5,8 +5,8 @@ the crowd kernel"; the score is that of Houlsby et al. 2011, "Bayesian active le
 
 High where the model does not know (E[P] near 1/2) but a person would (P(x) far from 1/2 wherever the objects really
 are): a question that is merely close gains nothing. m and v are exact for independent Gaussian objects with covariances
-A, B, C: m = |x_a - x_c|^2 - |x_a - x_b|^2 + tr C - tr B, v = sum of g'Sigma g + 2 tr B^2 + 2 tr C^2 + 4 tr AB + 4 tr AC;
-the expectations are Gauss-Hermite sums. Tamuz et al. gain knowledge about the anchor alone, over the other objects'
+A, B, C: m = |x_a - x_c|^2 - |x_a - x_b|^2 + tr C - tr B, v = sum of g'Sigma g + 2 tr B^2 + 2 tr C^2 + 4 tr AB + 4 tr
+AC; the expectations are Gauss-Hermite sums. Tamuz et al. gain knowledge about the anchor alone, over the other objects'
 places.
 
 Diverse by construction: questions are taken greedily, and each one taken narrows the posterior of its three objects as
@@ -27,15 +27,15 @@ POOL = 20_000
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32, the largest expected gain first; after them those at random, see `model.believed`."""
     rows = unanswered(known, max(POOL, 20 * n), rng)
-    found = model.posterior(known, rng)
-    taken = greedily(found.at, found.spread.copy(), rows, model.believed(found, n))
+    posterior = model.posterior(known, rng)
+    taken = greedily(posterior.at, posterior.spread.copy(), rows, model.believed(posterior, n))
     return rows[np.concatenate([taken, np.setdiff1d(np.arange(len(rows)), taken)])[:n]]
 
 
 @njit(cache=True, nogil=True)
 def greedily(at, spread, rows, n):
-    """(n,): indices of the questions taken; narrows `spread`. A score is looked at again only when it comes up: what was
-    learned since seldom raises one."""
+    """(n,): indices of the questions taken; narrows `spread`. A score is looked at again only when it comes up: what
+    was learned since seldom raises one."""
     heap = [(-score, t) for t, score in enumerate(gains(at, spread, rows))]
     heapq.heapify(heap)
     taken = np.empty(n, np.int64)
@@ -59,7 +59,8 @@ def _bits(p):
 
 @njit(cache=True, nogil=True)
 def gain(mean, variance):
-    """H(E[P(x)]) - E[H(P(x))] in bits for x ~ N(mean, variance), and E of x's Fisher information; no gain at variance 0."""
+    """H(E[P(x)]) - E[H(P(x))] in bits for x ~ N(mean, variance), and E of x's Fisher information; no gain at variance
+    0."""
     expected = unsure = information = 0.0
     for k in range(len(model.NODES)):
         p, slope = model.chance(mean + np.sqrt(variance) * model.NODES[k])

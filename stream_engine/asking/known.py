@@ -42,8 +42,8 @@ def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
             f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
             "the accumulator triplet_counts"
         )
-    at = None if learned is None else learned.arrays.get("coordinates")
-    return Known(tuple(snapshot.objects), triplet_columns(snapshot), at, snapshot.digest)
+    coordinates = None if learned is None else learned.arrays.get("coordinates")
+    return Known(tuple(snapshot.objects), triplet_columns(snapshot), coordinates, snapshot.digest)
 
 
 def with_objects(known: Known, names: Iterable[str]) -> Known:
@@ -110,18 +110,18 @@ def unanswered(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
     n, done = len(known.names), answered(known)
     total = how_many(n)
     if total <= max(FEW, 3 * (len(done) + most)):
-        found = np.setdiff1d(_every(n), done, assume_unique=True)
-        found = rng.permutation(found)[:most]
+        left = np.setdiff1d(_every(n), done, assume_unique=True)
+        code = rng.permutation(left)[:most]
     else:
-        found = np.empty(0, np.int64)
-        while len(found) < most:  # few of all questions are wanted or answered: nearly every draw counts
-            rows = rng.integers(n, size=(int(1.1 * (most - len(found))) + 64, 3))
+        code = np.empty(0, np.int64)
+        while len(code) < most:  # few of all questions are wanted or answered: nearly every draw counts
+            rows = rng.integers(n, size=(int(1.1 * (most - len(code))) + 64, 3))
             rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2]) & (rows[:, 1] != rows[:, 2])]
             fresh = codes(rows, n)
-            both = np.concatenate([found, fresh[~among(fresh, done)]])
-            found = both[np.sort(np.unique(both, return_index=True)[1])]
-        found = found[:most]
-    return np.stack([found // n // n, found // n % n, found % n], axis=1).astype(np.int32)
+            both = np.concatenate([code, fresh[~contained(fresh, done)]])
+            code = both[np.sort(np.unique(both, return_index=True)[1])]
+        code = code[:most]
+    return np.stack([code // n // n, code // n % n, code % n], axis=1).astype(np.int32)
 
 
 def _every(n: int) -> np.ndarray:
@@ -130,8 +130,8 @@ def _every(n: int) -> np.ndarray:
     return code[(np.arange(n)[:, None] != lo) & (np.arange(n)[:, None] != hi)]
 
 
-def among(code: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """(m,) bool: whether a code is in the ascending ones. O(m log K)."""
-    at = np.searchsorted(ascending, code)
-    at[at == len(ascending)] = 0
-    return ascending[at] == code if len(ascending) else np.zeros(len(code), bool)
+def contained(code: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """(m,) bool: whether a code is one of the ascending ones. O(m log K)."""
+    place = np.searchsorted(ascending, code)
+    place[place == len(ascending)] = 0
+    return ascending[place] == code if len(ascending) else np.zeros(len(code), bool)

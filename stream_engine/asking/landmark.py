@@ -1,9 +1,9 @@
 """Landmark questions: which of two landmarks is nearer, asked of every object (Kleindessner & von Luxburg 2017, 2.3).
 
 Objects are comparable by k1 only where they answered the same pairs; a few landmarks make sure that they did. Pair by
-pair, all objects. The landmarks are the objects whose names have the smallest CRC-32, so that they are the same in every
-call and change little as objects come; their number grows like 2 sqrt(n), at least 3. When every question about them
-has an answer the design is complete, and asking for more is an error.
+pair, all objects. The landmarks are the objects whose names have the smallest CRC-32, so that they are the same in
+every call and change little as objects come; their number grows like 2 sqrt(n), at least 3. When every question about
+them has an answer the design is complete, and asking for more is an error.
 """
 
 import zlib
@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from stream_engine.asking.known import CannotAsk, Known, among, answered, codes
+from stream_engine.asking.known import CannotAsk, Known, answered, codes, contained
 
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -25,7 +25,7 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
         ]
     )
     of_pair = np.repeat(np.arange(len(pairs)), objects - 2)
-    left = ~among(codes(rows, objects), answered(known))
+    left = ~contained(codes(rows, objects), answered(known))
     if n > left.sum():
         raise CannotAsk(
             f"ask: landmark: got n = {n}, expected at most {left.sum()}: the questions that are left about "

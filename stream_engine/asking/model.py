@@ -3,7 +3,7 @@
     P(a: b nearer than c) = LAPSE / 2 + (1 - LAPSE) s(x),  x = |x_a - x_c|^2 - |x_a - x_b|^2,  s(x) = 1 / (1 + e^-x)
     x_i ~ N(0, I / PRIOR)
 
-STE (van der Maaten & Weinberger 2012, eq. (2)) with judges who now and then answer without looking, so that one slip
+STE (van der Maaten & Weinberger 2012, eq. (2)) with people who now and then answer without looking, so one slip
 does not move what a hundred answers placed. The mode is found by L-BFGS over all counted directions with their
 multiplicities; the number of dimensions is the one of DIMENSIONS that foretells a held-out share best. The posterior is
 Laplace's with Fisher information, one block an object: precision PRIOR I + sum over its comparisons of count f(x) g g',
@@ -14,13 +14,14 @@ too wide. An object nobody has compared lies at 0 with the prior's variance. O((
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.sparse.linalg import eigsh
 
 from stream_engine.asking.known import Known
 from stream_engine.data.compiled import njit
+from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
+from stream_engine.statistics.adds_of_triplets import adds3
 
 DIMENSIONS = (1, 2, 3, 4, 6)
 LAPSE, PRIOR = 0.1, 0.5
@@ -33,8 +34,8 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 class Posterior(NamedTuple):
-    """`at` (n, d): the mode; `spread` (n, d, d): covariance of each object; `right`: share of held-out answers that a fit
-    to the others foretold, 1/2 when nothing can be held out."""
+    """`at` (n, d): the mode; `spread` (n, d, d): covariance of each object; `right`: share of held-out answers that a
+    fit to the others foretold, 1/2 when nothing can be held out."""
 
     at: np.ndarray
     spread: np.ndarray
@@ -42,8 +43,8 @@ class Posterior(NamedTuple):
 
 
 def posterior(known: Known, rng: np.random.Generator) -> Posterior:
-    """The posterior of all objects from the counts; it starts from the learned kernel's coordinates where there are some,
-    else from the leading eigenvectors of AddS-3."""
+    """The posterior of all objects from the counts; it starts from the learned kernel's coordinates where there are
+    some, else from the leading eigenvectors of AddS-3."""
     triplets, weight = _sample(*weighted_triplets(known.columns), MOST, rng)
     d, right = dimensions(known, triplets, weight, rng)
     at = np.zeros((len(known.names), d))
@@ -52,14 +53,15 @@ def posterior(known: Known, rng: np.random.Generator) -> Posterior:
     return Posterior(at, np.linalg.inv(_precision(at, triplets, weight)), right)
 
 
-def believed(found: Posterior, n: int) -> int:
+def believed(posterior: Posterior, n: int) -> int:
     """How many of n questions the model may choose: none while it foretells answers no better than a coin, all from
     TRUSTED on, in proportion between. The others are asked at random, so that a bad model mends.
 
-    >>> [believed(Posterior(None, None, right), 100) for right in (0.4, 0.6, 0.7, 0.9)]
+    >>> nowhere = np.zeros((0, 2)), np.zeros((0, 2, 2))
+    >>> [believed(Posterior(*nowhere, right), 100) for right in (0.4, 0.6, 0.7, 0.9)]
     [0, 50, 100, 100]
     """
-    return round(n * min(max((found.right - 0.5) / (TRUSTED - 0.5), 0.0), 1.0))
+    return round(n * min(max((posterior.right - 0.5) / (TRUSTED - 0.5), 0.0), 1.0))
 
 
 def dimensions(known: Known, triplets: np.ndarray, weight: np.ndarray, rng: np.random.Generator):
@@ -86,15 +88,15 @@ def _sample(triplets: np.ndarray, weight: np.ndarray, most: int, rng: np.random.
 def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
     """(n, d) of about unit size, never all 0: that is a saddle."""
     n = len(known.names)
-    at, given = rng.normal(0, 0.1, (n, d)), known.coordinates
-    if given is not None and given.ndim == 2 and len(given) <= n and np.any(given):
-        shown = min(d, given.shape[1])
-        there = given.any(axis=1)  # who is nowhere in the picture, of a kernel over chosen objects, begins near 0
-        at[: len(given), :shown] += given[:, :shown] / max(float(given[there, 0].std()), 1e-9)
+    at, learned = rng.normal(0, 0.1, (n, d)), known.coordinates
+    if learned is not None and learned.ndim == 2 and len(learned) <= n and np.any(learned):
+        shared = min(d, learned.shape[1])
+        placed = learned.any(axis=1)  # an object outside the subset that the kernel is over begins near 0
+        at[: len(learned), :shared] += learned[:, :shared] / max(float(learned[placed, 0].std()), 1e-9)
     elif n > d + 1:
-        i, j = np.concatenate([triplets[:, [0, 1]], triplets[:, [0, 2]]]).T
-        w = sp.coo_array((np.concatenate([weight, -weight]), (i, j)), shape=(n, n)).tocsr()
-        values, vectors = eigsh(w + w.T, d, which="LA", v0=rng.normal(size=n))
+        anchor, near, far = triplets.T
+        adds = sparse_matrix(*adds3(anchor, near, far, weight, n), n)
+        values, vectors = eigsh(adds, d, which="LA", v0=rng.normal(size=n))
         at += vectors[:, ::-1] * np.sqrt(n) * (values[::-1] > 0)
     return at
 
@@ -107,8 +109,8 @@ def fit(at: np.ndarray, triplets: np.ndarray, weight: np.ndarray) -> np.ndarray:
         gradient = PRIOR * here
         return _loss(here, triplets, weight, gradient) + PRIOR * float((here**2).sum()) / 2, gradient.ravel()
 
-    found = minimize(objective, at.ravel(), method="L-BFGS-B", jac=True, options={"maxiter": STEPS})
-    return found.x.reshape(at.shape)
+    mode = minimize(objective, at.ravel(), method="L-BFGS-B", jac=True, options={"maxiter": STEPS})
+    return mode.x.reshape(at.shape)
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from stream_engine.data.compiled import njit
-from stream_engine.statistics.gram_matrices import read_only
+from stream_engine.data.symmetric_matrices import sparse_matrix
 
 LARGEST = 1e120  # magnitude of an entry: sums of squares and the bounds' shifts stay finite
 
@@ -67,56 +66,11 @@ def _zero_diagonal(W):
 def from_triangle(i, j, w, n: int) -> np.ndarray | sparse.csr_array:
     """The symmetric matrix with entries w at (i, j) and (j, i): dense when at least a tenth of it is filled.
 
-    Entries in order, as an AddS state has them, are put where they belong: 24 bytes an entry and nothing beside the result;
-    others are sorted and summed.
-
     >>> from_triangle([0], [2], [7], 3)[2, 0]
     np.float64(7.0)
     """
-    i, j, w = np.asarray(i), np.asarray(j), np.asarray(w)
-    if n >= 256 and len(w) * 20 < n * n and _in_order(read_only(i, np.int32), read_only(j, np.int32)):
-        return _mirrored(i, j, w, n)
-    i, j, w = i.astype(np.int64), j.astype(np.int64), w.astype(np.float64)
-    both = sparse.csr_array((np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n))
+    both = sparse_matrix(i, j, w, n, np.float64)
     return both.toarray() if n < 256 or both.nnz * 10 >= n * n else both
-
-
-def _mirrored(i, j, w, n: int) -> sparse.csr_array:
-    size = np.int32 if 2 * len(w) < 2**31 else np.int64
-    indptr, indices, data = np.zeros(n + 1, size), np.empty(2 * len(w), size), np.empty(2 * len(w))
-    _mirror(read_only(i, np.int32), read_only(j, np.int32), read_only(w), indptr, indices, data)
-    made = sparse.csr_array((data, indices, indptr), shape=(n, n))
-    made.has_sorted_indices = made.has_canonical_format = True
-    return made
-
-
-@njit(cache=True, nogil=True)
-def _in_order(i, j):
-    """Whether i < j everywhere and (i, j) increases strictly."""
-    for e in range(len(i)):
-        if i[e] >= j[e] or (e > 0 and (i[e] < i[e - 1] or (i[e] == i[e - 1] and j[e] <= j[e - 1]))):
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _mirror(i, j, w, indptr, indices, data):
-    """Rows of a symmetric CSR matrix from its upper triangle in order: those of a row that lie left of the diagonal come by
-    rising i, so columns rise. `indptr` holds n + 1 zeros."""
-    for e in range(len(i)):
-        indptr[i[e] + 1] += 1
-        indptr[j[e] + 1] += 1
-    for row in range(len(indptr) - 1):
-        indptr[row + 1] += indptr[row]
-    place = indptr[:-1].copy()
-    for e in range(len(i)):  # left of the diagonal
-        at = place[j[e]]
-        place[j[e]] = at + 1
-        indices[at], data[at] = i[e], w[e]
-    for e in range(len(i)):  # right of it
-        at = place[i[e]]
-        place[i[e]] = at + 1
-        indices[at], data[at] = j[e], w[e]
 
 
 def inner(W, X: np.ndarray) -> float:

@@ -67,7 +67,7 @@ def similarity(snapshot: Snapshot, source: str) -> Evidence:
 
 
 def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[str, np.ndarray]:
-    arrays = snapshot.room(room)
+    arrays = snapshot.section(room)
     if not arrays and comparisons:
         raise NoCounts(
             f"similarity {source}: the snapshot keeps no {room}, expected it among the accumulators; "
@@ -142,8 +142,8 @@ def resampled(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.n
     """AddS of a bootstrap sample: each comparison counted a Poisson(1) number of times. None when the counts that this
     needs are not kept."""
     n = len(snapshot.objects)
-    room = snapshot.room("triplet_counts")
-    four = snapshot.room("quadruplet_counts") if source == "adds4" else {}
+    room = snapshot.section("triplet_counts")
+    four = snapshot.section("quadruplet_counts") if source == "adds4" else {}
     missing = source == "adds4" and not four and snapshot.counters.get("quadruplets", 0)
     if not room or missing or source not in ("adds3", "adds4"):
         return None
@@ -163,7 +163,7 @@ def resampled_like(snapshot: Snapshot, source: str, rng: np.random.Generator) ->
     comparisons have weights: their counts are not whole ones."""
     if source in ("adds3", "adds4"):
         return resampled(snapshot, source, rng)
-    room = snapshot.room("quadruplet_counts" if source == "mulk4" else "triplet_counts")
+    room = snapshot.section("quadruplet_counts" if source == "mulk4" else "triplet_counts")
     if not room or source in _WEIGHED:
         return None
     if source == "mulk4":

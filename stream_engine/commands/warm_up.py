@@ -12,12 +12,12 @@ import click
 import numpy as np
 
 from stream_engine import asking
-from stream_engine.accumulators import ACCUMULATORS, made
+from stream_engine.accumulators import ACCUMULATORS, empty
 from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Quadruplet, Triplet, empty_batch
 from stream_engine.guard.partial_order import POLICIES, canonical_order, transitive_reduction
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.prediction.observer import Progressive
+from stream_engine.prediction.observer import Observer
 from stream_engine.refits import triplet_boost
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -58,7 +58,7 @@ def _comparisons() -> list[Triplet | Quadruplet]:
 
 def _learn(comparisons: list[Triplet | Quadruplet], policy: str) -> Snapshot:
     """Count, restore and merge with every accumulator; the snapshot that holds them all."""
-    mergeable = [name for name in ACCUMULATORS if getattr(made(name), "mergeable", True)]
+    mergeable = [name for name in ACCUMULATORS if empty(name).mergeable]
     engine, part = Engine(ACCUMULATORS, policy), Engine(mergeable, policy)
     for each in (engine, part):
         for start in range(0, len(comparisons), 100):
@@ -73,7 +73,7 @@ def _learn(comparisons: list[Triplet | Quadruplet], policy: str) -> Snapshot:
 
 
 def _predict(snapshot: Snapshot) -> None:
-    observer = Progressive()
+    observer = Observer()
     observer.serve(snapshot)
     observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()

@@ -50,7 +50,7 @@ class Quadruplet(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The class of an object; `None` takes it back. The last one said holds."""
+    """The class of an object; `None` takes it back. The last one holds."""
 
     object: str
     label: str | None
@@ -59,15 +59,15 @@ class Label(NamedTuple):
 class Rejected(NamedTuple):
     """One event that was refused: `index` counts events in the record's value, `start` is its first byte there."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody asks a rejection for
     start: int
     reason: str
     message: str
     value: bytes
 
 
-class Judges(NamedTuple):
-    """Who said it, when, and with what weight; arrays run over the accepted events, `of_*` map comparisons to them."""
+class Provenance(NamedTuple):
+    """Who answered, when, and with what weight; arrays run over the accepted events, `of_*` map comparisons to them."""
 
     of_triplet: np.ndarray  # (m,) int32
     of_quadruplet: np.ndarray  # (q,) int32
@@ -76,14 +76,12 @@ class Judges(NamedTuple):
     workers: list[str]
     weight: np.ndarray  # (e,) float64, 1.0 where the event gives none
     time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
-    catch_worker: np.ndarray = np.empty(
-        0, np.int32
-    )  # (c,) who answered each catch trial of the block, -1: nobody named
+    catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial, -1: nobody named
     catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether with the known answer
 
 
 class Kinds(NamedTuple):
-    """Which type of event said each comparison; `of_*` map comparisons to the accepted events."""
+    """Which type of event each comparison comes from; `of_*` map comparisons to the accepted events."""
 
     of_triplet: np.ndarray  # (m,) int32
     of_quadruplet: np.ndarray  # (q,) int32
@@ -91,9 +89,10 @@ class Kinds(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What was counted elsewhere, over the names of its block: states of accumulators, net votes for the guard, totals."""
+    """What was counted elsewhere, over the names of its block: states of accumulators, net votes for the guard,
+    totals."""
 
-    rooms: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
+    states: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
     votes: np.ndarray  # (r, 4) int32 rows near_i, near_j, far_i, far_j
     weights: np.ndarray  # (r,) int64: how many votes a row is
     records: int
@@ -117,7 +116,7 @@ class Decoded(NamedTuple):
     filtered: int = 0  # kept out by --where
     empty: int = 0  # blank lines are not counted; empty values and tombstones are
     unknown_fields: frozenset[str] = frozenset()
-    judges: Judges | None = None
+    provenance: Provenance | None = None
     kinds: Kinds | None = None
     counted: Counted | None = None  # beside, or instead of, comparisons
 
@@ -129,7 +128,7 @@ class Batch(NamedTuple):
     quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each
     quadruplet_at: np.ndarray  # (q,) int64: how many triplets come before each quadruplet
     n_objects: int  # ids are 0 .. n_objects - 1
-    judges: Judges | None = None  # who, when and how much, where something in use asks for it
+    provenance: Provenance | None = None  # who, when and how much, where something in use asks for it
     kinds: Kinds | None = None  # by what type of event, where events were decoded
 
 
@@ -166,6 +165,18 @@ def canonical_quadruplet(i, j, k, l):
 def empty_batch(n_objects: int = 0) -> Batch:
     """No comparisons over `n_objects` objects."""
     return Batch(np.empty((0, 3), np.int32), np.empty((0, 4), np.int32), np.empty(0, np.int64), n_objects)
+
+
+def triplet_weights(batch: Batch) -> np.ndarray:
+    """(m,) float64: the weight of each triplet's event, 1 where it gives none."""
+    given = batch.provenance
+    return np.ones(len(batch.triplets)) if given is None else given.weight[given.of_triplet]
+
+
+def triplet_times(batch: Batch) -> np.ndarray:
+    """(m,) float64: epoch seconds of each triplet's event, NaN where it gives none."""
+    given = batch.provenance
+    return np.full(len(batch.triplets), np.nan) if given is None else given.time[given.of_triplet]
 
 
 def interleaved(batch: Batch) -> np.ndarray:

@@ -37,17 +37,19 @@ def encode(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     >>> kind, meta, arrays["x"].tolist(), digest == again
     ('demo', {'n': 2}, [0, 1], True)
     """
-    table, data, at = [], [], 0
+    table: list[dict[str, Any]] = []
+    data: list[memoryview] = []
+    begin = 0
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name]).reshape(np.shape(arrays[name]))  # keeps 0-d
         if array.dtype.str not in _DTYPES:
             raise TypeError(f"array {name!r} has dtype {array.dtype}; a container holds {', '.join(sorted(_DTYPES))}")
         table.append(
-            {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "at": at, "bytes": array.nbytes}
+            {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "at": begin, "bytes": array.nbytes}
         )
         padding = -array.nbytes % ALIGN
-        data += [memoryview(array.reshape(-1).view(np.uint8)), memoryview(bytes(padding))]
-        at += array.nbytes + padding
+        data += [array.reshape(-1).view(np.uint8).data, memoryview(bytes(padding))]
+        begin += array.nbytes + padding
     header = json.dumps(
         {"kind": kind, "meta": meta, "arrays": table},
         sort_keys=True,
@@ -63,7 +65,7 @@ def encode(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
     return [*chunks, memoryview(digest.digest())], digest.hexdigest()
 
 
-def decode(buffer: bytes | memoryview) -> tuple[str, dict[str, Any], dict[str, np.ndarray], str]:
+def decode(buffer: bytes | memoryview | mmap.mmap) -> tuple[str, dict[str, Any], dict[str, np.ndarray], str]:
     """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt` or `NewerVersion`."""
     view = memoryview(buffer)
     if len(view) < _FIXED + _DIGEST or view[:8] != MAGIC:

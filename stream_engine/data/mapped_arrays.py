@@ -3,6 +3,9 @@
 An array on disk is an ordinary one over a shared mapping of a file that was unlinked before it was mapped: it goes when
 the array goes, and nothing is left however the process ends. Its blocks are reserved first, so that a full disk is an
 error here and not a signal in the middle of a sort. Values, and so bytes of state, are the same either way.
+
+An `Allocation` says which; an engine is given one and hands it to what it counts with, so two engines of one process
+may differ.
 """
 
 import contextlib
@@ -11,13 +14,11 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 BLOCK = 1 << 16  # entries: what is worked on at a time where a temporary of the whole would be too much
-
-_folder: Path | None = None
-_above = 0
 
 
 class NoRoom(RuntimeError):
@@ -25,13 +26,61 @@ class NoRoom(RuntimeError):
 
 
 class _Pages(mmap.mmap):
-    """The mapping behind one array made by `room`."""
+    """The mapping behind one array on disk."""
 
 
-def keep_on_disk(folder: str | os.PathLike, above: int) -> None:
-    """From now on `room` puts arrays of more than `above` bytes (at least 1) into `folder`, which is made if it is
-    missing, and rid of files that are there: it must be this process's alone. Raises `NoRoom`."""
-    global _folder, _above
+class Allocation(NamedTuple):
+    """Arrays of more than `above` bytes go into unnamed files in `folder`; without a folder all are in memory."""
+
+    folder: Path | None = None
+    above: int = 0
+
+    def allocate(self, shape: int | tuple[int, ...], dtype) -> np.ndarray:
+        """An array with any content, in memory or on disk by its size. Raises `NoRoom`."""
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if self.folder is None or nbytes <= self.above:
+            return np.empty(shape, dtype)
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                os.posix_fallocate(file.fileno(), 0, nbytes)
+                return np.ndarray(shape, dtype, _Pages(file.fileno(), nbytes))
+        except OSError as error:
+            raise NoRoom(
+                f"{self.folder}: no room for {nbytes:,} bytes of counts ({error.strerror}); nothing since the last "
+                "snapshot is kept; make room and run again"
+            ) from None
+
+    def copied(self, array: np.ndarray, dtype=None) -> np.ndarray:
+        """A copy in C order, allocated here, of the same type or another."""
+        copy = self.allocate(array.shape, array.dtype if dtype is None else dtype)
+        copy[...] = array
+        return copy
+
+    def repeated(self, values: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """values[p] at the places start[p] .. start[p + 1] - 1, allocated here: `np.repeat(values, np.diff(start))`.
+
+        >>> IN_MEMORY.repeated(np.array([7, 8], np.int32), np.array([0, 2, 3])).tolist()
+        [7, 7, 8]
+        """
+        whole = self.allocate(int(start[-1]), values.dtype)
+        for part in blocks(len(whole)):
+            first, end = np.searchsorted(start, part.start, "right") - 1, np.searchsorted(start, part.stop, "left")
+            whole[part] = np.repeat(values[first:end], np.diff(np.clip(start[first : end + 1], part.start, part.stop)))
+        return whole
+
+    def close(self) -> None:
+        """Remove the folder. Arrays stay where they are; none can be allocated on disk any more."""
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+
+
+IN_MEMORY = Allocation()
+
+
+def on_disk(folder: str | os.PathLike, above: int) -> Allocation:
+    """Arrays of more than `above` bytes (at least 1) in `folder`, which is made if it is missing, and rid of files that
+    are there: it must be this allocation's alone. Raises `NoRoom`."""
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,43 +92,12 @@ def keep_on_disk(folder: str | os.PathLike, above: int) -> None:
             f"{folder}: counts cannot be kept there ({error.strerror}); give it a folder that can be written, or "
             "set counts.on_disk_above = 0"
         ) from None
-    _folder, _above = folder, max(above, 1)
-
-
-def keep_in_memory() -> None:
-    """From now on `room` uses memory, as it does from the start; the folder is removed. Arrays stay where they are."""
-    global _folder
-    if _folder is not None:
-        with contextlib.suppress(OSError):
-            _folder.rmdir()
-    _folder = None
-
-
-def room(shape: int | tuple[int, ...], dtype) -> np.ndarray:
-    """An array with any content, in memory or on disk by its size. Raises `NoRoom`."""
-    nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if _folder is None or nbytes <= _above:
-        return np.empty(shape, dtype)
-    try:
-        with tempfile.TemporaryFile(dir=_folder) as file:
-            os.posix_fallocate(file.fileno(), 0, nbytes)
-            return np.ndarray(shape, dtype, _Pages(file.fileno(), nbytes))
-    except OSError as error:
-        raise NoRoom(
-            f"{_folder}: no room for {nbytes:,} bytes of counts ({error.strerror}); nothing since the last snapshot "
-            "is kept; make room and run again"
-        ) from None
-
-
-def copied(array: np.ndarray, dtype=None) -> np.ndarray:
-    """A copy in C order, where `room` puts it, of the same type or another."""
-    copy = room(array.shape, array.dtype if dtype is None else dtype)
-    copy[...] = array
-    return copy
+    return Allocation(folder, max(above, 1))
 
 
 def is_whole(array: np.ndarray) -> bool:
-    """Whether the array is all of its memory: it owns it, or it is what `room` made; never a view of another."""
+    """Whether the array is all of its memory: it owns it, or it is an allocated one on disk; never a view of
+    another."""
     return array.base is None or isinstance(array.base, _Pages)
 
 
@@ -90,16 +108,3 @@ def blocks(size: int) -> Iterator[slice]:
     [(0, 65536), (65536, 65537)]
     """
     return (slice(begin, min(begin + BLOCK, size)) for begin in range(0, size, BLOCK))
-
-
-def repeated(values: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """values[p] at the places start[p] .. start[p + 1] - 1, where `room` puts it: `np.repeat(values, np.diff(start))`.
-
-    >>> repeated(np.array([7, 8], np.int32), np.array([0, 2, 3])).tolist()
-    [7, 7, 8]
-    """
-    made = room(int(start[-1]), values.dtype)
-    for part in blocks(len(made)):
-        first, end = np.searchsorted(start, part.start, "right") - 1, np.searchsorted(start, part.stop, "left")
-        made[part] = np.repeat(values[first:end], np.diff(np.clip(start[first : end + 1], part.start, part.stop)))
-    return made

@@ -1,11 +1,13 @@
 """Many names as two arrays instead of many Python strings: all their UTF-8 bytes, and where each begins.
 
-What a snapshot holds and maps from its file: nothing is decoded before it is asked for, so whoever needs the counts alone
-(a refit of some objects, an export of a similarity) pays nothing for ten million names.
+What a snapshot holds and maps from its file: nothing is decoded before it is asked for, so whoever needs the counts
+alone (a refit of some objects, an export of a similarity) pays nothing for ten million names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import index
+from typing import SupportsIndex, overload
 
 import numpy as np
 
@@ -15,8 +17,8 @@ BLOCK = 1 << 14  # names decoded at once
 class Names(Sequence[str]):
     """A sequence of names that is never changed; equal to any other sequence of the same names, printed as a tuple.
 
-    `utf8` (bytes,) uint8; name i is `utf8[offsets[i] : offsets[i + 1]]`, offsets (n + 1,) int64 rising. Item O(length); a slice
-    of step 1 is a view, O(1); iterating 0.1 us a name.
+    `utf8` (bytes,) uint8; name i is `utf8[offsets[i] : offsets[i + 1]]`, offsets (n + 1,) int64 rising. Item O(length);
+    a slice of step 1 is a view, O(1); iterating 0.1 us a name.
 
     >>> names = Names(**pack_names(["car-1", "", "Vélo"]))
     >>> names, len(names), names[2], names[1:], list(names)
@@ -31,7 +33,13 @@ class Names(Sequence[str]):
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def __getitem__(self, at):
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, at: SupportsIndex | slice) -> str | Sequence[str]:
         if isinstance(at, slice):
             begin, end, step = at.indices(len(self))
             if step == 1:
@@ -49,16 +57,16 @@ class Names(Sequence[str]):
             data, ends = self._utf8[at[0] : at[-1]].tobytes(), (at - at[0]).tolist()
             text = data.decode()
             if len(text) == len(data):  # ASCII: bytes are letters
-                yield from (text[a:b] for a, b in zip(ends, ends[1:]))
+                yield from (text[a:b] for a, b in pairwise(ends))
             else:
-                yield from (data[a:b].decode() for a, b in zip(ends, ends[1:]))
+                yield from (data[a:b].decode() for a, b in pairwise(ends))
 
     def __eq__(self, other) -> bool:
         if not isinstance(other, (Names, tuple, list)):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # Python's own way to say unhashable, which typeshed does not know
 
     def __repr__(self) -> str:
         return repr(tuple(self))

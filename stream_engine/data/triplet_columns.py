@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 COUNT_LIMIT = 1 << 30  # counts are int32 below it, so that the sum and difference of two fit; int64 from there on
 
@@ -50,38 +51,39 @@ def handed_over(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def summary(counts: "Columns | Mapping[str, np.ndarray]") -> dict[str, int]:
-    """`triplets`, `unique_triplets` (distinct directed ones), `contradicting_pairs` (keys seen in both directions) and
-    `contradicting_triplets` (sum of the smaller of the two counts), of columns or of the state of triplet counts. O(K).
-
-    >>> summary(columns_from_triplets(np.array([[0, 1, 2], [0, 2, 1], [0, 1, 2], [1, 0, 2]]), 3))
-    {'triplets': 4, 'unique_triplets': 3, 'contradicting_pairs': 1, 'contradicting_triplets': 1}
-    """
-    n_lo, n_hi = (counts["n_lo"], counts["n_hi"]) if isinstance(counts, Mapping) else (counts.n_lo, counts.n_hi)
-    both = (n_lo > 0) & (n_hi > 0)
-    return {
-        "triplets": int(n_lo.sum(dtype=np.int64) + n_hi.sum(dtype=np.int64)),
-        "unique_triplets": int(np.count_nonzero(n_lo) + np.count_nonzero(n_hi)),
-        "contradicting_pairs": int(np.count_nonzero(both)),
-        "contradicting_triplets": int(np.minimum(n_lo, n_hi).sum(dtype=np.int64)),
-    }
-
-
-def columns_from_rows(anchor, lo, hi, n_lo, n_hi, n_objects: int) -> Columns:
+def columns_from_rows(
+    anchor: ArrayLike, lo: ArrayLike, hi: ArrayLike, n_lo: ArrayLike, n_hi: ArrayLike, n_objects: int
+) -> Columns:
     """Columns from one row a key in any order (keys must be unique). O(K log K).
 
     >>> c = columns_from_rows([2, 0], [0, 1], [1, 2], [3, 1], [0, 1], 3)
     >>> c.lo.tolist(), c.hi.tolist(), c.start.tolist(), c.anchor.tolist(), c.n_lo.tolist()
     ([0, 1], [1, 2], [0, 1, 2], [2, 0], [3, 1])
     """
-    anchor, lo, hi = (np.asarray(a, np.int32) for a in (anchor, lo, hi))
+    lo, hi, anchor = (np.asarray(ids, np.int32) for ids in (lo, hi, anchor))
     order = np.lexsort((anchor, hi, lo))
-    anchor, lo, hi = anchor[order], lo[order], hi[order]
-    n_lo, n_hi = canonical_counts(np.asarray(n_lo)[order], np.asarray(n_hi)[order])
-    first = np.ones(len(lo), bool)
-    first[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
-    at = np.flatnonzero(first)
-    return Columns(lo[at], hi[at], np.append(at, len(lo)).astype(np.int64), anchor, n_lo, n_hi, n_objects)
+    counts = canonical_counts(np.asarray(n_lo)[order], np.asarray(n_hi)[order])
+    return columns_from_keys(lo[order], hi[order], anchor[order], counts[0], counts[1], n_objects)
+
+
+def columns_from_keys(
+    lo: np.ndarray, hi: np.ndarray, anchor: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray, n_objects: int
+) -> Columns:
+    """Columns from one row a key, keys sorted by (lo, hi, anchor) and unique; counts, or weights, as they are. O(K)."""
+    begins = np.flatnonzero(first_of_equal(lo, hi))
+    return Columns(lo[begins], hi[begins], np.append(begins, len(lo)).astype(np.int64), anchor, n_lo, n_hi, n_objects)
+
+
+def first_of_equal(*columns: np.ndarray) -> np.ndarray:
+    """(m,) bool: whether a row differs from the one before it, in rows that stand sorted.
+
+    >>> first_of_equal(np.array([0, 0, 1]), np.array([5, 5, 5])).tolist()
+    [True, False, True]
+    """
+    first = np.ones(len(columns[0]), bool)
+    if len(first):
+        first[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return first
 
 
 def columns_from_triplets(triplets: np.ndarray, n_objects: int) -> Columns:
@@ -96,14 +98,53 @@ def columns_from_triplets(triplets: np.ndarray, n_objects: int) -> Columns:
     lo, hi = np.minimum(near, far), np.maximum(near, far)
     order = np.lexsort((anchor, hi, lo))
     anchor, lo, hi, nearer = anchor[order], lo[order], hi[order], (near < far)[order]
-    first = np.ones(len(lo), bool)
-    first[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1]) | (anchor[1:] != anchor[:-1])
-    at = np.flatnonzero(first)
-    n_lo = np.diff(np.cumsum(nearer)[np.append(at[1:], len(lo)) - 1], prepend=0) if len(lo) else at
-    n_hi = np.diff(np.append(at, len(lo))) - n_lo
-    return columns_from_rows(anchor[at], lo[at], hi[at], n_lo, n_hi, n_objects)
+    begins = np.flatnonzero(first_of_equal(lo, hi, anchor))
+    edges = np.append(begins, len(lo))
+    n_lo = np.diff(np.cumsum(nearer)[edges[1:] - 1], prepend=0) if len(lo) else begins
+    n_hi = np.diff(edges) - n_lo
+    return columns_from_rows(anchor[begins], lo[begins], hi[begins], n_lo, n_hi, n_objects)
+
+
+def state_of_columns(columns: Columns) -> dict[str, np.ndarray]:
+    """The arrays of columns by name, as a snapshot holds triplet counts: all fields but `n_objects`."""
+    return {
+        "lo": columns.lo,
+        "hi": columns.hi,
+        "start": columns.start,
+        "anchor": columns.anchor,
+        "n_lo": columns.n_lo,
+        "n_hi": columns.n_hi,
+    }
+
+
+def columns_of_state(state: Mapping[str, np.ndarray], n_objects: int) -> Columns:
+    """The inverse of `state_of_columns`."""
+    lo, hi, start, anchor, n_lo, n_hi = (state[name] for name in Columns._fields[:-1])
+    return Columns(lo, hi, start, anchor, n_lo, n_hi, n_objects)
 
 
 def pair_of_entry(columns: Columns) -> np.ndarray:
     """(K,) int64: the column number of every entry."""
     return np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
+
+
+def net_vote(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
+    """(K,) by how many answers lo was nearer rather than hi: the majority's direction is the sign, 0 is a tie.
+
+    In the type of the counts, which has room for the difference (`COUNT_LIMIT`).
+    """
+    return n_lo - n_hi
+
+
+def net_triplets(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """`((m, 3) int32 anchor, near, far; (m,) votes)`: the majority's direction of every key and by how many votes, in
+    the type of the counts; ties are left out. O(K).
+
+    >>> net_triplets(columns_from_triplets(np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]]), 3))[0].tolist()
+    [[1, 2, 0]]
+    """
+    net, pair = net_vote(columns.n_lo, columns.n_hi), pair_of_entry(columns)
+    decided = net != 0
+    net, anchor, lo, hi = net[decided], columns.anchor[decided], columns.lo[pair[decided]], columns.hi[pair[decided]]
+    triplets = np.stack([anchor, np.where(net > 0, lo, hi), np.where(net > 0, hi, lo)], axis=1).astype(np.int32)
+    return triplets, np.abs(net)

@@ -1,8 +1,9 @@
-"""The engine as estimators: river's conventions online, scikit-learn's for what is fitted on a whole list of comparisons.
+"""The engine as estimators: river's conventions online, scikit-learn's for what is fitted on a whole list of
+comparisons.
 
 Thin: an `Engine` counts, refits and kernels learn; nothing is computed here that is not computed there. Objects are
-names for river's, numbers 0 ... n - 1 for scikit-learn's. Names here are loaded on use, so that the engine needs neither
-library to start.
+names for river's, numbers 0 ... n - 1 for scikit-learn's. Names here are loaded on use, so that the engine needs
+neither library to start.
 """
 
 from importlib import import_module

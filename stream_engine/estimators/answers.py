@@ -1,7 +1,7 @@
 """Lists of comparisons as scikit-learn's estimators take them, checked once, as the snapshot that refits learn from.
 
-X is (m, 3) whole numbers: anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}. Without y the answers are in the order: b
-is nearer than c, {i, j} nearer than {k, l}. With y, 1 or True says so, -1 or False says the opposite (as in cblearn's
+X is (m, 3) whole numbers: anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}. Without y the answers are in the order:
+b is nearer than c, {i, j} nearer than {k, l}. With y, 1 or True says so, -1 or False says the opposite (as in cblearn's
 lists, where also X = (comparisons, answers) may come as one). Objects are 0 ... n_objects - 1.
 """
 
@@ -50,13 +50,14 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
 
 def answers_of(rows: np.ndarray, n_objects: int | None) -> Answers:
     """Comparisons from checked rows. Raises ValueError for a row of objects that are not distinct, or too large."""
-    triplets, quadruplets = [], []
+    triplets: list[tuple[int, ...]] = []
+    quadruplets: list[tuple[int, ...]] = []
     for number, row in enumerate(rows.tolist()):
         try:
-            made = canonical_quadruplet(row[0], row[1], row[0] if len(row) == 3 else row[2], row[-1])
+            comparison = canonical_quadruplet(row[0], row[1], row[0] if len(row) == 3 else row[2], row[-1])
         except InvalidEvent as error:
             raise ValueError(f"X row {number}: {error}") from None
-        (triplets if len(made) == 3 else quadruplets).append(made)
+        (triplets if len(comparison) == 3 else quadruplets).append(comparison)
     largest = int(rows.max(initial=-1))
     if n_objects is not None and largest >= n_objects:
         raise ValueError(f"X: got object {largest}, expected numbers below n_objects = {n_objects}")

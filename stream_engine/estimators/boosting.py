@@ -55,10 +55,10 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         only_triplets(answers, "TripletBoost")
         n = max(answers.n_objects, int(objects.max()) + 1)
         self.columns_ = columns_from_triplets(answers.triplets, n)
-        self.classes_, at = np.unique(y, return_inverse=True)
-        given = np.full(n, -1)
-        given[objects] = at
-        self.booster_ = fit(self.columns_, given, self.rounds, seed_of(self.random_state))
+        self.classes_, of_sample = np.unique(y, return_inverse=True)
+        labels = np.full(n, -1)
+        labels[objects] = of_sample
+        self.booster_ = fit(self.columns_, labels, self.rounds, seed_of(self.random_state))
         return self
 
     def predict(self, X):
@@ -77,9 +77,9 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
         objects = X[:, 0].astype(np.int64)
-        known = (objects == X[:, 0]) & (objects >= 0) & (objects < self.columns_.n_objects)
-        if not known.all():
+        fitted = (objects == X[:, 0]) & (objects >= 0) & (objects < self.columns_.n_objects)
+        if not fitted.all():
             raise ValueError(
-                f"X: got {X[~known][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}"
+                f"X: got {X[~fitted][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}"
             )
         return np.unique(objects, return_inverse=True)

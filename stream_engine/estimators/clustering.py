@@ -9,13 +9,13 @@ from stream_engine.refits import sdp_clustering
 class ComparisonClustering(ClusterMixin, BaseEstimator):
     """AddS and semidefinite programming (Perrot, Esser & Ghoshdastidar 2020); see `refits.sdp_clustering`.
 
-    `n_clusters`: None lets SPUR choose. `similarity`: adds3 or k1 (triplets), adds4 (all), mulk4 (quadruplets); "auto" is
-    adds3, or adds4 where X has quadruplets. `tol`: certified relative gap to reach. `n_objects`: None goes by the
+    `n_clusters`: None lets SPUR choose. `similarity`: adds3 or k1 (triplets), adds4 (all), mulk4 (quadruplets); "auto"
+    is adds3, or adds4 where X has quadruplets. `tol`: certified relative gap to reach. `n_objects`: None goes by the
     largest number in X.
 
     Fitted: `labels_` (n_objects,) int, -1 for an object whose comparisons cancel or that has none; `n_clusters_`;
-    `report_`: objective, upper bound, gap, whether it is certified, criterion of each k; `n_features_in_`. Note that there
-    is one label an object, not one a row of X.
+    `report_`: objective, upper bound, gap, whether it is certified, criterion of each k; `n_features_in_`. Note that
+    there is one label an object, not one a row of X.
 
     >>> triplets = [[a, b, c] for group in ([0, 1, 2], [3, 4, 5]) for a in group for b in group for c in range(6)
     ...             if b != a and c not in group]
@@ -48,10 +48,10 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
             warm_up_to=0,
         )
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
-        made = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
-        self.labels_ = made.arrays["labels"].copy()
-        self.n_clusters_ = int(made.arrays["k"])
-        self.report_ = dict(made.report)
+        artifact = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
+        self.labels_ = artifact.arrays["labels"].copy()
+        self.n_clusters_ = int(artifact.arrays["k"])
+        self.report_ = dict(artifact.report)
         return self
 
     def fit_predict(self, X, y=None, **kwargs):

@@ -1,9 +1,9 @@
 """A classifier of comparisons in river's conventions: is `left` or `right` nearer to `anchor`?
 
-x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is True
-where left is nearer. What it learns goes into an `Engine`; what it says comes from a similarity of that engine as it was
-at the last refresh, and its probability from Platt's calibration of the margins before they were learned. Turning a
-question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
+x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is
+True where left is nearer. What it learns goes into an `Engine`; what it says comes from a similarity of that engine as
+it was at the last refresh, and its probability from Platt's calibration of the margins before they were learned.
+Turning a question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
 """
 
 import zlib
@@ -16,10 +16,11 @@ from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.prediction import predictor
+from stream_engine.prediction import Predictor, predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot
 
 SIMILARITIES = ("adds3", "k1", "k2", "online")
 _CALIBRATED_IN = 32  # answers that calibration waits for: it sees the last thousands at every step
@@ -31,11 +32,11 @@ class ComparisonClassifier(base.Classifier):
     Parameters
     ----------
     similarity
-        adds3, k1 or k2: renewed from the engine's counts after every `refresh` comparisons. online: a stochastic triplet
-        embedding that follows every comparison (`kernel_learning.online`).
+        adds3, k1 or k2: renewed from the engine's counts after every `refresh` comparisons. online: a stochastic
+        triplet embedding that follows every comparison (`kernel_learning.online`).
     refresh
-        Comparisons between two renewals; AddS costs O(n^2) at each, k1 and k2 more. Also how many the embedding takes at
-        once.
+        Comparisons between two renewals; AddS costs O(n^2) at each, k1 and k2 more. Also how many the embedding takes
+        at once.
     rank
         Dimensions of the embedding.
     seed
@@ -62,8 +63,8 @@ class ComparisonClassifier(base.Classifier):
         self.engine = Engine(("adds3", "triplet_counts"), guard=None)
         self._kernel = OnlineKernel(0, rank, memory=10_000, seed=seed) if similarity == "online" else None
         self._waiting: list[list[int]] = []  # triplets that the online kernel has not seen
-        self._served = None  # the snapshot that answers
-        self._predictor = None
+        self._served: Snapshot | None = None  # what the predictor is made of
+        self._predictor: Predictor | None = None
         self._calibration = Calibration()
         self._margins: list[float] = []
 
@@ -95,7 +96,8 @@ class ComparisonClassifier(base.Classifier):
         self._predictor = None if self._served is None else predictor(self.similarity, Published(self._served, {}))
 
     def _margin(self, *names: str) -> float:
-        """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot tell."""
+        """Above 0 where the second is nearer to the first than the third, in units of a usual margin; 0: cannot
+        tell."""
         ids = self.engine.objects.find(names).tolist()
         if min(ids) < 0:
             return 0.0
@@ -107,12 +109,12 @@ class ComparisonClassifier(base.Classifier):
         margin = float(self._predictor.margins(np.array([[a, b, a, c]]))[0]) / self._predictor.scale
         return 0.0 if np.isnan(margin) else margin
 
-    def predict_proba_one(self, x: dict) -> dict[bool, float]:
+    def predict_proba_one(self, x: dict, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
         """{True: P(left is nearer), False: the rest}; 1/2 where the similarity cannot tell. Raises `InvalidEvent`."""
         p = float(self._calibration.probability(np.array([self._margin(*_names(x))]))[0])
         return {True: p, False: 1.0 - p}
 
-    def predict_one(self, x: dict) -> bool:
+    def predict_one(self, x: dict, **kwargs: Any) -> bool:
         """Whether left is nearer; a coin that always falls alike for a question where the similarity cannot tell."""
         anchor, left, right = _names(x)
         margin = self._margin(anchor, left, right)
@@ -129,7 +131,8 @@ class ComparisonClassifier(base.Classifier):
         self._serve()
 
     def _unit_test_skips(self) -> set[str]:
-        """river's checks that feed rows of numbers: these are no comparisons. tests/estimators/test_river.py runs them on some."""
+        """river's checks that feed rows of numbers: these are no comparisons. tests/estimators/test_river.py runs them
+        on some."""
         return {
             "check_learn_one",
             "check_pickling",
@@ -150,7 +153,7 @@ class ComparisonClassifier(base.Classifier):
 
 def _names(x: dict) -> tuple[str, str, str]:
     """Anchor, left and right of a question. Raises `InvalidEvent`."""
-    found = []
+    names = []
     for key in ("anchor", "left", "right"):
         name = x.get(key)
         if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or name == "":
@@ -158,12 +161,13 @@ def _names(x: dict) -> tuple[str, str, str]:
                 "wrong_type" if key in x else "missing_field",
                 f"x[{key!r}]: got {name!r}, expected the name of an object; a question has anchor, left, right",
             )
-        found.append(str(name))
-    if len(set(found)) < 3:
+        names.append(str(name))
+    anchor, left, right = names
+    if len(set(names)) < 3:
         raise InvalidEvent(
-            "not_distinct", f"x: got anchor {found[0]!r}, left {found[1]!r}, right {found[2]!r}; expected three objects"
+            "not_distinct", f"x: got anchor {anchor!r}, left {left!r}, right {right!r}; expected three objects"
         )
-    return tuple(found)
+    return anchor, left, right
 
 
 def as_stream(triplets: Iterable[Triplet | tuple], seed: int = 0) -> Iterator[tuple[dict, bool]]:

@@ -1,7 +1,8 @@
 """Similarities of objects from triplets, in scikit-learn's conventions: counted kernels, and a learned one.
 
 Both answer new comparisons (`predict`, `score`), and their `transform` gives what was learned of the *objects*, one row
-each, whatever comparisons it gets: `make_pipeline(ComparisonKernel("k1"), KernelPCA(kernel="precomputed"))` draws a map.
+each, whatever comparisons it gets: `make_pipeline(ComparisonKernel("k1"), KernelPCA(kernel="precomputed"))` draws a
+map.
 """
 
 import numpy as np
@@ -74,8 +75,8 @@ class ComparisonKernel(_Answering):
 class ComparisonEmbedding(_Answering):
     """Relative comparison kernel learning (Heim et al. 2015) and its leading coordinates; see `refits.kernel_learning`.
 
-    `loss`: "ste" or "hinge" (GNMDS). `lambda1`: trace regularisation; None chooses it on held-out comparisons. Convex: no
-    restarts, and `report_["gap"]` certifies how near the optimum it is. `predict` and `score` use the whole kernel.
+    `loss`: "ste" or "hinge" (GNMDS). `lambda1`: trace regularisation; None chooses it on held-out comparisons. Convex:
+    no restarts, and `report_["gap"]` certifies how near the optimum it is. `predict` and `score` use the whole kernel.
 
     Fitted: `embedding_` (n_objects, n_components), which `transform` gives; `kernel_`; `report_`; `n_features_in_`.
     """
@@ -100,7 +101,8 @@ class ComparisonEmbedding(_Answering):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Learn a kernel from the triplets X with answers y. Raises ValueError, `CannotRefit` (one, too), `SolverFailed`."""
+        """Learn a kernel from the triplets X with answers y. Raises ValueError, `CannotRefit` (one, too),
+        `SolverFailed`."""
         answers = answers_of(rows_of(self, X, y, reset=True), self.n_objects)
         only_triplets(answers, "the embedding")
         params = kernel_learning.Params(
@@ -112,9 +114,9 @@ class ComparisonEmbedding(_Answering):
             dimensions=self.n_components,
             neighbours=0,
         )
-        made = kernel_learning.refit(snapshot_of(answers, ("triplet_counts",)), params, seed_of(self.random_state))
-        self.kernel_, self.embedding_ = made.arrays["K"], made.arrays["coordinates"]
-        self.report_ = dict(made.report)
+        artifact = kernel_learning.refit(snapshot_of(answers, ("triplet_counts",)), params, seed_of(self.random_state))
+        self.kernel_, self.embedding_ = artifact.arrays["K"], artifact.arrays["coordinates"]
+        self.report_ = dict(artifact.report)
         return self
 
     def transform(self, X=None):

@@ -57,10 +57,10 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
     rank, arrays = _ranks(order), dict(snapshot.arrays)
     for name in snapshot.settings["accumulators"]:
         arrays |= {
-            f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.room(name), rank).items()
+            f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.section(name), rank).items()
         }
     if snapshot.settings["guard"]:
-        room = PartialOrder.renamed(snapshot.room("partial_order"), rank, snapshot.settings["guard"])
+        room = PartialOrder.renamed(snapshot.section("partial_order"), rank, snapshot.settings["guard"])
         arrays |= {f"partial_order/{key}": array for key, array in room.items()}
     names = tuple(snapshot.objects)
     return snapshot._replace(objects=tuple(names[i] for i in order.tolist()), arrays=arrays)

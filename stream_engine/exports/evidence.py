@@ -6,8 +6,7 @@ from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics.confidence import evidence as evidence_of_objects
-from stream_engine.statistics.confidence import left_one_out, majority, predicted
+from stream_engine.statistics.confidence import answers_by_object, left_one_out, majority, predicted
 
 
 def _columns(published: Published):
@@ -19,7 +18,7 @@ def _columns(published: Published):
 
 def confidence(published: Published) -> dict[str, Content]:
     """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from these
-    answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See `certainty`."""
+    answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See `statistics.confidence`."""
     columns = _columns(published)
     pair = pair_of_entry(columns)
     rows = {
@@ -34,7 +33,7 @@ def confidence(published: Published) -> dict[str, Content]:
 
 
 def evidence(published: Published) -> dict[str, Content]:
-    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `certainty.Evidence`); with
+    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `confidence.ObjectAnswers`); with
     clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the object
     that it gets right (ties half; 1/2 where there are none). CSV with the names."""
     if (
@@ -43,7 +42,7 @@ def evidence(published: Published) -> dict[str, Content]:
         return _ordered(evidence(published.as_seen)["evidence"], published)
     columns = _columns(published)
     snapshot = published.snapshot
-    found = evidence_of_objects(columns, snapshot.room("quadruplet_counts") or None)
+    found = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
     arrays = {name: np.asarray(array) for name, array in found._asdict().items()}
     firm = (
         published.artifacts["sdp_clustering"].arrays.get("stability")

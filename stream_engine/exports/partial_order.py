@@ -17,12 +17,12 @@ def partial_order(published: Published) -> dict[str, Content]:
     where they are counted). Without triplet counts only the first two are there.
     """
     snapshot = published.snapshot
-    state = snapshot.room("partial_order")
+    state = snapshot.section("partial_order")
     if not state:
         raise NothingToExport("no partial order is kept in this state: guard.policy is off")
     kept = PartialOrder.from_state(state, snapshot.settings["guard"]).kept()
     arrays = {"kept": kept, "reduced": transitive_reduction(kept)}
-    if snapshot.room("triplet_counts"):
+    if snapshot.section("triplet_counts"):
         columns, counted = triplet_columns(snapshot), _quadruplets(snapshot)
         found = canonical_order(columns, counted)
         arrays |= {
@@ -35,7 +35,7 @@ def partial_order(published: Published) -> dict[str, Content]:
 
 def _quadruplets(snapshot: Snapshot) -> Quadruplets | None:
     """Counted quadruplets in both directions, or None when they are not counted."""
-    room = snapshot.room("quadruplet_counts")
+    room = snapshot.section("quadruplet_counts")
     if not room:
         return None
     rows = np.stack([room[key] for key in "ijkl"], axis=1).astype(np.int32)

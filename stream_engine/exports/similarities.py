@@ -2,24 +2,21 @@
 
 import numpy as np
 
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import kernels
 
-DENSE_LIMIT = 4096  # objects; above it similarities come as their nonzero entries i < j
-
 
 def _adds(published: Published, room: str) -> dict[str, Content]:
-    state, n = published.snapshot.room(room), len(published.snapshot.objects)
+    state, n = published.snapshot.section(room), len(published.snapshot.objects)
     if not state:
         raise NothingToExport(f"{room} is not kept in this state; add it to `accumulators`")
     if n > DENSE_LIMIT:
         return {room: Content({key: state[key] for key in ("i", "j", "w")})}
-    w = np.zeros((n, n), np.int64)
-    w[state["i"], state["j"]] = w[state["j"], state["i"]] = state["w"]
-    return {room: Content({"W": w})}
+    return {room: Content({"W": dense_matrix(state["i"], state["j"], state["w"], n)})}
 
 
 def adds3(published: Published) -> dict[str, Content]:

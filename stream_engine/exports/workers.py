@@ -4,8 +4,8 @@ import numpy as np
 
 from stream_engine.accumulators.worker_reliability import RIGHT, SEEN
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.similarities import DENSE_LIMIT
 from stream_engine.state.published import Published
 from stream_engine.statistics import weighted_counts
 
@@ -43,7 +43,7 @@ def workers(published: Published) -> dict[str, Content]:
 
 
 def _online(published: Published) -> dict[str, np.ndarray]:
-    return published.snapshot.room("worker_reliability")
+    return published.snapshot.section("worker_reliability")
 
 
 def workers_online(published: Published) -> dict[str, Content]:
@@ -69,9 +69,7 @@ def _adds(how: str):
             raise NothingToExport(str(error)) from None
         if n > DENSE_LIMIT:
             return {name: Content({"i": found.i, "j": found.j, "w": found.w})}
-        w = np.zeros((n, n), found.w.dtype)
-        w[found.i, found.j] = w[found.j, found.i] = found.w
-        return {name: Content({"W": w})}
+        return {name: Content({"W": dense_matrix(found.i, found.j, found.w, n)})}
 
     contents.__doc__ = f"W of AddS-3, {weighted_counts.HOWS[how]}."
     return contents

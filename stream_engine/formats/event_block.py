@@ -11,7 +11,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Judges, Kinds, Label, Rejected
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Kinds, Label, Provenance, Rejected
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
 from stream_engine.formats.event_fields import LABEL
 from stream_engine.formats.expand import Comparisons, expand, first_appearance, name_flags
@@ -111,7 +111,9 @@ class Block:
             Kinds(expansion.of_triplet, expansion.of_quadruplet, kinds),
         )
 
-    def _provenance(self, origins: Origins, kinds: np.ndarray, accepted: np.ndarray, expansion: Comparisons) -> Judges:
+    def _provenance(
+        self, origins: Origins, kinds: np.ndarray, accepted: np.ndarray, expansion: Comparisons
+    ) -> Provenance:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
         texts, united = self.workers.texts()
         worker = origins.worker[accepted]
@@ -128,7 +130,7 @@ class Block:
             if trial.worker is not None and trial.worker not in number_of:
                 number_of[trial.worker] = len(names)
                 names.append(trial.worker)
-        return Judges(
+        return Provenance(
             expansion.of_triplet,
             expansion.of_quadruplet,
             kinds,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Judges, Kinds
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds, Provenance
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.event_columns import Pool
 
@@ -32,7 +32,7 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
     events: Counter[str] = Counter()
     for part in parts:
         events.update(part.events)
-    provenance = [part.judges for part in parts if part.judges]
+    provenance = [part.provenance for part in parts if part.provenance]
     kinds = [part.kinds for part in parts if part.kinds]
     return Decoded(
         pool.texts()[0],
@@ -61,10 +61,10 @@ def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
     )
 
 
-def _joined_provenance(parts: Sequence[Judges]) -> Judges:
+def _joined_provenance(parts: Sequence[Provenance]) -> Provenance:
     workers, before = Pool(), _events_before(parts)
     new = [np.append(workers.ids(part.workers, len(part.workers)), -1).astype(np.int32) for part in parts]
-    return Judges(
+    return Provenance(
         np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.kind for part in parts]),
@@ -77,6 +77,6 @@ def _joined_provenance(parts: Sequence[Judges]) -> Judges:
     )
 
 
-def _events_before(parts: Sequence[Kinds] | Sequence[Judges]) -> np.ndarray:
+def _events_before(parts: Sequence[Kinds] | Sequence[Provenance]) -> np.ndarray:
     """(parts,) int32: how many accepted events come before each part."""
     return np.cumsum([0, *(len(part.kind) for part in parts)]).astype(np.int32)[:-1]

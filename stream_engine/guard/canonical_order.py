@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.data.triplet_columns import Columns, net_triplets
 from stream_engine.guard.exact_guard import Exact
 from stream_engine.guard.pair_rows import canonical, lo_first, near_first
 from stream_engine.guard.sifting_guard import Sifted
@@ -58,13 +58,8 @@ def net_votes(columns: Columns, quadruplets: Quadruplets | None = None) -> tuple
     >>> rows.tolist(), net.tolist()
     ([[0, 2, 0, 1]], [1])
     """
-    at = pair_of_entry(columns)
-    net = columns.n_lo - columns.n_hi
-    some = net != 0
-    anchor, lo, hi, net = columns.anchor[some], columns.lo[at[some]], columns.hi[at[some]], net[some]
-    lower = net > 0
-    rows = np.stack([anchor, np.where(lower, lo, hi), anchor, np.where(lower, hi, lo)], axis=1).astype(np.int32)
-    rows, net = lo_first(rows), np.abs(net)
+    triplets, net = net_triplets(columns)
+    rows = lo_first(triplets[:, [0, 1, 0, 2]])
     if quadruplets is not None and len(quadruplets.rows):
         more, votes = _net_of_rows(quadruplets)
         rows, net = np.concatenate([rows, more]), np.concatenate([net, votes])

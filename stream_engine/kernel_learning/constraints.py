@@ -52,7 +52,7 @@ def raw(snapshot: Snapshot, keep: Chooser | None = None) -> Constraints:
 
 def weighted_quadruplets(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
     """`((q, 4) int32, (q,) float64)`: every quadruplet that was counted, both directions of a contradiction."""
-    room = snapshot.room("quadruplet_counts")
+    room = snapshot.section("quadruplet_counts")
     if not room:
         return np.empty((0, 4), np.int32), np.empty(0)
     pairs = np.stack([room[key] for key in ("i", "j", "k", "l")], axis=1).astype(np.int32)
@@ -106,7 +106,7 @@ def _canonical(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
 
 
 def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
-    room = snapshot.room("partial_order")
+    room = snapshot.section("partial_order")
     if not room:  # guard.policy = "off"
         return np.empty((0, 4), np.int32)
     kept = PartialOrder.from_state(room, snapshot.settings["guard"]).kept()

@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.kernel_learning.out_of_sample import Asked, asked, place
-from stream_engine.statistics.subset import numbered
+from stream_engine.statistics.subset import renumbering
 
 BLOCK = 1 << 15  # objects that are placed at once
 SMALL = 1e-9  # eigenvalues below this fraction of the largest are 0
@@ -69,10 +69,10 @@ def spread(
     axes = axes[sizes > np.sqrt(SMALL) * sizes.max(initial=0.0)][:directions].T
     factor, known = np.zeros((n, axes.shape[1]), np.float32), np.full(n, NOTHING, np.int8)
     factor[ids], known[ids] = whole @ axes, LEARNED
-    number, worst, beyond = numbered(ids, n), 0.0, 0
+    number, worst, beyond = renumbering(ids, n), 0.0, 0
     for begin in range(0, len(rest), BLOCK):
         here = rest[begin : begin + BLOCK]
-        said = model.votes(asked(columns, number, numbered(here, n), len(here)))
+        said = model.votes(asked(columns, number, renumbering(here, n), len(here)))
         given = model.given(here)
         found = place(model.free, model.fixed, given, said, model.ridge, model.loss, tolerance)
         joined = model.has_given[here] | ((np.diff(said.start) > 0) & (model.free.shape[1] > 0))

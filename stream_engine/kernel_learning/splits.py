@@ -37,7 +37,7 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
         train = constraints(snapshot, which, lambda rows, inside=inside: inside[rows].all(axis=1))
         if ask.any() and len(train.rows):
             new_id = np.cumsum(inside) - 1
-            test = Constraints(triplet_rows(triplets[ask]), votes[ask])
+            test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))
             splits.append(Split(inside, train._replace(rows=new_id[train.rows].astype(np.int32)), test))
     return splits
 
@@ -51,4 +51,4 @@ def by_comparisons_out(snapshot: Snapshot, which: str, voted, share: float, seed
     if len(train.rows) == 0 or not test.any():
         return []
     everyone = np.ones(len(snapshot.objects), bool)
-    return [Split(everyone, train, Constraints(triplet_rows(voted[0][test]), voted[1][test]))]
+    return [Split(everyone, train, Constraints(triplet_rows(voted[0][test]), voted[1][test].astype(np.float64)))]

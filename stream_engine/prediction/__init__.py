@@ -1,8 +1,9 @@
-"""Test, then train: what each similarity would have said of a comparison before anything learned from it.
+"""Test, then train (prequential evaluation): each comparison is predicted before anything learns from it.
 
 A *predictor* gives a comparison a margin: above 0 where it expects the answer that came, below 0 where it expects the
-opposite, 0 where it cannot tell, NaN where it has nothing to say (an object it does not know, a kind it is not for). All are
-made from a published snapshot or from artifacts of it, so that whatever comes later is unseen. One file per family.
+opposite, 0 where it cannot tell, NaN where it has nothing to say (an object it does not know, a kind it is not for).
+All are made from a published snapshot or from artifacts of it, so that whatever comes later is unseen. One file per
+family.
 """
 
 from collections.abc import Callable
@@ -28,10 +29,14 @@ AT_ONCE = ("adds3", "adds4", "repeats")  # made with the snapshot, so that alarm
 COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time budget allows
 
 
-class Predictor(NamedTuple):
-    """`margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,) float64."""
+Margins = Callable[[np.ndarray], np.ndarray]
 
-    margins: Callable[[np.ndarray], np.ndarray]
+
+class Predictor(NamedTuple):
+    """`margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,)
+    float64."""
+
+    margins: Margins
     scale: float = 1.0  # the size of a usual margin, so that calibration outlives the model
 
 

@@ -7,14 +7,14 @@ from stream_engine.data.compiled import njit
 
 @njit(cache=True, nogil=True)
 def differences(similarity, known, rows):
-    """(m,) float64 S[near pair] - S[far pair] of (m, 4) rows; NaN where an object is not `known` (n,) or has no row in S."""
+    """(m,) float64 S[near pair] - S[far pair] of (m, 4) rows; NaN where an object is not `known` (n,), or not in S."""
     n = len(similarity)
-    found = np.full(len(rows), np.nan)
+    margin = np.full(len(rows), np.nan)
     for r in range(len(rows)):
         i, j, k, l = rows[r, 0], rows[r, 1], rows[r, 2], rows[r, 3]
         if max(i, j, k, l) < n and known[i] and known[j] and known[k] and known[l]:
-            found[r] = similarity[i, j] - similarity[k, l]
-    return found
+            margin[r] = similarity[i, j] - similarity[k, l]
+    return margin
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,7 @@
-"""The observer of a run: exact totals of AddS-3, and a sample of each block put to every predictor and to the detectors.
+"""The observer of a run: exact totals of AddS-3, and a sample of each block put to all predictors and detectors.
 
-Totals are exact integers over every triplet whose objects AddS-3 of the last snapshot knows, and part of the state. All else
-is seen through a sample of each block (`sampled` of `seen`) and is lossy: a crash may lose it, never a count.
+Totals are exact integers over every triplet whose objects AddS-3 of the last snapshot knows, and part of the state. All
+else is seen through a sample of each block (`sampled` of `seen`) and is lossy: a crash may lose it, never a count.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES, Batch
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import SIGNALS, Worsening
@@ -19,7 +20,6 @@ from stream_engine.prediction.scores import KINDS, Scores, table
 from stream_engine.prediction.similarities import adds4, by_similarity, matrix, only
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.gram_matrices import read_only
 
 SAMPLE, SHARE = 256, 64  # of a block: so many comparisons, or one in so many, whichever is more
 WAIT = 256  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
@@ -27,42 +27,42 @@ _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_T
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
 
 
-class Progressive:
-    """`serve` at each snapshot, `use` when predictors were made, `observe` each batch; `figures` tells.
+class Observer:
+    """`serve` at each snapshot, `use` when predictors were made, `observe` each batch; `figures` gives the scores.
 
-    `delta` of the detectors (None: none); for `quiet` comparisons after an alarm the same signal gives no other one: what
-    is noticed meanwhile is told when they are over.
+    `delta` of the detectors (None: none); for `cooldown` comparisons after an alarm the same signal gives no other one:
+    what is noticed meanwhile raises its alarm when they are over.
     """
 
-    def __init__(self, delta: float | None = 0.2, quiet: int = 0, seed: int = 0) -> None:
+    def __init__(self, delta: float | None = 0.2, cooldown: int = 0, seed: int = 0) -> None:
         self._w: np.ndarray | None = None
         self.predictors: dict[str, Predictor] = {}
         self.scores: dict[str, Scores] = {}
         self._calibration: dict[str, Calibration] = {}
         self.detectors = {} if delta is None else {signal: Worsening(delta) for signal in SIGNALS}
         self.alarms = dict.fromkeys(self.detectors, 0)
-        self._quiet, self._quiet_until = quiet, dict.fromkeys(self.detectors, 0)
-        self._noticed: set[str] = set()  # and not told yet
+        self._cooldown, self._cool_at = cooldown, dict.fromkeys(self.detectors, 0)
+        self._noticed: set[str] = set()  # signals whose alarm waits for the end of the cooldown
         self.seen = self.sampled = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._rng = np.random.default_rng(seed)
         self._alarms: list[str] = []
 
     def serve(self, snapshot: Snapshot) -> None:
-        """Predict with this snapshot's AddS and repeats from now on: what totals and alarms are made of depends on nothing but
-        snapshots. O(n²) memory up to the dense limit."""
+        """Predict with this snapshot's AddS and repeats from now on: what totals and alarms are made of depends on
+        nothing but snapshots. O(n²) memory up to the dense limit."""
         self._w = matrix(snapshot, "adds3")
-        three = None if self._w is None else only(by_similarity(self._w), triplets=True)
-        held = Published(snapshot, {})
-        self.use({"adds3": three, "adds4": adds4(held), "repeats": repeats(held)})
+        adds3 = None if self._w is None else only(by_similarity(self._w), triplets=True)
+        published = Published(snapshot, {})
+        self.use({"adds3": adds3, "adds4": adds4(published), "repeats": repeats(published)})
 
     def use(self, predictors: Mapping[str, Predictor | None]) -> None:
         """Put these predictors in place of those of the same names (None: there is none any more)."""
         self._test()  # what waits was sampled under the old ones
-        for name, made in predictors.items():
+        for name, predictor in predictors.items():
             self.predictors.pop(name, None)
-            if made is not None:
-                self.predictors[name] = made
+            if predictor is not None:
+                self.predictors[name] = predictor
 
     def observe(self, batch: Batch, totals: dict[str, Any]) -> list[str]:
         """Predict a batch that what is served has not seen, adding to `totals["adds3"]`: tested, correct, undecided.
@@ -87,20 +87,20 @@ class Progressive:
         if self._w is None or not len(batch.triplets):
             return
         mine = totals.setdefault("adds3", {"tested": 0, "correct": 0, "undecided": 0})
-        found = tally(read_only(self._w), read_only(batch.triplets, np.int32))
-        for name, n in zip(("tested", "correct", "undecided"), found, strict=True):
+        block = tally(read_only(self._w), read_only(batch.triplets, np.int32))
+        for name, n in zip(("tested", "correct", "undecided"), block, strict=True):
             mine[name] += int(n)
 
     def _drawn(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """A sample of the block in its order, one from each of equal stretches: rows (s, 4), kinds (s,)."""
         m, q = len(batch.triplets), len(batch.quadruplets)
         size = min(m + q, max(SAMPLE, (m + q) // SHARE))
-        at = ((np.arange(size) + self._rng.random(size)) * (m + q) / size).astype(np.int64)
+        drawn = ((np.arange(size) + self._rng.random(size)) * (m + q) / size).astype(np.int64)
         place = batch.quadruplet_at + np.arange(q)  # of each quadruplet among all comparisons
-        before = np.searchsorted(place, at)
-        four = (before < q) & (place[np.minimum(before, q - 1)] == at) if q else np.zeros(size, bool)
+        before = np.searchsorted(place, drawn)
+        four = (before < q) & (place[np.minimum(before, q - 1)] == drawn) if q else np.zeros(size, bool)
         rows, kind = np.empty((size, 4), np.int32), np.where(four, _QUADRUPLET, _TRIPLET)
-        three = at[~four] - before[~four]
+        three = drawn[~four] - before[~four]
         rows[~four] = batch.triplets[three][:, [0, 1, 0, 2]]
         rows[four] = batch.quadruplets[before[four]]
         if batch.kinds is not None:
@@ -115,21 +115,21 @@ class Progressive:
         rows, kind = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
         self._waiting = []
         margins = {}
-        for name, made in self.predictors.items():
-            margins[name] = margin = made.margins(rows)
-            said = ~np.isnan(margin)
-            if said.any():
-                x = margin[said] / made.scale
+        for name, predictor in self.predictors.items():
+            margins[name] = margin = predictor.margins(rows)
+            predicted = ~np.isnan(margin)
+            if predicted.any():
+                x = margin[predicted] / predictor.scale
                 calibration = self._calibration.setdefault(name, Calibration())
-                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[said]))
+                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))
                 calibration.learn(x)
         wrong = signals(margins, len(rows)) if self.detectors else {}
         for signal, detector in self.detectors.items():
             if detector.update(wrong[signal][~np.isnan(wrong[signal])].tolist()):
                 self._noticed.add(signal)
-            if signal in self._noticed and self.seen >= self._quiet_until[signal]:
+            if signal in self._noticed and self.seen >= self._cool_at[signal]:
                 self._noticed.discard(signal)
-                self._quiet_until[signal] = self.seen + self._quiet
+                self._cool_at[signal] = self.seen + self._cooldown
                 self.alarms[signal] += 1
                 self._alarms.append(signal)
 
@@ -149,12 +149,12 @@ class Progressive:
 def signals(margins: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
     """signal -> (size,) 1 where the prediction was wrong, 0 where right, NaN where there was none: `loss` of AddS-3 and
     AddS-4, `contradictions` of the majority of earlier answers to the same question."""
-    of = {"loss": ("adds3", "adds4"), "contradictions": ("repeats",)}
-    found = {}
-    for signal, names in of.items():
+    predictors = {"loss": ("adds3", "adds4"), "contradictions": ("repeats",)}
+    by_signal = {}
+    for signal, names in predictors.items():
         wrong = np.full(size, np.nan)
         for margin in (margins[name] for name in names if name in margins):
             decided = (margin > 0) | (margin < 0)
             wrong[decided] = margin[decided] < 0
-        found[signal] = wrong
-    return found
+        by_signal[signal] = wrong
+    return by_signal

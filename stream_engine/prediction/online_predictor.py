@@ -1,8 +1,9 @@
 """A kernel that learns between snapshots: `OnlineKernel` behind the predictors, fed each batch after it was predicted.
 
-An observer: a crash may lose what it learned since the last snapshot, never a count. A comparison costs at most `MOST` steps
-while the stream is short, then BUDGET / seen, never less than `LEAST`: a million comparisons get three million steps of
-O(rank + kernels), a hundred million get 16. Triplets only. At a snapshot it becomes an artifact, from which the next run goes on.
+An observer: a crash may lose what it learned since the last snapshot, never a count. A comparison costs at most `MOST`
+steps while the stream is short, then BUDGET / seen, never less than `LEAST`: a million comparisons get three million
+steps of O(rank + kernels), a hundred million get 16. Triplets only. At a snapshot it becomes an artifact, from which
+the next run goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,11 +50,10 @@ class Online:
         """Margins d(far pair) - d(near pair) of the kernel as it is when asked."""
 
         def margins(rows: np.ndarray) -> np.ndarray:
-            found = np.full(len(rows), np.nan)
-            inside = (rows < self.objects).all(axis=1)
-            if inside.any():
-                found[inside] = -self.model.excess(rows[inside])
-            return found
+            margin, inside = np.full(len(rows), np.nan), (rows < self.objects).all(axis=1)
+            if self.model is not None and inside.any():
+                margin[inside] = -self.model.excess(rows[inside])
+            return margin
 
         return Predictor(margins)
 
@@ -62,13 +62,14 @@ class Online:
         missing = len(objects) - self.objects
         if missing and (not self._specs or missing * GROWTH >= self.objects):
             self.grow(objects)
-        known = triplets[(triplets < self.objects).all(axis=1)]
-        self.skipped += len(triplets) - len(known)
-        if len(known):
-            self.model.learn(known, steps(self.model.seen, len(known)))
+        of_known = triplets[(triplets < self.objects).all(axis=1)]
+        self.skipped += len(triplets) - len(of_known)
+        if self.model is not None and len(of_known):
+            self.model.learn(of_known, steps(self.model.seen, len(of_known)))
 
     def grow(self, objects: Sequence[str]) -> None:
-        """Make room for all `objects`; auxiliary kernels are read again, and their files may know nothing of them yet."""
+        """Make room for all `objects`; auxiliary kernels are read again, and their files may know nothing of them
+        yet."""
         if len(objects) <= max(self.objects, 2):
             return
         try:
@@ -106,19 +107,15 @@ class Online:
         params = {"rank": self._rank, "loss": self._loss, "kernels": list(self._specs)}
         return Artifact(KIND, snapshot.digest, snapshot.sequence, params, self._seed, kept.arrays, report)
 
-    def resume(self, made: Artifact, objects: Sequence[str]) -> bool:
+    def resume(self, artifact: Artifact, objects: Sequence[str]) -> bool:
         """Go on from an artifact of the same rank, loss and kernels; whether it was one. The reservoir starts empty."""
-        same = (made.params["rank"], made.params["loss"], made.params["kernels"]) == (
-            self._rank,
-            self._loss,
-            list(self._specs),
-        )
-        n = len(made.arrays["L"])
-        if not same or n > len(objects):
+        mine = {"rank": self._rank, "loss": self._loss, "kernels": list(self._specs)}
+        n = len(artifact.arrays["L"])
+        if any(artifact.params[name] != value for name, value in mine.items()) or n > len(objects):
             return False
         self.grow(objects[:n])
         if self.model is not None:
-            self.model.resume(made.arrays)
+            self.model.resume(artifact.arrays)
         return self.model is not None
 
 

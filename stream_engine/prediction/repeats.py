@@ -1,49 +1,43 @@
-"""The majority of the earlier answers to the same question: a ceiling for every similarity, where questions are repeated."""
+"""The majority of the earlier answers to the same question: the ceiling of every similarity, where questions repeat."""
 
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.prediction import Predictor
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
-from stream_engine.statistics.gram_matrices import read_only
 
 
 def repeats(published: Published) -> Predictor | None:
-    """log (n_near + 1) / (n_far + 1) for a triplet whose key was counted; NaN for one that was never asked. O(log K) each."""
+    """log (n_near + 1) / (n_far + 1) for a triplet whose key was counted; NaN for one that was never asked. O(log K)
+    each."""
     columns = triplet_columns(published.snapshot)
     if not len(columns.anchor):
         return None
-    held = [
-        read_only(a, dtype)
-        for a, dtype in (
-            (columns.lo, np.int32),
-            (columns.hi, np.int32),
-            (columns.start, np.int64),
-            (columns.anchor, np.int32),
-        )
-    ]
+    lo, hi = read_only(columns.lo, np.int32), read_only(columns.hi, np.int32)
+    start, anchors = read_only(columns.start, np.int64), read_only(columns.anchor, np.int32)
 
     def margins(rows: np.ndarray) -> np.ndarray:
-        found = np.full(len(rows), np.nan)
         three = rows[:, 0] == rows[:, 2]
         anchor, near, far = rows[three][:, [0, 1, 3]].T
-        asked = anchor, np.minimum(near, far), np.maximum(near, far)
-        at = places(*held, *(read_only(column, np.int64) for column in asked))
-        seen = at >= 0
-        votes = np.log((columns.n_lo[at[seen]] + 1.0) / (columns.n_hi[at[seen]] + 1.0))
-        of_three = np.full(len(at), np.nan)
-        of_three[seen] = np.where(near[seen] < far[seen], votes, -votes)
-        found[three] = of_three
-        return found
+        asked = (read_only(ids, np.int64) for ids in (anchor, np.minimum(near, far), np.maximum(near, far)))
+        entry = entries(lo, hi, start, anchors, *asked)
+        seen = entry >= 0
+        votes = np.log((columns.n_lo[entry[seen]] + 1.0) / (columns.n_hi[entry[seen]] + 1.0))
+        of_triplet = np.full(len(entry), np.nan)
+        of_triplet[seen] = np.where(near[seen] < far[seen], votes, -votes)
+        margin = np.full(len(rows), np.nan)
+        margin[three] = of_triplet
+        return margin
 
     return Predictor(margins)
 
 
 @njit(cache=True, nogil=True)
-def places(lo, hi, start, anchor, of_anchor, of_lo, of_hi):
+def entries(lo, hi, start, anchor, of_anchor, of_lo, of_hi):
     """(m,) int64: the entry of each key in columns sorted by (lo, hi) and then anchor, -1 where it is not there."""
-    found = np.full(len(of_anchor), -1, np.int64)
+    entry = np.full(len(of_anchor), -1, np.int64)
     for q in range(len(of_anchor)):
         left, right = 0, len(lo)
         while left < right:
@@ -63,5 +57,5 @@ def places(lo, hi, start, anchor, of_anchor, of_lo, of_hi):
             else:
                 last = middle
         if first < end and anchor[first] == of_anchor[q]:
-            found[q] = first
-    return found
+            entry[q] = first
+    return entry

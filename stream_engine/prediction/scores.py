@@ -2,8 +2,8 @@
 
 One table of sums holds all three: for each type of event and each bin of the predicted probability of the expected
 answer, how many were tested, how many came as expected (half for an undecided one, as of a coin), the sum of the
-probabilities and of the log losses. Equal to river's Accuracy and LogLoss (tested), which take one comparison at a time:
-a microsecond for each metric, predictor and window, where a whole block is one pass here.
+probabilities and of the log losses. Equal to river's Accuracy and LogLoss (tested), which take one comparison at a
+time: a microsecond for each metric, predictor and window, where a whole block is one pass here.
 """
 
 from collections import deque
@@ -26,15 +26,15 @@ def table(margin: np.ndarray, probability: np.ndarray, kind: np.ndarray) -> np.n
     expected = np.where(margin >= 0, probability, 1 - probability)
     right = np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
     loss = -np.log(np.clip(probability, 1e-15, 1.0))
-    at = kind.astype(np.int64) * BINS + np.clip(((expected - 0.5) * 2 * BINS).astype(np.int64), 0, BINS - 1)
+    entry = kind.astype(np.int64) * BINS + np.clip(((expected - 0.5) * 2 * BINS).astype(np.int64), 0, BINS - 1)
     size = len(KINDS) * BINS
-    sums = [np.bincount(at, weights, size) for weights in (None, right, expected, loss)]
+    sums = [np.bincount(entry, weights, size) for weights in (None, right, expected, loss)]
     return np.stack(sums, axis=-1).astype(float).reshape(_SHAPE)
 
 
 def figures(sums: np.ndarray) -> dict[str, Any]:
-    """What the sums of (bins, 4) say. `calibration_error`: mean over comparisons of |share right - mean confidence| of the
-    bin (expected calibration error, Guo et al. 2017, eq. 3); `reliability`: the bins themselves.
+    """The figures that sums of (bins, 4) give. `calibration_error`: mean over comparisons of |share right - mean
+    confidence| of the bin (expected calibration error, Guo et al. 2017, eq. 3); `reliability`: the bins themselves.
 
     >>> f = figures(table(np.array([1., 1., -1.]), np.array([.9, .9, .1]), np.zeros(3, int))[0])
     >>> f["tested"], round(f["accuracy"], 3), round(f["calibration_error"], 3), len(f["reliability"])
@@ -83,12 +83,12 @@ class Scores:
 
     def figures(self) -> dict[str, dict[str, Any]]:
         """kind (and "all") -> window -> figures, where there is something to tell."""
-        found: dict[str, dict[str, Any]] = {}
+        by_kind: dict[str, dict[str, Any]] = {}
         for window, sums in (("total", self.total), ("rolling", self.rolling)):
             for kind, part in zip(("all", *KINDS), (sums.sum(axis=0), *sums), strict=True):
                 if part[:, TESTED].any():
-                    found.setdefault(kind, {})[window] = figures(part)
-        return found
+                    by_kind.setdefault(kind, {})[window] = figures(part)
+        return by_kind
 
 
 def _tested(sums: np.ndarray) -> float:

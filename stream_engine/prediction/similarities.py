@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.margins import differences
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import kernels
-from stream_engine.statistics.gram_matrices import read_only
 
-DENSE_LIMIT = 4096  # objects; above it AddS predicts nothing
 KERNEL_OBJECTS, KERNEL_KEYS = 1000, 5_000_000  # above either k1 and k2 are not made for predicting
 _SAMPLE = 4096  # random pairs of entries by which the scale is set
 
@@ -38,21 +38,20 @@ def only(predictor: Predictor, triplets: bool) -> Predictor:
     """The same for triplets alone, or for comparisons of four objects alone."""
 
     def margins(rows: np.ndarray) -> np.ndarray:
-        found = predictor.margins(rows)
-        found[(rows[:, 0] == rows[:, 2]) != triplets] = np.nan
-        return found
+        margin = predictor.margins(rows)
+        margin[(rows[:, 0] == rows[:, 2]) != triplets] = np.nan
+        return margin
 
     return Predictor(margins, predictor.scale)
 
 
-def matrix(snapshot: Snapshot, room: str) -> np.ndarray | None:
-    """AddS as (n, n) float64 (whole numbers, exact up to 2^53), or None when it is not kept, tells nothing yet, or has too many objects."""
-    state, n = snapshot.room(room), len(snapshot.objects)
+def matrix(snapshot: Snapshot, accumulator: str) -> np.ndarray | None:
+    """AddS as (n, n) float64 (whole numbers, exact up to 2^53), or None when it is not kept, tells nothing yet, or has
+    too many objects."""
+    state, n = snapshot.section(accumulator), len(snapshot.objects)
     if not state or not 3 <= n <= DENSE_LIMIT:
         return None
-    w = np.zeros((n, n))
-    w[state["i"], state["j"]] = w[state["j"], state["i"]] = state["w"]
-    return w
+    return dense_matrix(state["i"], state["j"], state["w"], n, np.float64)
 
 
 def adds3(published: Published) -> Predictor | None:
@@ -62,7 +61,7 @@ def adds3(published: Published) -> Predictor | None:
 
 
 def adds4(published: Published) -> Predictor | None:
-    """AddS-4, of comparisons of four objects: of triplets it says what AddS-3 says, unless quadruplets came too."""
+    """AddS-4, of comparisons of four objects: of triplets it expects what AddS-3 does, unless quadruplets came too."""
     w = matrix(published.snapshot, "adds4") if published.snapshot.counters["quadruplets"] else None
     return None if w is None else only(by_similarity(w), triplets=False)
 

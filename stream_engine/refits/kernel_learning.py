@@ -16,14 +16,15 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, hash_split, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
-from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.subset import Part, common, learned_ids
+from stream_engine.statistics.subset import Subset, common, learned_ids
 
 KIND = "kernel_learning"
 MATRICES = 16  # of n'^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
@@ -146,7 +147,7 @@ def _check(params: Params, among: str, triplets: np.ndarray, decided: int) -> No
 
 
 def _placed(
-    snapshot, params: Params, part: Part, helpers: Auxiliary, chosen, learned
+    snapshot, params: Params, part: Subset, helpers: Auxiliary, chosen, learned
 ) -> out_of_sample_factor.Spread | None:
     """The others beside the learned points: auxiliary parts by Nystrom, the rest by the refit's own loss and lambda1."""
     if params.rest == "none":
@@ -264,7 +265,7 @@ def _warm(
 
 
 def _artifact(
-    snapshot, params, seed, previous, part: Part, triplets, helpers, chosen: Chosen, learned: rckl.Learned, placed
+    snapshot, params, seed, previous, part: Subset, triplets, helpers, chosen: Chosen, learned: rckl.Learned, placed
 ) -> Artifact:
     weights = dict(zip(helpers.names, learned.mu.tolist()))
     report: dict[str, Any] = {

@@ -16,17 +16,17 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.kernel_learning.out_of_sample import Asked
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
-from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, quiet, subset_refits
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.subset import Part
+from stream_engine.statistics.subset import Subset
 
 KIND = "partial_order_embedding"
 MATRICES = 12  # of n'^2 doubles for each kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
@@ -152,7 +152,7 @@ def _check(snapshot: Snapshot, params: Params, among: str, found: Constraints, d
             f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of {counted} in the stream); "
             "expected at least one that is not contradicted as often as it was said"
         )
-    if decided == 0 and params.constraints == "raw" and not snapshot.room("quadruplet_counts"):
+    if decided == 0 and params.constraints == "raw" and not snapshot.section("quadruplet_counts"):
         raise CannotRefit(
             f"{KIND}: all {len(found.rows) // 2} triplets{among} are contradicted as often as they were said, so nothing "
             "can be learned; expected a majority for one at least"
@@ -171,7 +171,7 @@ def _inputs(snapshot: Snapshot, params: Params, every) -> Inputs:
 
 
 def _placed(
-    snapshot, params: Params, part: Part, found: Constraints, given: Inputs, beta, solved
+    snapshot, params: Params, part: Subset, found: Constraints, given: Inputs, beta, solved
 ) -> out_of_sample_factor.Spread | None:
     """All others beside the embedded ones: by what files know of them, or without any by their own comparisons."""
     if params.rest == "none":
@@ -283,7 +283,7 @@ def _score(params: Params, given: Inputs, beta: float, split: Split) -> float:
 
 
 def _artifact(
-    snapshot, params, seed, previous, part: Part, found, given, chosen: Chosen, solved: mkpoe.Embedding, placed
+    snapshot, params, seed, previous, part: Subset, found, given, chosen: Chosen, solved: mkpoe.Embedding, placed
 ) -> Artifact:
     weights = np.stack(solved.weights) if given.features is None else solved.weights[0]
     kernels = given.kernels if given.features is None else [np.eye(given.features.shape[1])]  # LPOE charges tr W
@@ -325,7 +325,7 @@ def _artifact(
     )
 
 
-def _order_artifact(snapshot, params, seed, previous, part: Part, found: Constraints) -> Artifact:
+def _order_artifact(snapshot, params, seed, previous, part: Subset, found: Constraints) -> Artifact:
     made = constant_shift.embed_order(found.rows, len(part.ids))
     left = int((excess(made.gram, found.rows) >= 0).sum())
     report = {
@@ -345,7 +345,7 @@ def _order_artifact(snapshot, params, seed, previous, part: Part, found: Constra
 
 
 def _made(
-    snapshot, params, seed, previous, part: Part, found, gram, objective, fraction, arrays, report, placed
+    snapshot, params, seed, previous, part: Subset, found, gram, objective, fraction, arrays, report, placed
 ) -> Artifact:
     arrays = {
         "K": gram,

@@ -48,7 +48,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
     accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed` int64;
     weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
     """
-    room = snapshot.room("worker_votes")
+    room = snapshot.section("worker_votes")
     if not room:
         raise CannotRefit(
             f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine with it"
@@ -68,7 +68,7 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
         )
     progress(1, 2)
     record = worker_reliability.records(votes)
-    weight = worker_reliability.trust(found.accuracy)
+    weight = worker_reliability.vote_weight(found.accuracy)
     i, j, w = worker_reliability.adds(votes, weight[votes.worker])
     squares = float((weight**2) @ record.comparisons)
     arrays = {

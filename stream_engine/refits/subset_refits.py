@@ -12,18 +12,18 @@ from stream_engine.refits import CannotRefit
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import embedding, subset
-from stream_engine.statistics.subset import Part
+from stream_engine.statistics.subset import Subset
 
 
-def chosen_part(kind: str, snapshot: Snapshot, objects, quadruplets: bool = False) -> Part:
+def chosen_part(kind: str, snapshot: Snapshot, objects, quadruplets: bool = False) -> Subset:
     """`chosen.part`, its error as `CannotRefit`."""
     try:
-        return subset.part(snapshot, objects, quadruplets)
+        return subset.restrict(snapshot, objects, quadruplets)
     except subset.UnknownObjects as error:
         raise CannotRefit(f"{kind}: {error}; expected names of the snapshot, next: see `export objects`") from None
 
 
-def require(kind: str, snapshot: Snapshot, part: Part, matrices: int, more: int, limit_gb: float | None) -> None:
+def require(kind: str, snapshot: Snapshot, part: Subset, matrices: int, more: int, limit_gb: float | None) -> None:
     """Raise `CannotRefit` unless `matrices` (n', n') float64 matrices and `more` bytes fit (None: into what is free)."""
     n = len(part.ids)
     need, room = 8 * matrices * n * n + more, available() if limit_gb is None else int(limit_gb * 1e9)
@@ -54,21 +54,23 @@ def given(
 
 
 def arrays(
-    snapshot: Snapshot, params, part: Part, gram, placed: Spread | None, previous: Artifact | None
+    snapshot: Snapshot, params, part: Subset, gram, placed: Spread | None, previous: Artifact | None
 ) -> dict[str, np.ndarray]:
     """Pictures of a learned kernel; of a choice also `ids`, `known` and, where others were placed, `factor`."""
     before = None if previous is None else embedding.earlier(previous.arrays)
     if params.objects is None:
         return embedding.pictures(gram, params.dimensions, params.neighbours, before)
     n = len(snapshot.objects)
-    known = np.where(subset.numbered(part.ids, n) >= 0, LEARNED, 0).astype(np.int8) if placed is None else placed.known
+    known = (
+        np.where(subset.renumbering(part.ids, n) >= 0, LEARNED, 0).astype(np.int8) if placed is None else placed.known
+    )
     factor = None if placed is None else placed.factor
-    found = embedding.pictures_of_chosen(gram, part.ids, n, params.dimensions, params.neighbours, before, factor, known)
+    found = embedding.pictures_of_subset(gram, part.ids, n, params.dimensions, params.neighbours, before, factor, known)
     found |= {"ids": part.ids.astype(np.int32), "known": known}
     return found if factor is None else found | {"factor": factor}
 
 
-def report(snapshot: Snapshot, params, part: Part, placed: Spread | None) -> dict[str, Any]:
+def report(snapshot: Snapshot, params, part: Subset, placed: Spread | None) -> dict[str, Any]:
     """What to say of a choice, and of those who were placed; nothing where all objects were learned."""
     if params.objects is None:
         return {}

@@ -122,7 +122,9 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
     order = np.argsort(~there, kind="stable")
     sets, classes = sets[:, order], [classes[c] for c in order.tolist()]
     asked = everyone if params.rest == "predicted" else ids
-    columns = subset.among(columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1))
+    columns = subset.restrict_columns(
+        columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1)
+    )
     parts = labels.split(sets, params.test, params.stop, seed, trained, inside)
     return World(columns, sets, classes, int(there.sum()), parts, asked)
 

@@ -69,11 +69,12 @@ def open_run(
     lock = Lock(directory)
     stack.callback(lock.release)
     store = Store(directory)
+    allocation = mapped_arrays.IN_MEMORY
     if settings.counts.on_disk_above:
-        mapped_arrays.keep_on_disk(directory / "scratch", settings.counts.on_disk_above)
-        stack.callback(mapped_arrays.keep_in_memory)
+        allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
+        stack.callback(allocation.close)
     newest = _newest_snapshot(store, log)
-    engine = wiring.restored(settings, newest)
+    engine = wiring.restored(settings, newest, allocation)
     monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
 from stream_engine.prediction import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
-from stream_engine.prediction.observer import Progressive
+from stream_engine.prediction.observer import Observer
 from stream_engine.prediction.online_predictor import Kept, Online
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
@@ -83,7 +83,7 @@ class PredictionMonitor:
     def __init__(
         self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: Online | None = None
     ):
-        self._observer = Progressive(settings.delta if settings.enabled else None, settings.cooldown)
+        self._observer = Observer(settings.delta if settings.enabled else None, settings.cooldown)
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "predictors")
         self._online = OnlineLearning(online, metrics, log) if online else None

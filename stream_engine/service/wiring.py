@@ -8,6 +8,7 @@ from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
 from stream_engine.accumulators import Forgetting, accumulator
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
@@ -21,14 +22,14 @@ from stream_engine.state.store import Store
 def event_options(settings: Settings) -> EventOptions:
     """How the events of the main sources are to be read."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
-    judged = any(getattr(accumulator(name), "judged", False) for name in settings.accumulators)
+    judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged)
 
 
-def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
+def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
     guard = None if settings.guard.policy == NO_GUARD else settings.guard.policy
-    fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)))
+    fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)), allocation)
     if snapshot is None:
         return fresh
     if snapshot.settings != fresh.settings():
@@ -36,7 +37,7 @@ def restored(settings: Settings, snapshot: Snapshot | None) -> Engine:
             f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
             "settings, or another --state"
         )
-    return Engine.restore(snapshot)
+    return Engine.restore(snapshot, allocation)
 
 
 def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:

@@ -1,8 +1,9 @@
 """The fold: state = fold(step, empty, records). No clock, thread, socket, file, logger or metric in here.
 
-The state is made of accumulators (order-free, mergeable), ledgers (object index, labels, the partial-order guard:
-order-dependent), exact counters, and the position after the last record of every partition. A record's effect and its
-position enter together, so a snapshot between two records is always consistent.
+The state is made of accumulators (order-free, mergeable), ledgers (order-dependent: the object index, the labels, the
+guard of the partial order, and statistics of the order of arrival), exact counters, and the position after the last
+record of every partition. A record's effect and its position enter together, so a snapshot between two records is
+always consistent.
 """
 
 import copy
@@ -12,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 
 from connectors import Position
-from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator, made
+from stream_engine.accumulators import ACCUMULATORS, BY_COUNT, Accumulator, Forgetting, Ledger, accumulator, empty
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.guard.partial_order import PartialOrder, Verdicts
 from stream_engine.state.labels import learn_labels
@@ -26,7 +28,8 @@ _NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0,
 
 
 class OverlappingStates(ValueError):
-    """Two states that counted the same partition cannot be merged: its events would count twice."""
+    """Two states that cannot be merged: they counted the same partition, whose events would count twice, or differ in
+    kind. One line."""
 
 
 def empty_counters() -> dict[str, Any]:
@@ -45,7 +48,7 @@ class Engine:
     """Everything that is known after some prefix of a stream of comparisons.
 
     `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order; `forgetting`
-    says how those that forget do it.
+    says how those that forget do it; `allocation` where large arrays are kept.
 
     >>> engine = Engine()
     >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
@@ -57,14 +60,19 @@ class Engine:
         self,
         accumulators: Iterable[str] = DEFAULT_ACCUMULATORS,
         guard: str | None = "first",
-        forgetting: Forgetting = Forgetting(),
+        forgetting: Forgetting = BY_COUNT,
+        allocation: Allocation = IN_MEMORY,
     ):
         self.objects = ObjectIndex()
         self.labels: dict[str, str] = {}
         self.counters = empty_counters()
         self.positions: dict[str, Position] = {}
-        self.accumulators = {name: made(name, forgetting) for name in ACCUMULATORS if name in set(accumulators)}
+        wanted = set(accumulators)
+        self.accumulators: dict[str, Accumulator | Ledger] = {
+            name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in wanted
+        }
         self.forgetting = forgetting
+        self.allocation = allocation
         self.guard_policy = guard
         self.guard = PartialOrder(guard) if guard else None
         self.sequence = 0  # of the last snapshot taken
@@ -78,7 +86,7 @@ class Engine:
             ids[decoded.quadruplets],
             decoded.quadruplet_at,
             len(self.objects),
-            decoded.judges,
+            decoded.provenance,
             decoded.kinds,
         )
 
@@ -116,15 +124,17 @@ class Engine:
 
     def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:
         """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
-        for name, mine in self.accumulators.items():
-            mine.merge(type(mine).from_state(mine.renamed(counted.rooms[name], ids)))
+        for name, mine in self._all_mergeable().items():
+            mine.merge(type(mine).from_state(mine.renamed(counted.states[name], ids), self.allocation))
         if self.guard:
             self._count("guard", self.guard.offer_votes(ids[counted.votes], counted.weights)._asdict())
 
     def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
         """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""
         names: dict[str, int] = {}
-        triplets, quadruplets, at = [], [], []
+        triplets: list[list[int]] = []
+        quadruplets: list[list[int]] = []
+        triplets_before: list[int] = []
         for comparison in comparisons:
             if isinstance(comparison, Triplet):
                 pair = (comparison.anchor, comparison.near), (comparison.anchor, comparison.far)
@@ -134,7 +144,7 @@ class Engine:
             if len(row) == 3:
                 triplets.append(row)
             else:
-                at.append(len(triplets))
+                triplets_before.append(len(triplets))
                 quadruplets.append(row)
         kinds = {"triplet": len(triplets), "quadruplet": len(quadruplets)}
         self.learn(
@@ -142,7 +152,7 @@ class Engine:
                 list(names),
                 np.array(triplets, np.int32).reshape(-1, 3),
                 np.array(quadruplets, np.int32).reshape(-1, 4),
-                np.array(at, np.int64),
+                np.array(triplets_before, np.int64),
                 [],
                 {kind: n for kind, n in kinds.items() if n},
                 [],
@@ -161,7 +171,8 @@ class Engine:
 
     def settings(self) -> dict[str, Any]:
         """What shapes the state; a state can only be resumed with the same."""
-        used = {field for each in self.accumulators.values() for field in getattr(each, "forgets", ())}
+        used = {field for each in self.accumulators.values() for field in each.forgets}
+        used |= {"by"} if used else set()
         forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
         return {
             "accumulators": list(self.accumulators),
@@ -170,8 +181,15 @@ class Engine:
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays of the state, named room/array; they may be views of live memory."""
-        return _arrays_of({**self.accumulators, **({"partial_order": self.guard} if self.guard else {})})
+        """All arrays of the state, named section/array; they may be views of live memory."""
+        arrays = self._counted_arrays()
+        return arrays | (_prefixed("partial_order", self.guard.state()) if self.guard else {})
+
+    def _counted_arrays(self) -> dict[str, np.ndarray]:
+        arrays: dict[str, np.ndarray] = {}
+        for name, each in self.accumulators.items():
+            arrays |= _prefixed(name, each.state())
+        return arrays
 
     def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
         """The state now, with the next sequence number: a snapshot without the partial order, and a function that gives
@@ -179,7 +197,7 @@ class Engine:
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
         order = self.guard.capture() if self.guard else dict
-        arrays = frozen(_arrays_of(self.accumulators))
+        arrays = frozen(self._counted_arrays(), self.allocation)
         now = Snapshot(
             self.sequence,
             dict(self.positions),
@@ -191,8 +209,8 @@ class Engine:
         )
 
         def whole() -> Snapshot:
-            ordered = {f"partial_order/{key}": array for key, array in order().items()}
-            return now._replace(arrays={**arrays, **frozen(handed_over(ordered))})
+            ordered = handed_over(_prefixed("partial_order", order()))
+            return now._replace(arrays={**arrays, **frozen(ordered, self.allocation)})
 
         return now, whole
 
@@ -201,21 +219,37 @@ class Engine:
         return self.capture()[1]()
 
     @classmethod
-    def restore(cls, snapshot: Snapshot) -> Self:
+    def restore(cls, snapshot: Snapshot, allocation: Allocation = IN_MEMORY) -> Self:
         """An engine that goes on where the snapshot was taken, bit for bit."""
-        forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
-        engine = cls(snapshot.settings["accumulators"], snapshot.settings["guard"], forgetting)
+        forgetting, guard = Forgetting(**snapshot.settings.get("forgetting", {})), snapshot.settings["guard"]
+        engine = cls((), None, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
         engine.counters = copy.deepcopy(dict(snapshot.counters))
         engine.sinks = engine.counters.pop("sinks", {})
         engine.positions = dict(snapshot.positions)
         engine.sequence = snapshot.sequence
-        for name in engine.accumulators:
-            engine.accumulators[name] = accumulator(name).from_state(snapshot.room(name))
-        if engine.guard:
-            engine.guard = PartialOrder.from_state(snapshot.room("partial_order"), engine.guard_policy)
+        engine.accumulators = {
+            name: accumulator(name, forgetting).from_state(snapshot.section(name), allocation)
+            for name in ACCUMULATORS
+            if name in snapshot.settings["accumulators"]
+        }
+        engine.guard_policy = guard
+        if guard:
+            engine.guard = PartialOrder.from_state(snapshot.section("partial_order"), guard)
         return engine
+
+    def _all_mergeable(self) -> dict[str, Accumulator]:
+        """The accumulators by name. Raises `OverlappingStates` where there is a ledger among them."""
+        mergeable: dict[str, Accumulator] = {}
+        for name, each in self.accumulators.items():
+            if not each.mergeable:
+                raise OverlappingStates(
+                    f"{name} depends on the order of arrival in one stream and cannot be merged"
+                    + ('; forgetting.by = "time" can' if each.forgets else "")
+                )
+            mergeable[name] = each
+        return mergeable
 
     def merge(self, other: Self) -> None:
         """Add what another engine counted over other partitions; `other` is left unchanged.
@@ -228,17 +262,11 @@ class Engine:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
         if self.settings() != other.settings():
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
-        for name, mine in self.accumulators.items():
-            if not getattr(mine, "mergeable", True):
-                raise OverlappingStates(
-                    f"{name} depends on the order of arrival in one stream and cannot be merged"
-                    + ('; forgetting.by = "time" can' if hasattr(mine, "forgets") else "")
-                )
+        mergeable, theirs = self._all_mergeable(), other._all_mergeable()
         new_id = self.objects.ids(other.objects.names)
-        for name, mine in self.accumulators.items():
-            theirs = other.accumulators[name]
-            mine.merge(type(theirs).from_state(theirs.renamed(theirs.state(), new_id)))
-        if self.guard:
+        for name, mine in mergeable.items():
+            mine.merge(type(mine).from_state(mine.renamed(theirs[name].state(), new_id), self.allocation))
+        if self.guard and other.guard:
             self.guard.merge_from(other.guard, new_id)
         self.labels = {**other.labels, **self.labels}
         self.positions |= other.positions
@@ -250,5 +278,5 @@ class Engine:
         self.counters["unknown_fields"] = sorted(unknown)
 
 
-def _arrays_of(rooms: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {f"{name}/{key}": array for name, room in rooms.items() for key, array in room.state().items()}
+def _prefixed(section: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{section}/{key}": array for key, array in arrays.items()}

@@ -1,4 +1,4 @@
-"""Object to class, last write wins: an order-dependent ledger, keyed by name.
+"""Object to class, last write wins: a ledger, keyed by name; of merged states the first one's label stays.
 
 A label neither needs nor makes an object: labels may come before, after or without comparisons, and a label of an
 object that no comparison has named yet simply waits for it.

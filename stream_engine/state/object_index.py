@@ -1,4 +1,5 @@
-"""Names to ids, by first appearance: an order-dependent ledger. Ids are dense and never change within a state.
+"""Names to ids, by first appearance: a ledger. Ids are dense and never change within a state; states are merged by
+name.
 
 Names are compared as they are, code point by code point: two spellings of one word in different Unicode normal forms
 are two objects, because the engine cannot know that they are one.
@@ -15,6 +16,7 @@ import numpy as np
 
 from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.integer_hash import hash_bytes
 from stream_engine.data.open_addressing import find_slot
 from stream_engine.data.packed_names import Names, pack_names
@@ -70,8 +72,8 @@ def _enter(table, utf8, offsets, first, end, seed):
 class ObjectIndex:
     """The names seen so far: `names[id]`, and `find` for the other way.
 
-    Invariant: `_table` (a power of two, at most half full) holds the id of each name once, beside the upper half of its hash;
-    packed names are only appended, so a view of the first n stays what it was.
+    Invariant: `_table` (a power of two, at most half full) holds the id of each name once, beside the upper half of its
+    hash; packed names are only appended, so a view of the first n stays what it was.
     """
 
     def __init__(self, names: Sequence[str] = ()):
@@ -90,18 +92,18 @@ class ObjectIndex:
 
     def _held(self) -> tuple[np.ndarray, np.ndarray]:
         offsets = self._offsets[: self._n + 1]
-        return _fixed(self._utf8[: offsets[-1]]), _fixed(offsets)
+        return read_only(self._utf8[: offsets[-1]]), read_only(offsets)
 
     def find(self, names: Iterable[str]) -> np.ndarray:
         """(len(names),) int32: their ids, -1 for unknown ones. O(bytes)."""
-        return self._found(pack_names(names))[0]
+        return self._look_up(pack_names(names))[0]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and bool(self.find([name])[0] >= 0)
 
-    def _found(self, packed: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
+    def _look_up(self, packed: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
         ids = np.empty(len(packed["offsets"]) - 1, np.int32)
-        asked = _fixed(packed["utf8"]), _fixed(packed["offsets"])
+        asked = read_only(packed["utf8"]), read_only(packed["offsets"])
         return ids, _find(self._table, *self._held(), *asked, np.uint64(_SEED), ids)
 
     def ids(self, names: Iterable[str]) -> np.ndarray:
@@ -112,15 +114,15 @@ class ObjectIndex:
         ([0, 1, 0], [2, 1], ('b', 'a', 'c'))
         """
         names = names if isinstance(names, (list, tuple)) else list(names)
-        ids, missing = self._found(pack_names(names))
+        ids, missing = self._look_up(pack_names(names))
         if missing:
             unknown = np.flatnonzero(ids < 0)
-            said = [names[at] for at in unknown.tolist()]
-            fresh = list(dict.fromkeys(said))
+            strangers = [names[at] for at in unknown.tolist()]
+            fresh = list(dict.fromkeys(strangers))
             if self._n + len(fresh) > MAX_OBJECTS:
                 raise OverflowError(f"objects: {self._n + len(fresh)} names, at most {MAX_OBJECTS} fit an int32 id")
             self._append(pack_names(fresh))
-            ids[unknown] = self.find(said)
+            ids[unknown] = self.find(strangers)
         return ids
 
     def _append(self, packed: dict[str, np.ndarray]) -> None:
@@ -136,13 +138,6 @@ class ObjectIndex:
         if 2 * self._n > len(self._table):
             self._table, first = np.zeros(1 << (2 * self._n - 1).bit_length(), np.uint64), 0
         _enter(self._table, *self._held(), first, self._n, np.uint64(_SEED))
-
-
-def _fixed(array: np.ndarray) -> np.ndarray:
-    """A read-only view: one kind of array, hence one compiled code."""
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _longer(array: np.ndarray, used: int, size: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """What a reader of a state gets: one snapshot and the artifacts that belong to it."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from stream_engine.state.artifact import Artifact
@@ -11,5 +13,7 @@ class Published(NamedTuple):
 
     snapshot: Snapshot
     artifacts: dict[str, Artifact]
-    known: dict[str, tuple[str, ...]] = {}  # the objects of an artifact where they are not the snapshot's first ones
+    known: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {}
+    )  # the objects of an artifact where they are not the snapshot's first ones
     as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)

@@ -12,39 +12,40 @@ import numpy as np
 
 from connectors import Position
 from stream_engine.data import container
-from stream_engine.data.mapped_arrays import copied, is_whole
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, is_whole
 from stream_engine.data.packed_names import Names, pack_names, unpack_names
-from stream_engine.data.triplet_columns import Columns
+from stream_engine.data.triplet_columns import Columns, columns_of_state
 
 KIND = "snapshot"
 
 
 class Snapshot(NamedTuple):
-    """`arrays` are read-only and named "room/array": `adds3/*`, `adds4/*`, `triplet_counts/*`, `partial_order/*`, …"""
+    """`arrays` are read-only and named "section/array": `adds3/*`, `adds4/*`, `triplet_counts/*`, `partial_order/*`,
+    …"""
 
     sequence: int
     positions: Mapping[str, Position]  # partition -> after the last read item
-    objects: Sequence[str]  # position = id; `names.Names`, decoded when asked for
+    objects: Sequence[str]  # position = id; `packed_names.Names`, decoded when asked for
     labels: Mapping[str, str]  # object name -> class; may name objects that no comparison has named yet
     counters: Mapping[str, Any]  # events, records, comparisons, rejected, ...: see Engine
     settings: Mapping[str, Any]  # what shapes the state: accumulators in use, guard policy
     arrays: Mapping[str, np.ndarray]
     digest: str = ""  # SHA-256 of its encoding, once it has one
 
-    def room(self, name: str) -> dict[str, np.ndarray]:
+    def section(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of one accumulator or ledger, without the prefix; empty when it is not in use."""
         prefix = name + "/"
         return {key[len(prefix) :]: array for key, array in self.arrays.items() if key.startswith(prefix)}
 
 
-def frozen(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def frozen(arrays: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> dict[str, np.ndarray]:
     """The same arrays, such that nothing can change them any more. One that is all of its memory and read-only was made
-    for us (`columns.handed_over`) and is taken as it is; all others are copied, to where `space.room` puts them: a
-    read-only view still changes with its base."""
-    found = {name: array if _is_final(array) else copied(array) for name, array in arrays.items()}
-    for array in found.values():
+    for us (`triplet_columns.handed_over`) and is taken as it is; all others are copied, allocated as told: a read-only
+    view still changes with its base."""
+    final = {name: array if _is_final(array) else allocation.copied(array) for name, array in arrays.items()}
+    for array in final.values():
         array.setflags(write=False)
-    return found
+    return final
 
 
 def _is_final(array: np.ndarray) -> bool:
@@ -99,16 +100,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
 
 def triplet_columns(snapshot: Snapshot) -> Columns:
     """The triplet counts of a snapshot as columns; no columns when they are not counted."""
-    room = snapshot.room("triplet_counts")
-    if not room:
-        empty = np.empty(0, np.int32)
-        return Columns(
-            empty,
-            empty,
-            np.zeros(1, np.int64),
-            empty,
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            len(snapshot.objects),
-        )
-    return Columns(**room, n_objects=len(snapshot.objects))
+    counts = snapshot.section("triplet_counts")
+    if not counts:
+        none, uncounted = np.empty(0, np.int32), np.empty(0, np.int64)
+        return Columns(none, none, np.zeros(1, np.int64), none, uncounted, uncounted, len(snapshot.objects))
+    return columns_of_state(counts, len(snapshot.objects))

@@ -20,7 +20,7 @@ import numpy as np
 from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
 from stream_engine.data.integer_hash import mix64
-from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows
+from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
 from stream_engine.state.delta_columns import COLUMNS, COUNTS, objects_of, rows_of, sums_of
 
 HOLD = COUNTS  # the accumulators that deltas have counts for
@@ -145,8 +145,10 @@ def _check(
             raise ValueError(
                 f"{part}: got {n_lo.sum() + n_hi.sum()} in the counts, expected {expected} by the counters"
             )
-    three = _sum_of(_net(t), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
-    four = (three + _sum_of(_net(q), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))) % 2**64
+    three = _sum_of(net_vote(t["n_lo"], t["n_hi"]), _mixed(anchor, lo, n) - _mixed(anchor, hi, n))
+    four = (
+        three + _sum_of(net_vote(q["n_lo"], q["n_hi"]), _mixed(q["i"], q["j"], n) - _mixed(q["k"], q["l"], n))
+    ) % 2**64
     for part, expected in (("adds3", three), ("adds4", four)):
         if not (states[part]["i"] < states[part]["j"]).all():
             raise ValueError(f"{part}: i, j that are no pair in order")
@@ -162,10 +164,6 @@ def _refused(table: Any) -> dict[str, int]:
     for reason, n in rows_of("rejected", table, "reason", "count"):
         refused[reason] += n
     return dict(refused)
-
-
-def _net(counts: Mapping[str, np.ndarray]) -> np.ndarray:
-    return counts["n_lo"].astype(np.int64) - counts["n_hi"]
 
 
 def _mixed(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
@@ -208,7 +206,7 @@ def net_votes(states: States) -> tuple[np.ndarray, np.ndarray]:
     first, second = np.stack([anchor, lo], 1), np.stack([anchor, hi], 1)
     first = np.concatenate([first, np.stack([q["i"], q["j"]], 1)])
     second = np.concatenate([second, np.stack([q["k"], q["l"]], 1)])
-    net = np.concatenate([t["n_lo"].astype(np.int64) - t["n_hi"], q["n_lo"].astype(np.int64) - q["n_hi"]])
+    net = np.concatenate([net_vote(part["n_lo"], part["n_hi"]).astype(np.int64) for part in (t, q)])
     rows = np.where((net > 0)[:, None], np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)
     return rows[net != 0], np.abs(net[net != 0])
 

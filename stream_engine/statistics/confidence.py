@@ -1,15 +1,17 @@
-"""How sure: of the answer to each question that was asked, and of what is known about each object. Pure functions of counts.
+"""Confidence: in the answer to each question that was asked, and in what is known about each object.
 
-Two figures a question, because they are independent: what its own answers say (`majority`), and what all *other* answers
-say about it (`left_one_out`, AddS-3 without the question's own share in it).
+Two figures a question, because they are independent: what its own answers say (`majority`), and what all *other*
+answers say about it (`left_one_out`, AddS-3 without the question's own share in it). Pure functions of counts.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc
 
-from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.data.triplet_columns import Columns, net_vote, pair_of_entry
+from stream_engine.statistics.adds_of_triplets import pair_sums
 
 
 def majority(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
@@ -25,25 +27,20 @@ def majority(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
 
 
 def left_one_out(columns: Columns) -> np.ndarray:
-    """(K,) int64: AddS-3's margin for lo over hi at each key, W[anchor, lo] - W[anchor, hi], made of all other keys' answers.
+    """(K,) int64: AddS-3's margin for lo over hi at each key, W[anchor, lo] - W[anchor, hi], made of all other answers.
 
     A key's net vote v adds v to the one entry and takes it from the other, so its own share is 2 v. O(K log K).
     """
     pair = pair_of_entry(columns)
-    lo, hi, anchor = (a.astype(np.int64) for a in (columns.lo[pair], columns.hi[pair], columns.anchor))
-    net = columns.n_lo.astype(np.int64) - columns.n_hi
-    n = columns.n_objects
-    near, far = (np.minimum(anchor, other) * n + np.maximum(anchor, other) for other in (lo, hi))
-    entries, at = np.unique(np.concatenate([near, far]), return_inverse=True)
-    w = np.zeros(len(entries), np.int64)
-    np.add.at(w, at, np.concatenate([net, -net]))
-    return w[at[: len(net)]] - w[at[len(net) :]] - 2 * net
+    net = net_vote(columns.n_lo, columns.n_hi).astype(np.int64)
+    sums = pair_sums(columns.anchor, columns.lo[pair], columns.hi[pair], net, columns.n_objects)
+    return sums.w[sums.near] - sums.w[sums.far] - 2 * net
 
 
 def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
-    """(K,) probability that lo is said to be nearer, from the other answers alone: the share of answers for the side that
-    the margin is for, among questions of about the same margin, never falling as it grows (isotonic regression of the
-    answers on |margin|, turned round for the other side); 1/2 at 0. O(K log K).
+    """(K,) probability that lo is answered to be nearer, from the other answers alone: the share of answers for the
+    side that the margin is for, among questions of about the same margin, never falling as it grows (isotonic
+    regression of the answers on |margin|, turned round for the other side); 1/2 at 0. O(K log K).
 
     >>> predicted(np.array([5, 5, -5, 1]), np.array([3, 2, 1, 1]), np.array([0, 0, 4, 1])).round(2).tolist()
     [0.83, 0.83, 0.17, 0.5]
@@ -51,9 +48,9 @@ def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndar
     from sklearn.isotonic import IsotonicRegression
 
     decided = margin != 0
-    out = np.full(len(margin), 0.5)
+    probability = np.full(len(margin), 0.5)
     if not decided.any():
-        return out
+        return probability
     answers = (n_lo + n_hi)[decided].astype(float)
     agreeing = np.where(margin > 0, n_lo, n_hi)[decided] / answers
     size = np.abs(margin[decided]).astype(float)
@@ -61,13 +58,14 @@ def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndar
     fit = IsotonicRegression(y_min=0.5, y_max=1.0, out_of_bounds="clip").fit(
         np.append(size, ends), np.append(agreeing, [0.0, 1.0]), np.append(answers, [1.0, 1.0])
     )
-    found = fit.predict(size)
-    out[decided] = np.where(margin[decided] > 0, found, 1 - found)
-    return out
+    of_side = fit.predict(size)
+    probability[decided] = np.where(margin[decided] > 0, of_side, 1 - of_side)
+    return probability
 
 
-class Evidence(NamedTuple):
-    """What is known about each object, (n,) arrays; an answer counts for each of the objects that it names."""
+class ObjectAnswers(NamedTuple):
+    """How much was answered about each object, and how well it agrees, (n,) arrays; an answer counts for each of the
+    objects that it names."""
 
     answers: np.ndarray  # int64: comparisons that name it
     as_anchor: np.ndarray  # int64: of these, triplets in which it is what the others are compared with
@@ -76,33 +74,32 @@ class Evidence(NamedTuple):
     agreement: np.ndarray  # float64: share of its answers that the other answers predict; 1/2 where there are none
 
 
-def evidence(columns: Columns, quadruplets: dict[str, np.ndarray] | None = None) -> Evidence:
-    """Of triplet counts, and quadruplet counts (i, j, k, l, n_lo, n_hi) where they are kept. `agreement` is of triplets;
-    undecided predictions count half. O(K log K)."""
+def answers_by_object(columns: Columns, quadruplets: Mapping[str, np.ndarray] | None = None) -> ObjectAnswers:
+    """Of triplet counts, and quadruplet counts (i, j, k, l, n_lo, n_hi) where they are kept. `agreement` is of
+    triplets; undecided predictions count half. O(K log K)."""
     n, pair = columns.n_objects, pair_of_entry(columns)
-    votes = (columns.n_lo.astype(np.int64), columns.n_hi.astype(np.int64))
+    n_lo, n_hi = columns.n_lo.astype(np.int64), columns.n_hi.astype(np.int64)
     triplets = [columns.anchor, columns.lo[pair], columns.hi[pair]]
     margin = left_one_out(columns)
-    right = np.where(margin > 0, votes[0], np.where(margin < 0, votes[1], (votes[0] + votes[1]) / 2))
-    of_triplets = _summed(triplets, n, votes)
-    agreed, given = _sum(triplets, right, n), of_triplets[0]
-    four = [quadruplets[key] for key in "ijkl"] if quadruplets else []
-    of_four = (
-        _summed(four, n, tuple(quadruplets[key].astype(np.int64) for key in ("n_lo", "n_hi"))) if four else (0, 0, 0)
-    )
-    answers, questions, contradicted = (a + b for a, b in zip(of_triplets, of_four, strict=True))
-    return Evidence(
-        answers,
-        _sum(triplets[:1], votes[0] + votes[1], n).astype(np.int64),
-        questions,
-        contradicted,
-        np.where(given > 0, agreed / np.maximum(given, 1), 0.5),
-    )
+    agreeing = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
+    answers, questions, contradicted = _counted(triplets, n_lo, n_hi, n)
+    agreement = np.where(answers > 0, _sum(triplets, agreeing, n) / np.maximum(answers, 1), 0.5)
+    if quadruplets:
+        of_four = _counted([quadruplets[key] for key in "ijkl"], quadruplets["n_lo"], quadruplets["n_hi"], n)
+        answers, questions, contradicted = answers + of_four[0], questions + of_four[1], contradicted + of_four[2]
+    as_anchor = _sum(triplets[:1], n_lo + n_hi, n).astype(np.int64)
+    return ObjectAnswers(answers, as_anchor, questions, contradicted, agreement)
 
 
-def _summed(members: list[np.ndarray], n: int, votes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:
-    sums = votes[0] + votes[1], np.ones(len(votes[0])), np.minimum(*votes)
-    return tuple(_sum(members, each, n).astype(np.int64) for each in sums)
+def _counted(
+    members: list[np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Answers, questions and contradicted answers, by object."""
+    n_lo, n_hi = n_lo.astype(np.int64), n_hi.astype(np.int64)
+    answers, questions, contradicted = (
+        _sum(members, each, n).astype(np.int64) for each in (n_lo + n_hi, np.ones(len(n_lo)), np.minimum(n_lo, n_hi))
+    )
+    return answers, questions, contradicted
 
 
 def _sum(members: list[np.ndarray], value: np.ndarray, n: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 
 from stream_engine.statistics.subset import common
 
-BLOCK = 1 << 14  # objects whose distances to the chosen ones are held at once
+BLOCK = 1 << 14  # objects whose distances to the subset are held at once
 
 
 class Coordinates(NamedTuple):
@@ -39,8 +39,8 @@ def squared_distances(gram: np.ndarray) -> np.ndarray:
 def centred(gram: np.ndarray) -> np.ndarray:
     """H G H, symmetric: the Gram matrix about the mean object. O(n^2)."""
     rows = gram.mean(axis=0)
-    out = gram - rows[None, :] - gram.mean(axis=1)[:, None] + rows.mean()
-    return (out + out.T) / 2
+    middle = gram - rows[None, :] - gram.mean(axis=1)[:, None] + rows.mean()
+    return (middle + middle.T) / 2
 
 
 def kernel_pca(gram: np.ndarray, dimensions: int) -> Coordinates:
@@ -120,25 +120,25 @@ class Earlier(NamedTuple):
 
 def earlier(arrays: Mapping[str, np.ndarray]) -> Earlier | None:
     """What an artifact's arrays say of where the snapshot's objects were; None where they say nothing."""
-    points = arrays.get("coordinates")
-    if points is None or points.ndim != 2:
+    if "coordinates" not in arrays or arrays["coordinates"].ndim != 2:
         return None
+    points = arrays["coordinates"]
     return Earlier(points, np.flatnonzero(arrays["known"]) if "known" in arrays else np.arange(len(points)))
 
 
 def pictures(gram: np.ndarray, dimensions: int, k: int, before: Earlier | None = None) -> dict[str, np.ndarray]:
     """What an artifact stores of a kernel for looking at: `coordinates` (turned onto `before`, whose objects are the
     first ones), `explained`, `neighbours` and `linkage`. O(n^2 log n) and more."""
-    found = kernel_pca(gram, dimensions)
+    axes = kernel_pca(gram, dimensions)
     return {
-        "coordinates": _turned(found.points, np.arange(len(gram)), before),
-        "explained": found.explained,
+        "coordinates": _turned(axes.points, np.arange(len(gram)), before),
+        "explained": axes.explained,
         "neighbours": nearest(gram, k),
         "linkage": complete_linkage(gram),
     }
 
 
-def pictures_of_chosen(
+def pictures_of_subset(
     gram: np.ndarray,
     ids: np.ndarray,
     n: int,
@@ -148,39 +148,51 @@ def pictures_of_chosen(
     factor: np.ndarray | None = None,
     known: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """The same of a kernel over the objects `ids` of n. `coordinates` (n, d) and `neighbours` (n, k) have a row for each of
-    the n, zeros and -1 where nothing is known; neighbours are chosen objects; `linkage` is over them, its leaf t being ids[t].
-    With a `factor` (n, r) of all that are `known` (n,) the others lie on the same axes (least squares where the factor is
-    shorter than the kernel). O(n'^2 log n' + n n' r), in blocks."""
-    found, near = kernel_pca(gram, dimensions), nearest(gram, k)
+    """The same of a kernel over a subset, the objects `ids` of n.
+
+    `coordinates` (n, d) and `neighbours` (n, k) have a row for each of the n, zeros and -1 where nothing is known;
+    neighbours are of the subset; `linkage` is over it, its leaf t being ids[t]. With a `factor` (n, r) of all that are
+    `known` (n,), nonzero, the others lie on the same axes (least squares where the factor is shorter than the kernel).
+    O(n'^2 log n' + n n' r), in blocks.
+    """
+    axes, near = kernel_pca(gram, dimensions), nearest(gram, k)
     points, neighbours = np.zeros((n, dimensions)), np.full((n, near.shape[1]), -1, np.int32)
-    points[ids], neighbours[ids], there = found.points, ids[near], ids
-    if factor is not None:
-        landmarks = factor[ids].astype(float)
-        middle = landmarks.mean(axis=0)
-        axes = np.linalg.lstsq(landmarks - middle, found.points, rcond=None)[0]
-        there = np.flatnonzero(known)
-        rest = np.setdiff1d(there, ids)
-        for begin in range(0, len(rest), BLOCK):
-            here = rest[begin : begin + BLOCK]
-            rows = factor[here].astype(float)
-            points[here] = (rows - middle) @ axes
-            d = (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T  # up to |row|^2, which orders nothing
-            neighbours[here] = ids[np.argsort(d, axis=1, kind="stable")[:, : near.shape[1]]]
+    points[ids], neighbours[ids], all_known = axes.points, ids[near], ids
+    if factor is not None and known is not None:
+        all_known = np.flatnonzero(known)
+        rest = np.setdiff1d(all_known, ids)
+        _extend(points, neighbours, axes.points, ids, factor, rest)
     return {
-        "coordinates": _turned(points, there, before),
-        "explained": found.explained,
+        "coordinates": _turned(points, all_known, before),
+        "explained": axes.explained,
         "neighbours": neighbours,
         "linkage": complete_linkage(gram),
     }
 
 
+def _extend(
+    points: np.ndarray,
+    neighbours: np.ndarray,
+    learned: np.ndarray,
+    ids: np.ndarray,
+    factor: np.ndarray,
+    rest: np.ndarray,
+) -> None:
+    """Fill the rows `rest` of points and neighbours from a factor whose rows `ids` have the points `learned`."""
+    landmarks = factor[ids].astype(float)
+    middle = landmarks.mean(axis=0)
+    onto = np.linalg.lstsq(landmarks - middle, learned, rcond=None)[0]
+    for begin in range(0, len(rest), BLOCK):
+        block = rest[begin : begin + BLOCK]
+        rows = factor[block].astype(float)
+        points[block] = (rows - middle) @ onto
+        d = (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T  # up to |row|^2, which orders nothing
+        neighbours[block] = ids[np.argsort(d, axis=1, kind="stable")[:, : neighbours.shape[1]]]
+
+
 def _turned(points: np.ndarray, ids: np.ndarray, before: Earlier | None) -> np.ndarray:
-    """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects that both know."""
-    return (
-        points
-        if before is None
-        else aligned(
-            points, before.points, tuple(each[at] for each, at in zip((ids, before.ids), common(ids, before.ids)))
-        )
-    )
+    """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects both know."""
+    if before is None:
+        return points
+    mine, theirs = common(ids, before.ids)
+    return aligned(points, before.points, (ids[mine], before.ids[theirs]))

@@ -1,8 +1,8 @@
 """The other side of K = Phi Phi^T: with few feature columns everything is in the (C, C) matrix Phi^T Phi.
 
-A landmark design asks n objects about C = |L| (|L| - 1) / 2 pairs of landmarks: 10^6 objects, 1,225 columns, of which each
-object has a few. Phi comes as sparse columns and is read in blocks of rows; nothing of size n C is ever made. A block
-whose rows have few entries is added pair by pair, one that is well filled goes to BLAS as a dense strip.
+A landmark design asks n objects about C = |L| (|L| - 1) / 2 pairs of landmarks: 10^6 objects, 1,225 columns, of which
+each object has a few. Phi comes as sparse columns and is read in blocks of rows; nothing of size n C is ever made. A
+block whose rows have few entries is added pair by pair, one that is well filled goes to BLAS as a dense strip.
 Kleindessner & von Luxburg 2017, sec. 2.3 (landmarks) and 2.4 (cost).
 """
 
@@ -12,15 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from stream_engine.data.compiled import njit
-from stream_engine.statistics.gram_matrices import STRIP, read_only
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.statistics.gram_matrices import STRIP
 
 BLAS_GAIN = 16  # one product in BLAS costs as much as a sixteenth of one that is scattered
 
 
 @njit(cache=True, nogil=True)
 def _by_rows(start, object, value, place, first, size, row, column, data):
-    """Entries of the objects first .. first + size - 1, by row: `row` (size + 1,) is where each begins, columns increase. `place`
-    (C,) says where each column goes on. With empty `column` only `row` is made, and no place moves."""
+    """Entries of the objects first .. first + size - 1, by row: `row` (size + 1,) is where each begins, columns
+    increase. `place` (C,) says where each column goes on. With empty `column` only `row` is made, and no place
+    moves."""
     if len(column) == 0:
         row[:] = 0
         for c in range(len(place)):
@@ -84,23 +86,23 @@ def _blocks(phi: sp.csc_array) -> Iterator[tuple[slice, tuple[np.ndarray, np.nda
 
 
 def column_gram(phi: sp.csc_array) -> np.ndarray:
-    """Phi^T Phi, (C, C) float64, of sparse columns (n, C). O(sum of squared row sizes), or O(n C^2) in BLAS where that is less;
-    memory C^2 and one strip.
+    """Phi^T Phi, (C, C) float64, of sparse columns (n, C). O(sum of squared row sizes), or O(n C^2) in BLAS where that
+    is less; memory C^2 and one strip.
 
     >>> column_gram(sp.csc_array([[1.0, 2.0], [0.0, 1.0]])).tolist()
     [[1.0, 2.0], [2.0, 5.0]]
     """
     width = phi.shape[1]
-    found = np.zeros((width, width))
+    gram = np.zeros((width, width))
     for _, (row, column, data) in _blocks(phi):
         sizes = np.diff(row)
         if BLAS_GAIN * int(sizes @ sizes) < len(sizes) * width * width:
-            _add_products(row, column, data, found)
+            _add_products(row, column, data, gram)
         else:
             strip = sp.csr_array((data, column, row), shape=(len(sizes), width)).toarray()
-            found += np.tril(strip.T @ strip)
-    found += np.tril(found, -1).T
-    return found
+            gram += np.tril(strip.T @ strip)
+    gram += np.tril(gram, -1).T
+    return gram
 
 
 def projected(phi: sp.csc_array, right: np.ndarray, mean: np.ndarray | None = None, dtype=np.float64) -> np.ndarray:

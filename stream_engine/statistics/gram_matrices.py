@@ -17,6 +17,7 @@ import numpy as np
 
 from stream_engine.data.available_memory import available
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 
 BLOCK = 4096  # rows of the result that one BLAS call computes: smaller ones keep several BLAS threads waiting
 STRIP = 64 << 20  # bytes of dense columns that are multiplied at once
@@ -31,13 +32,6 @@ class Features(NamedTuple):
     object: np.ndarray  # (E,) int32
     value: np.ndarray  # (E,) float64
     n_objects: int
-
-
-def read_only(array: np.ndarray, dtype=None) -> np.ndarray:
-    """A read-only view in C order: one kind of array, hence one compiled code, for all callers."""
-    view = np.ascontiguousarray(array, dtype).view()
-    view.setflags(write=False)
-    return view
 
 
 def features(start, objects, value, n_objects: int) -> Features:

@@ -16,13 +16,13 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.statistics import feature_space, gram_matrices
 from stream_engine.statistics.gram_matrices import Features
 
 KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 LANDMARK_SHARE = 0.25  # landmarks are at most this share of the objects
-RENEWED_SHARE = 0.3  # touched rows cost about twice as much each as rows of the whole, which is symmetric
 FEW_COLUMNS = 4096  # feature columns up to which eigenvectors are found in feature space
 
 
@@ -90,7 +90,7 @@ def _votes(n_lo, n_hi):
 
 
 def _raw1(columns: Columns) -> Features:
-    votes = _votes(gram_matrices.read_only(columns.n_lo), gram_matrices.read_only(columns.n_hi))
+    votes = _votes(read_only(columns.n_lo), read_only(columns.n_hi))
     return gram_matrices.features(columns.start, columns.anchor, votes, columns.n_objects)
 
 
@@ -147,21 +147,14 @@ def _other_columns(first, pairs, votes, start, object, value):
 def _raw2(columns: Columns) -> Features:
     n, size = columns.n_objects, len(columns.anchor)
     gram_matrices.check_memory(72 * size, f"k2 - features of {size} keys")
-    of_pair = [
-        gram_matrices.read_only(a, dtype)
-        for a, dtype in (
-            (columns.start, np.int64),
-            (columns.lo, np.int32),
-            (columns.hi, np.int32),
-            (columns.anchor, np.int32),
-        )
-    ]
+    start, anchor = read_only(columns.start, np.int64), read_only(columns.anchor, np.int32)
+    lo, hi = read_only(columns.lo, np.int32), read_only(columns.hi, np.int32)
     first, pairs, value = np.zeros(n + 1, np.int64), np.empty((size, 2), np.int32), np.empty(size)
-    _by_anchor(*of_pair, _raw1(columns).value, first, pairs, value)
+    _by_anchor(start, lo, hi, anchor, _raw1(columns).value, first, pairs, value)
     # At most 2 * size columns; only the pages of those that there are get touched.
-    start, objects, values = np.empty(2 * size + 1, np.int64), np.empty(2 * size, np.int32), np.empty(2 * size)
-    count = _other_columns(first, pairs, value, start, objects, values)
-    return gram_matrices.features(start[: count + 1], objects, values, n)
+    begins, objects, values = np.empty(2 * size + 1, np.int64), np.empty(2 * size, np.int32), np.empty(2 * size)
+    count = _other_columns(first, pairs, value, begins, objects, values)
+    return gram_matrices.features(begins[: count + 1], objects, values, n)
 
 
 def _factor(phi: Features) -> sp.csc_array:
@@ -191,8 +184,9 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
     """The k largest eigenvalues (k,), falling, and eigenvectors (n, k) of K = Phi Phi^T, without K.
 
     `centred`: of HKH, H = I - 11^T/n (kernel PCA). With at most FEW_COLUMNS feature columns C, and fewer than objects,
-    in feature space: O(C^3) after one pass over Phi (`feature_space.column_gram`), memory C^2 and the result; otherwise by
-    Lanczos, O(nonzeros) a step. Signs: the largest entry is positive. Where K has rank below k, what is left of the vectors is 0.
+    in feature space: O(C^3) after one pass over Phi (`feature_space.column_gram`), memory C^2 and the result; otherwise
+    by Lanczos, O(nonzeros) a step. Signs: the largest entry is positive. Where K has rank below k, what is left of the
+    vectors is 0.
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> values, vectors = eigenpairs(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
@@ -227,8 +221,8 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
 def factors(phi: sp.csc_array, k: int) -> np.ndarray:
     """F (n, k) float32 with F F^T the best approximation of K = Phi Phi^T of rank k: Phi's rows on its k leading axes.
 
-    For landmark designs, with at most FEW_COLUMNS feature columns C; cost and memory as `eigenpairs`, 4 n k bytes for the
-    result. Exact (to float32) for k = C. Signs: the largest entry of each column is positive; falling lengths.
+    For landmark designs, with at most FEW_COLUMNS feature columns C; cost and memory as `eigenpairs`, 4 n k bytes for
+    the result. Exact (to float32) for k = C. Signs: the largest entry of each column is positive; falling lengths.
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> F = factors(features1(columns_from_triplets(np.array([[0, 2, 3], [1, 2, 3]]), 4)), 1)
@@ -242,13 +236,14 @@ def factors(phi: sp.csc_array, k: int) -> np.ndarray:
             f"{FEW_COLUMNS} of these - use eigenpairs where there are more"
         )
     _, right = _leading(phi, k, np.zeros(width))
-    found = feature_space.projected(phi, right, dtype=np.float32)
-    _positive(found)
-    return found
+    factor = feature_space.projected(phi, right, dtype=np.float32)
+    _positive(factor)
+    return factor
 
 
 def _leading(phi: sp.csc_array, k: int, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, falling, and eigenvectors (C, k) of (Phi - 1 mean^T)^T (Phi - 1 mean^T), all C where k is more."""
+    """The k largest eigenvalues, falling, and eigenvectors (C, k) of (Phi - 1 mean^T)^T (Phi - 1 mean^T), all C where k
+    is more."""
     n, width = phi.shape
     k = min(k, width)
     if not k:
@@ -270,15 +265,14 @@ def _tidy(values: np.ndarray, vectors: np.ndarray, k: int) -> tuple[np.ndarray, 
     """Exactly k columns of length 1 (0 beyond the rank), the largest entry of each positive; may use up `vectors`."""
     length = np.sqrt(np.einsum("nk,nk->k", vectors, vectors))
     keep = np.flatnonzero((values > 1e-12 * max(values.max(initial=0.0), 1e-300)) & (length > 0))
-    found_values = np.zeros(k)
-    found_values[: len(keep)] = values[keep]
-    found = vectors
+    tidy_values, tidy = np.zeros(k), vectors
+    tidy_values[: len(keep)] = values[keep]
     if len(keep) < k or not vectors.flags.c_contiguous:
-        found = np.zeros((len(vectors), k))
-        found[:, : len(keep)] = vectors[:, keep]
-    found[:, : len(keep)] /= length[keep]
-    _positive(found[:, : len(keep)])
-    return found_values, found
+        tidy = np.zeros((len(vectors), k))
+        tidy[:, : len(keep)] = vectors[:, keep]
+    tidy[:, : len(keep)] /= length[keep]
+    _positive(tidy[:, : len(keep)])
+    return tidy_values, tidy
 
 
 def shift(kernel: np.ndarray) -> tuple[np.ndarray, float]:
@@ -308,26 +302,7 @@ def landmarks(columns: Columns) -> np.ndarray:
     >>> landmarks(columns_from_triplets(np.array([[a, 1, 2] for a in (0, 3, 4, 5, 6, 7)]), 8)).tolist()
     [1, 2]
     """
-    found = np.union1d(columns.lo, columns.hi).astype(np.int32)
-    pairs = len(found) * (len(found) - 1) // 2
-    few = len(found) <= LANDMARK_SHARE * columns.n_objects
-    return found if few and len(columns.lo) >= 0.75 * pairs else np.empty(0, np.int32)
-
-
-def renewed(kernel, columns: Columns, previous: np.ndarray, touched: np.ndarray) -> np.ndarray:
-    """The kernel matrix (`kernel` is k1 or k2) after more comparisons, from the one before them.
-
-    `touched`: ids of the objects whose features changed, for k1 the anchors of the new comparisons, for k2 their near
-    and far objects. Only their rows are computed when they are few enough for that to win, else everything. Objects may
-    have been added. The result is a new (n, n) array, equal to `kernel(columns)` up to rounding.
-    """
-    n, touched = columns.n_objects, np.unique(np.asarray(touched, np.int64))
-    if len(touched) > RENEWED_SHARE * n:
-        return kernel(columns)
-    gram_matrices.check_memory(8 * n * (n + len(touched)), f"renewed - {n} x {n} float64 kernel entries")
-    result = np.zeros((n, n))
-    result[: len(previous), : len(previous)] = previous
-    block = kernel(columns, rows=touched)
-    result[touched] = block
-    result[:, touched] = block.T
-    return result
+    in_pairs = np.union1d(columns.lo, columns.hi).astype(np.int32)
+    pairs = len(in_pairs) * (len(in_pairs) - 1) // 2
+    few = len(in_pairs) <= LANDMARK_SHARE * columns.n_objects
+    return in_pairs if few and len(columns.lo) >= 0.75 * pairs else np.empty(0, np.int32)

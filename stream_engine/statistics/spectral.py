@@ -1,7 +1,7 @@
 """Leading eigenpairs of a symmetric matrix, dense or sparse, on the complement of the vector of ones.
 
-P = I - 1 1'/n. The vector of ones carries no information about groups (similarities and kernels are used up to a constant
-shift), and it must be deflated in every partial eigensolver.
+P = I - 1 1'/n. The vector of ones carries no information about groups (similarities and kernels are used up to a
+constant shift), and it must be deflated in every partial eigensolver.
 """
 
 import numpy as np

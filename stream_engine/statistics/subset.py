@@ -1,7 +1,8 @@
-"""A refit on some of a snapshot's objects: which ones, the counts among them, and who was known before.
+"""A subset of a snapshot's objects: which ones, the snapshot restricted to them, and whom two sets of ids have in
+common.
 
-Ids in a choice increase, so counts keep their order and a refit of the chosen runs as if there had never been others.
-Everything is O(keys + objects): nothing here has a row and a column for each object.
+The ids of a subset increase, so counts keep their order and a refit of a subset runs as if there had never been other
+objects. Everything is O(keys + objects): nothing here has a row and a column for each object.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,65 +11,66 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.data.triplet_columns import Columns, canonical_counts
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.triplet_columns import Columns, canonical_counts, state_of_columns
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.gram_matrices import read_only
 
 
 class UnknownObjects(ValueError):
     """Names that no comparison has named; one line."""
 
 
-class Part(NamedTuple):
-    """The chosen objects of a snapshot, and the snapshot as if they were all there is: its object i is ids[i]."""
+class Subset(NamedTuple):
+    """Some objects of a snapshot, and the snapshot restricted to them, as if they were all there is: object i is
+    ids[i]."""
 
     ids: np.ndarray  # (n',) int64, increasing
     snapshot: Snapshot
 
     def all_of(self, whole: Snapshot) -> str:
-        """ "" when these are all objects, else words for a message.
+        """Words for a message that say which share of the objects this is; none when it is all of them.
 
-        >>> Part(np.array([2]), None).all_of(Snapshot(1, {}, ("a", "b", "c"), {}, {}, {}, {}))
+        >>> whole = Snapshot(1, {}, ("a", "b", "c"), {}, {}, {}, {})
+        >>> Subset(np.array([2]), whole).all_of(whole)
         ' among the 1 chosen of 3 objects'
         """
         n = len(whole.objects)
         return "" if len(self.ids) == n else f" among the {len(self.ids):,} chosen of {n:,} objects"
 
 
-def part(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplets: bool = False) -> Part:
-    """The snapshot restricted to a choice (None: as it is): counts of the triplets of which all objects are chosen; with
+def restrict(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplets: bool = False) -> Subset:
+    """The snapshot restricted to a subset (None: as it is): counts of the triplets of which all objects are in it; with
     `quadruplets` also those counts, and the live guard's comparisons. Raises `UnknownObjects`. O(keys + objects)."""
     if objects is None:
-        return Part(np.arange(len(snapshot.objects)), snapshot)
+        return Subset(np.arange(len(snapshot.objects)), snapshot)
     ids = ids_of(snapshot, objects, quadruplets)
-    new_id = numbered(ids, len(snapshot.objects))
-    columns = among(triplet_columns(snapshot), new_id, new_id)._replace(n_objects=len(ids))
-    arrays = {f"triplet_counts/{key}": value for key, value in columns._asdict().items() if key != "n_objects"}
-    if quadruplets and (four := snapshot.room("quadruplet_counts")):
-        rows = np.stack([new_id[four[key]] for key in "ijkl"], axis=1).astype(np.int32)
+    new_id = renumbering(ids, len(snapshot.objects))
+    columns = restrict_columns(triplet_columns(snapshot), new_id, new_id)._replace(n_objects=len(ids))
+    arrays = {f"triplet_counts/{key}": array for key, array in state_of_columns(columns).items()}
+    if quadruplets and (counts := snapshot.section("quadruplet_counts")):
+        rows = np.stack([new_id[counts[key]] for key in "ijkl"], axis=1).astype(np.int32)
         kept = (rows >= 0).all(axis=1)
-        arrays |= {f"quadruplet_counts/{key}": rows[kept, at] for at, key in enumerate("ijkl")}
-        arrays |= {f"quadruplet_counts/{key}": four[key][kept] for key in ("n_lo", "n_hi")}
-    if quadruplets and (order := snapshot.room("partial_order")):
+        arrays |= {f"quadruplet_counts/{key}": rows[kept, column] for column, key in enumerate("ijkl")}
+        arrays |= {f"quadruplet_counts/{key}": counts[key][kept] for key in ("n_lo", "n_hi")}
+    if quadruplets and (order := snapshot.section("partial_order")):
         policy = snapshot.settings["guard"]
-        rows = new_id[order["kept"] if "kept" in order else PartialOrder.from_state(order, policy).kept()].astype(
-            np.int32
-        )
+        whole = order["kept"] if "kept" in order else PartialOrder.from_state(order, policy).kept()
+        rows = new_id[whole].astype(np.int32)
         arrays["partial_order/kept"] = rows[(rows >= 0).all(axis=1)]  # part of an acyclic order is one
         snapshot = snapshot._replace(settings={**snapshot.settings, "guard": "first"})
     names = tuple(snapshot.objects[i] for i in ids.tolist())
-    return Part(ids, snapshot._replace(objects=names, arrays=arrays))
+    return Subset(ids, snapshot._replace(objects=names, arrays=arrays))
 
 
 def ids_of(snapshot: Snapshot, objects: int | Sequence[str], quadruplets: bool = False) -> np.ndarray:
-    """Ids of a choice, increasing: these names, or so many objects with the most `answers` (ties by id; one without any is
-    never taken) to triplets, or to `quadruplets` too. Raises `UnknownObjects`. O(keys + n log n)."""
+    """Ids of a subset, increasing: these names, or the N objects with the most `answers` (ties by id; one without any
+    is never taken) to triplets, or to `quadruplets` too. Raises `UnknownObjects`. O(keys + n log n)."""
     if not isinstance(objects, int):
         return named(snapshot.objects, objects)
-    found = answers(triplet_columns(snapshot), snapshot.room("quadruplet_counts") if quadruplets else None)
-    first = np.argsort(-found, kind="stable")[:objects]
-    return np.sort(first[found[first] > 0])
+    count = answers(triplet_columns(snapshot), snapshot.section("quadruplet_counts") if quadruplets else None)
+    first = np.argsort(-count, kind="stable")[:objects]
+    return np.sort(first[count[first] > 0])
 
 
 def named(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
@@ -87,35 +89,42 @@ def named(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
 
 
 def answers(columns: Columns, quadruplets: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-    """(n,) int64: how much evidence there is about each object, the comparisons that name it. O(K).
+    """(n,) int64: how many answers, comparisons, name each object. O(K).
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> answers(columns_from_triplets(np.array([[0, 1, 2], [0, 2, 1], [3, 1, 0]]), 5)).tolist()
     [3, 3, 2, 1, 0]
     """
-    found = np.zeros(columns.n_objects, np.int64)
-    _add_answers(*(read_only(array) for array in columns[:6]), found)
-    for key in "ijkl" if quadruplets else "":
-        found += np.bincount(quadruplets[key], quadruplets["n_lo"] + quadruplets["n_hi"], len(found)).astype(np.int64)
-    return found
+    count = np.zeros(columns.n_objects, np.int64)
+    lo, hi, start, anchor, n_lo, n_hi = _read_only(columns)
+    _add_answers(lo, hi, start, anchor, n_lo, n_hi, count)
+    if quadruplets:
+        votes = quadruplets["n_lo"] + quadruplets["n_hi"]
+        for key in "ijkl":
+            count += np.bincount(quadruplets[key], votes, len(count)).astype(np.int64)
+    return count
+
+
+def _read_only(columns: Columns) -> tuple[np.ndarray, ...]:
+    return tuple(read_only(array) for array in columns[:6])
 
 
 @njit(cache=True, nogil=True)
-def _add_answers(lo, hi, start, anchor, n_lo, n_hi, found):
+def _add_answers(lo, hi, start, anchor, n_lo, n_hi, count):
     for p in range(len(lo)):
         of_pair = 0
         for e in range(start[p], start[p + 1]):
             votes = np.int64(n_lo[e]) + n_hi[e]
-            found[anchor[e]] += votes
+            count[anchor[e]] += votes
             of_pair += votes
-        found[lo[p]] += of_pair
-        found[hi[p]] += of_pair
+        count[lo[p]] += of_pair
+        count[hi[p]] += of_pair
 
 
-def numbered(ids: np.ndarray, n: int) -> np.ndarray:
-    """(n,) int32: the place of an object among `ids`, -1 where it is not among them.
+def renumbering(ids: np.ndarray, n: int) -> np.ndarray:
+    """(n,) int32: the new id of each object in the subset `ids`, -1 where it is not in it.
 
-    >>> numbered(np.array([1, 3]), 4).tolist()
+    >>> renumbering(np.array([1, 3]), 4).tolist()
     [-1, 0, -1, 1]
     """
     new_id = np.full(n, -1, np.int32)
@@ -123,32 +132,26 @@ def numbered(ids: np.ndarray, n: int) -> np.ndarray:
     return new_id
 
 
-def among(columns: Columns, pair: np.ndarray, anchor: np.ndarray) -> Columns:
-    """The keys whose lo and hi have a number >= 0 in `pair` (n,) and whose anchor has one in `anchor` (n,), with these
-    numbers, which increase with the ids. `n_objects` stays. Nothing else is copied. O(P + kept pairs' keys).
+def restrict_columns(columns: Columns, pair: np.ndarray, anchor: np.ndarray) -> Columns:
+    """The keys whose lo and hi have a new id >= 0 in `pair` (n,) and whose anchor has one in `anchor` (n,), under these
+    new ids, which increase with the old. `n_objects` stays. Nothing else is copied. O(P + kept pairs' keys).
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets(np.array([[0, 1, 2], [3, 1, 2], [0, 2, 3]]), 4)
-    >>> kept = among(columns, numbered(np.array([1, 2]), 4), np.arange(4, dtype=np.int32))
+    >>> kept = restrict_columns(columns, renumbering(np.array([1, 2]), 4), np.arange(4, dtype=np.int32))
     >>> kept.lo.tolist(), kept.hi.tolist(), kept.start.tolist(), kept.anchor.tolist()
     ([0], [1], [0, 2], [0, 3])
     """
     pair, anchor = read_only(pair, np.int32), read_only(anchor, np.int32)
-    held = [read_only(array) for array in columns[:6]]
-    count = np.zeros(len(columns.lo), np.int64)
-    _survey(*held[:4], pair, anchor, count)
+    lo, hi, old_start, old_anchor, n_lo, n_hi = _read_only(columns)
+    count = np.zeros(len(lo), np.int64)
+    _survey(lo, hi, old_start, old_anchor, pair, anchor, count)
     kept = np.flatnonzero(count)
     start = np.append(0, np.cumsum(count[kept])).astype(np.int64)
-    to_anchor, to_lo, to_hi = (np.empty(start[-1], kind) for kind in (np.int32, columns.n_lo.dtype, columns.n_hi.dtype))
-    _fill(kept, *held[2:], anchor, to_anchor, to_lo, to_hi)
-    return Columns(
-        pair[columns.lo[kept]],
-        pair[columns.hi[kept]],
-        start,
-        to_anchor,
-        *canonical_counts(to_lo, to_hi),
-        columns.n_objects,
-    )
+    new_anchor, new_lo, new_hi = (np.empty(start[-1], dtype) for dtype in (np.int32, n_lo.dtype, n_hi.dtype))
+    _fill(kept, old_start, old_anchor, n_lo, n_hi, anchor, new_anchor, new_lo, new_hi)
+    n_lo, n_hi = canonical_counts(new_lo, new_hi)
+    return Columns(pair[lo[kept]], pair[hi[kept]], start, new_anchor, n_lo, n_hi, columns.n_objects)
 
 
 @njit(cache=True, nogil=True)
@@ -161,18 +164,18 @@ def _survey(lo, hi, start, anchor, pair_number, anchor_number, count):
 
 @njit(cache=True, nogil=True)
 def _fill(kept, start, anchor, n_lo, n_hi, anchor_number, to_anchor, to_lo, to_hi):
-    at = 0
+    filled = 0
     for p in kept:
         for e in range(start[p], start[p + 1]):
             if anchor_number[anchor[e]] >= 0:
-                to_anchor[at], to_lo[at], to_hi[at] = anchor_number[anchor[e]], n_lo[e], n_hi[e]
-                at += 1
+                to_anchor[filled], to_lo[filled], to_hi[filled] = anchor_number[anchor[e]], n_lo[e], n_hi[e]
+                filled += 1
 
 
 def common(one: np.ndarray, two: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the ids that both have stand in each (both increasing): one[a] == two[b].
+    """Where the ids that both have stand in each (both increasing): one[a] == two[b] for the results a, b.
 
-    >>> [at.tolist() for at in common(np.array([1, 4, 6]), np.array([0, 4, 6, 9]))]
+    >>> [places.tolist() for places in common(np.array([1, 4, 6]), np.array([0, 4, 6, 9]))]
     [[1, 2], [1, 2]]
     """
     return np.intersect1d(one, two, assume_unique=True, return_indices=True)[1:]

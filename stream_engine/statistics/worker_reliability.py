@@ -1,33 +1,38 @@
-"""Whom to trust: how reliable each worker is, from what all of them said, and statistics in which that counts.
+"""How reliable each worker is, from what all of them answered, and statistics in which that counts.
 
-The model is one coin a worker (Dawid & Skene 1979, with one error rate): a question is a key (anchor, {lo, hi}), its true
-direction is hidden, and worker w says it with probability r_w. EM alternates
+The model is one coin a worker (Dawid & Skene 1979, with one error rate): a question is a key (anchor, {lo, hi}), its
+true direction is hidden, and worker w answers it with probability r_w. EM alternates
 
     P(lo is nearer) = sigmoid(prior + sum over votes of +-log(r_w / (1 - r_w)))
     r_w = (a + expected right answers) / (a + b + answers)
 
 Where questions are hardly ever repeated, votes alone say nothing about anybody. So the prior of a question comes from a
-predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together): workers
-fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their reliability,
-gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step; eigenvectors once a
-round and fold.
+predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together):
+workers fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their
+reliability, gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step;
+eigenvectors once a round and fold.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
+import scipy.sparse as sp
 
 from stream_engine.accumulators.worker_votes import names_of
-from stream_engine.data.triplet_columns import Columns
+from stream_engine.data.symmetric_matrices import sparse_matrix
+from stream_engine.data.triplet_columns import Columns, columns_from_keys, first_of_equal, net_vote
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.adds_of_triplets import adds3
+from stream_engine.statistics.spectral import top_eigenpairs
 
 RANKS = (1, 2, 3, 5, 8)
-TRUST = 0.99  # no worker is believed to be better, or worse, than that
+LIMIT = 0.99  # no worker is believed to be better, or worse, than that
 
 
 class Votes(NamedTuple):
-    """Rows (key, worker) with how often the worker said lo and hi; keys (lo, hi, anchor) in order."""
+    """Rows (key, worker) with how often the worker answered lo and hi; keys (lo, hi, anchor) in order."""
 
     keys: np.ndarray  # (K, 3) int32
     key: np.ndarray  # (V,) int64 into keys
@@ -61,20 +66,19 @@ class Reliability(NamedTuple):
 
 def votes_of(snapshot: Snapshot) -> Votes:
     """The votes of a snapshot that keeps `worker_votes`; empty when it has none."""
-    room = snapshot.room("worker_votes")
-    if not room:
+    kept = snapshot.section("worker_votes")
+    if not kept:
         none = np.empty(0, np.int64)
         return Votes(np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects))
-    rows = np.stack([room["lo"], room["hi"], room["anchor"]], axis=1)
-    first = np.ones(len(rows), bool)
-    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    rows = np.stack([kept["lo"], kept["hi"], kept["anchor"]], axis=1)
+    first = first_of_equal(*rows.T)
     return Votes(
         rows[first],
         np.cumsum(first) - 1,
-        room["worker"],
-        room["n_lo"].astype(np.int64),
-        room["n_hi"].astype(np.int64),
-        names_of(room),
+        kept["worker"],
+        kept["n_lo"].astype(np.int64),
+        kept["n_hi"].astype(np.int64),
+        names_of(kept),
         len(snapshot.objects),
     )
 
@@ -82,14 +86,14 @@ def votes_of(snapshot: Snapshot) -> Votes:
 def records(votes: Votes) -> Records:
     """Leave-one-out agreement and self-contradiction. Exact integers, O(votes).
 
-    A worker who said lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
+    A worker who answered lo n_lo times agrees n_lo times when the others' net vote is for lo; own votes never count.
     """
-    workers, own = len(votes.names), votes.n_lo - votes.n_hi
+    workers, own = len(votes.names), net_vote(votes.n_lo, votes.n_hi)
     others = _by_key(votes, own)[votes.key] - own
-    said = votes.n_lo + votes.n_hi
+    answers = votes.n_lo + votes.n_hi
     agreed = np.where(others > 0, votes.n_lo, np.where(others < 0, votes.n_hi, 0))
-    decided = np.where(others != 0, said, 0)
-    count = [said, agreed, decided - agreed, said - 1, np.minimum(votes.n_lo, votes.n_hi)]
+    decided = np.where(others != 0, answers, 0)
+    count = [answers, agreed, decided - agreed, answers - 1, np.minimum(votes.n_lo, votes.n_hi)]
     return Records(*(np.bincount(votes.worker, column, workers).astype(np.int64) for column in count))
 
 
@@ -114,33 +118,46 @@ def estimate(
     reweighted votes. `start` (w,): where EM begins.
     """
     workers = len(votes.names)
-    accuracy = np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - TRUST, TRUST)
+    accuracy = np.full(workers, prior[0] / sum(prior)) if start is None else np.clip(start, 1 - LIMIT, LIMIT)
     fold = np.array([crc32(name.encode()) % folds for name in votes.names], np.int64)
-    margin, slope, predicted, chosen, steps = np.zeros(len(votes.key)), 0.0, None, 0, 0
-    for again in range(rounds if rank != 0 and len(votes.key) else 1):
-        if rank != 0 and len(votes.key):
-            tables = _margins(votes, fold, folds, accuracy, RANKS if rank is None else (rank,))
-            agreements = {r: _agreement(votes, m) for r, m in tables.items()}
-            chosen = max(agreements, key=lambda r: (agreements[r], -r))
-            margin, predicted = tables[chosen], agreements[chosen]
-            spread = margin.std()
-            margin = margin / spread if spread > 0 else np.zeros(len(margin))
-            slope = slope or 1.0
-        accuracy, posterior, slope, used = _em(votes, margin, accuracy, slope, prior, tol, max_iterations)
-        steps += used
-    return Reliability(accuracy, posterior, slope, predicted, chosen, steps)
+    if rank == 0 or not len(votes.key):
+        accuracy, posterior, slope, steps = _em(
+            votes, np.zeros(len(votes.key)), accuracy, 0.0, prior, tol, max_iterations
+        )
+        return Reliability(accuracy, posterior, slope, None, 0, steps)
+    posterior, slope, predicted, best, iterations = np.full(len(votes.key), 0.5), 1.0, None, 0, 0
+    for _ in range(rounds):
+        margins = _margins(votes, fold, accuracy, RANKS if rank is None else (rank,))
+        agreements = {r: _agreement(votes, margin) for r, margin in margins.items()}
+        best = max(agreements, key=lambda r: (agreements[r], -r))
+        margin, predicted = margins[best], agreements[best]
+        spread = margin.std()
+        margin = margin / spread if spread > 0 else np.zeros(len(margin))
+        accuracy, posterior, slope, steps = _em(votes, margin, accuracy, slope, prior, tol, max_iterations)
+        iterations += steps
+    return Reliability(accuracy, posterior, slope, predicted, best, iterations)
 
 
-def _em(votes: Votes, margin, accuracy, slope: float, prior, tol: float, most: int):
-    """EM at given margins; the slope takes one Newton step of its logistic regression an iteration."""
-    workers, net = len(votes.names), votes.n_lo - votes.n_hi
+def _em(
+    votes: Votes,
+    margin: np.ndarray,
+    accuracy: np.ndarray,
+    slope: float,
+    prior: tuple[float, float],
+    tol: float,
+    max_iterations: int,
+) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """EM at given margins: accuracy, posterior, slope, iterations. The slope takes one Newton step of its logistic
+    regression an iteration; 0 stays 0."""
+    workers, net, step = len(votes.names), net_vote(votes.n_lo, votes.n_hi), 0
     answers = np.bincount(votes.worker, votes.n_lo + votes.n_hi, workers)
     posterior = np.full(len(votes.key), 0.5)
-    for step in range(1, most + 1):
+    while step < max_iterations:
+        step += 1
         weight = np.log(accuracy / (1 - accuracy))
         posterior = _sigmoid(slope * margin + _by_key(votes, net * weight[votes.worker])[votes.key])
         right = np.bincount(votes.worker, votes.n_lo * posterior + votes.n_hi * (1 - posterior), workers)
-        before, accuracy = accuracy, np.clip((prior[0] + right) / (sum(prior) + answers), 1 - TRUST, TRUST)
+        before, accuracy = accuracy, np.clip((prior[0] + right) / (sum(prior) + answers), 1 - LIMIT, LIMIT)
         if slope:
             p = _sigmoid(slope * margin)
             slope = max(slope + float((posterior - p) @ margin) / max(float((p * (1 - p)) @ margin**2), 1e-9), 1e-6)
@@ -159,17 +176,15 @@ def _agreement(votes: Votes, margin: np.ndarray) -> float:
     return float(right.sum() / (votes.n_lo + votes.n_hi).sum())
 
 
-def _margins(votes: Votes, fold, folds: int, accuracy, ranks) -> dict[int, np.ndarray]:
+def _margins(votes: Votes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
     """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
-    from stream_engine.statistics.spectral import top_eigenpairs  # sdp reads trusted similarities: it lies above
-
-    of_vote, trusted = fold[votes.worker], trust(accuracy)[votes.worker]
+    of_vote, weight = fold[votes.worker], vote_weight(accuracy)[votes.worker]
     lo, hi, anchor = votes.keys[votes.key].T
-    made = {rank: np.zeros(len(votes.key)) for rank in ranks}
+    margins = {rank: np.zeros(len(votes.key)) for rank in ranks}
     most = min(max(ranks), votes.n_objects - 1)
     for f in np.unique(of_vote):
         mine = of_vote == f
-        w = adds_matrix(votes, np.where(mine, 0.0, trusted))
+        w = adds_matrix(votes, np.where(mine, 0.0, weight))
         if most < 1 or not w.nnz:
             continue
         values, vectors = top_eigenpairs(w, most, tol=1e-4)
@@ -177,54 +192,31 @@ def _margins(votes: Votes, fold, folds: int, accuracy, ranks) -> dict[int, np.nd
         for rank in ranks:
             scaled = vectors[:, :rank] * values[:rank]
             a, b, c = anchor[mine], lo[mine], hi[mine]
-            made[rank][mine] = np.einsum("vr,vr->v", scaled[a], vectors[b, :rank] - vectors[c, :rank])
-    return made
+            margins[rank][mine] = np.einsum("vr,vr->v", scaled[a], vectors[b, :rank] - vectors[c, :rank])
+    return margins
 
 
-def trust(accuracy: np.ndarray) -> np.ndarray:
+def vote_weight(accuracy: np.ndarray) -> np.ndarray:
     """The weight of a worker's votes in sums of votes: max(0, 2r - 1). A vote is the truth times (2r - 1) plus noise of
     nearly the same variance for all, so this weights signal against noise; who guesses does not count."""
     return np.maximum(2 * accuracy - 1, 0.0)
 
 
-def adds_matrix(votes: Votes, weight: np.ndarray):
+def adds_matrix(votes: Votes, weight: np.ndarray) -> sp.csr_array:
     """AddS-3 with a weight a vote row, as a symmetric scipy CSR array."""
-    import scipy.sparse as sp
-
-    i, j, w = adds(votes, weight)
-    both = np.concatenate([i, j]), np.concatenate([j, i])
-    return sp.csr_array((np.concatenate([w, w]), both), shape=(votes.n_objects,) * 2)
+    return sparse_matrix(*adds(votes, weight), votes.n_objects)
 
 
 def adds(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """i, j (i < j, in order) and w, nonzero, of AddS-3 with a weight a vote row (V,)."""
-    net = _by_key(votes, (votes.n_lo - votes.n_hi) * weight)
-    lo, hi, anchor = votes.keys.T.astype(np.int64)
-    a, b = np.concatenate([anchor, anchor]), np.concatenate([lo, hi])
-    pair, at = np.unique(np.minimum(a, b) * votes.n_objects + np.maximum(a, b), return_inverse=True)
-    w = np.bincount(at, np.concatenate([net, -net]), len(pair))
-    keep = w != 0
-    return (
-        (pair[keep] // max(votes.n_objects, 1)).astype(np.int32),
-        (pair[keep] % max(votes.n_objects, 1)).astype(np.int32),
-        w[keep],
-    )
+    net = _by_key(votes, net_vote(votes.n_lo, votes.n_hi) * weight)
+    lo, hi, anchor = votes.keys.T
+    return adds3(anchor, lo, hi, net, votes.n_objects)
 
 
 def counts(votes: Votes, weight: np.ndarray) -> Columns:
     """Triplet counts with a weight a vote row (V,), float64, as columns; keys that nobody counts for are left out."""
     n_lo, n_hi = _by_key(votes, votes.n_lo * weight), _by_key(votes, votes.n_hi * weight)
     keep = n_lo + n_hi > 0
-    keys = votes.keys[keep]
-    first = np.ones(len(keys), bool)
-    first[1:] = (keys[1:, :2] != keys[:-1, :2]).any(axis=1)
-    at = np.flatnonzero(first)
-    return Columns(
-        keys[at, 0],
-        keys[at, 1],
-        np.append(at, len(keys)).astype(np.int64),
-        keys[:, 2].copy(),
-        n_lo[keep],
-        n_hi[keep],
-        votes.n_objects,
-    )
+    lo, hi, anchor = votes.keys[keep].T
+    return columns_from_keys(lo, hi, anchor.copy(), n_lo[keep], n_hi[keep], votes.n_objects)

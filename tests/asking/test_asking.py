@@ -115,7 +115,7 @@ def test_the_precision_is_the_fisher_information_of_each_object():
         for (a, b, c), w in zip(triplets, weight):
             p, slope = model.chance(model.difference(points, a, b, c))
 
-            def x(at, a=a, b=b, c=c):
+            def x(at, i=i, a=a, b=b, c=c):
                 moved = points.copy()
                 moved[i] = at
                 return ((moved[a] - moved[c]) ** 2).sum() - ((moved[a] - moved[b]) ** 2).sum()

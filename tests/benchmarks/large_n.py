@@ -107,9 +107,8 @@ def _written(snapshot: Snapshot, folder: str | None, said: Said) -> None:
         store = Store(state)
         named, size = store.publish(snapshot)
         said("snapshot written", f"{size / 1e9:.2f} GB, {named.digest[:16]}")
-        again = TripletCounts.from_state(store.read(1).room("triplet_counts"))
+        again = TripletCounts.from_state(store.read(1).section("triplet_counts"))
         said("restored", f"{again.nbytes / 1e9:.2f} GB of triplet counts")
-    mapped_arrays.keep_in_memory()
 
 
 def _learned(snapshot: Snapshot, subset: int, landmarks: int, said: Said) -> None:
@@ -154,13 +153,14 @@ def main() -> None:
     parser.add_argument("--on-disk", metavar="FOLDER")
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
+    allocation = mapped_arrays.IN_MEMORY
     if given.on_disk:
-        mapped_arrays.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
+        allocation = mapped_arrays.on_disk(Path(given.on_disk) / "scratch", given.above)
     n, rng, said = given.objects, np.random.default_rng(0), Said()
     index = ObjectIndex()
     index.ids([f"object-{i:07d}" for i in range(n)])
     said(f"{n:,} names")
-    accumulators = {"triplet_counts": TripletCounts(), "adds3": AddS3()}
+    accumulators = {"triplet_counts": TripletCounts(allocation=allocation), "adds3": AddS3(allocation=allocation)}
 
     def learn(batch) -> None:
         for accumulator in accumulators.values():
@@ -171,7 +171,7 @@ def main() -> None:
         learn, lambda: empty_batch(n)._replace(triplets=block(rng, n, given.landmarks)), given.comparisons, said
     )
     arrays = {f"{name}/{key}": array for name in accumulators for key, array in accumulators[name].state().items()}
-    arrays = frozen(arrays)
+    arrays = frozen(arrays, allocation)
     keys, pairs = len(arrays["triplet_counts/anchor"]), len(arrays["adds3/w"])
     said("settled, as columns, frozen", f"{keys:,} keys, {pairs:,} nonzero pairs; n^2 would be {8e-9 * n * n:,.0f} GB")
     counters = empty_counters() | {"triplets": done, "comparisons": done}
@@ -180,6 +180,7 @@ def main() -> None:
     )
     if given.counts:
         _written(snapshot, given.on_disk, said)
+        allocation.close()
         return
     published = Published(snapshot, {})
     accumulators.clear()

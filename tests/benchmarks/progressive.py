@@ -40,7 +40,7 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
     """predictor -> (comparisons, recent accuracy) after each block, and the figures at the end."""
     observing.SAMPLE = observing.WAIT = BLOCK  # all of each block
     n = int(triplets.max()) + 1
-    engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Progressive(quiet=DriftSettings().cooldown)
+    engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Observer(cooldown=DriftSettings().cooldown)
     names, artifacts, found = [f"{i}" for i in range(n)], {}, {}
     for start in range(0, len(triplets), BLOCK):
         block = triplets[start : start + BLOCK]

@@ -7,8 +7,8 @@ that are a little out of order, and weights.
 
 import numpy as np
 
-from stream_engine.accumulators import Forgetting, accumulator, made
-from stream_engine.data.comparisons import Judges
+from stream_engine.accumulators import Forgetting, accumulator, empty
+from stream_engine.data.comparisons import Provenance
 from tests.benchmarks.stage_counts import best, row, uniform
 from tests.support.generators import as_batch
 
@@ -25,13 +25,13 @@ PLAIN = {
 
 
 def stream(n: int, size: int) -> list:
-    """Judged batches."""
+    """Batches of answers with workers, times and weights."""
     rng, triplets, found = np.random.default_rng(1), uniform(n, size), []
     names = [f"w{i}" for i in range(200)]
     for begin in range(0, size, BATCH):
         rows = triplets[begin : begin + BATCH]
         m = len(rows)
-        judges = Judges(
+        provenance = Provenance(
             np.arange(m, dtype=np.int32),
             np.empty(0, np.int32),
             np.zeros(m, np.int8),
@@ -40,7 +40,7 @@ def stream(n: int, size: int) -> list:
             rng.uniform(0.5, 1.5, m),
             begin + np.arange(m) + rng.normal(0, 50, m),
         )
-        found.append(as_batch(rows, n)._replace(judges=judges))
+        found.append(as_batch(rows, n)._replace(provenance=provenance))
     return found
 
 
@@ -50,12 +50,12 @@ def rows(quick: bool) -> list[dict]:
     for n in (100, 1000):
         batches = stream(n, size)
         for name, plain in PLAIN.items():
-            for by in ("count", "time") if hasattr(accumulator(name), "forgets") else ("",):
+            for by in ("count", "time") if accumulator(name).forgets else ("",):
                 forgetting = Forgetting(by or "count", size / 4, size / 4)
                 held = {}
 
                 def learn(what, forgetting=forgetting, held=held):
-                    kept = made(what, forgetting)
+                    kept = empty(what, forgetting)
                     for batch in batches:  # noqa: B023
                         kept.update(batch)
                     held[what] = kept.nbytes

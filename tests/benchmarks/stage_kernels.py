@@ -156,29 +156,8 @@ def largest(quick: bool):
     )
 
 
-def small_change(quick: bool):
-    """A snapshot after few new comparisons: only touched rows against the whole."""
-    n, size = (1_000, 60_000) if quick else (5_000, 750_000)
-    triplets = landmark(n, 30, size)
-    columns, touched = columns_of(triplets, n), np.unique(triplets[-n // 20 :, 0])
-    before = kernels.k1(columns_of(triplets[: -n // 20], n))
-    apart = np.abs(kernels.renewed(kernels.k1, columns, before, touched) - kernels.k1(columns)).max()
-    assert apart < 1e-10
-    mine, whole = best(lambda: kernels.renewed(kernels.k1, columns, before, touched), lambda: kernels.k1(columns))
-    yield row(
-        "kernels",
-        f"k1, {len(touched)} of {n:,} rows touched",
-        mine * 1e3,
-        whole * 1e3,
-        "the whole again",
-        whole / mine,
-        "ms",
-        ">= 1",
-    )
-
-
 def rows(quick: bool) -> list[dict]:
     """All figures of this stage; about three minutes and 4 GB, or a few seconds if quick."""
     with threadpool_limits(1):
-        found = [*general(quick), *landmarks(quick), *small_change(quick), *largest(quick)]
+        found = [*general(quick), *landmarks(quick), *largest(quick)]
     return [{**one, "target": "-" if quick else one["target"]} for one in found]

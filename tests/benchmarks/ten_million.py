@@ -96,10 +96,11 @@ def main() -> None:
     parser.add_argument("--above", type=int, default=1 << 24, metavar="BYTES")
     given = parser.parse_args()
     n, rng, said = given.objects, np.random.default_rng(0), Said()
+    allocation = mapped_arrays.IN_MEMORY
     if given.on_disk:
-        mapped_arrays.keep_on_disk(Path(given.on_disk) / "scratch", given.above)
+        allocation = mapped_arrays.on_disk(Path(given.on_disk) / "scratch", given.above)
     said("start")
-    engine, before = Engine(["adds3", "triplet_counts"], guard=None), anonymous()
+    engine, before = Engine(["adds3", "triplet_counts"], guard=None, allocation=allocation), anonymous()
     for begin in range(0, n, BLOCK):
         engine.objects.ids([name(i) for i in range(begin, min(begin + BLOCK, n))])
     said(f"{n:,} names", f"{1e9 * (anonymous() - before) / n:.0f} bytes each")
@@ -126,7 +127,7 @@ def main() -> None:
         gc.collect()
         said("engine thrown away")
         begin = time.monotonic()
-        engine = Engine.restore(store.latest().snapshot)
+        engine = Engine.restore(store.latest().snapshot, allocation)
         said(
             "restarted from the snapshot",
             f"{time.monotonic() - begin:.1f} s of the clock, {engine.counters['comparisons']:,} comparisons",
@@ -134,7 +135,7 @@ def main() -> None:
         counted(engine.learn, lambda: decoded(block(rng, n, given.landmarks)), BLOCK, said)
         del engine
         gc.collect()
-        mapped_arrays.keep_in_memory()
+        allocation.close()
         if given.counts:
             return
         print(

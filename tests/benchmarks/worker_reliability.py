@@ -26,7 +26,7 @@ import numpy as np
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.accumulators import made
+from stream_engine.accumulators import empty
 from stream_engine.refits import reliability, spectral
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import worker_reliability
@@ -170,11 +170,11 @@ def eggs(data: Path, folder: Path) -> tuple[list[dict], dict]:
 
 def snapshot_of(triplets, workers, names, n: int) -> Snapshot:
     """The votes of these triplets as a snapshot; `workers` index `names`."""
-    from stream_engine.data.comparisons import Judges
+    from stream_engine.data.comparisons import Provenance
 
-    votes = made("worker_votes")
+    votes = empty("worker_votes")
     m = len(triplets)
-    judges = Judges(
+    provenance = Provenance(
         np.arange(m, dtype=np.int32),
         np.empty(0, np.int32),
         np.zeros(m, np.int8),
@@ -183,7 +183,7 @@ def snapshot_of(triplets, workers, names, n: int) -> Snapshot:
         np.ones(m),
         np.full(m, np.nan),
     )
-    votes.update(as_batch(triplets, n)._replace(judges=judges))
+    votes.update(as_batch(triplets, n)._replace(provenance=provenance))
     arrays = {f"worker_votes/{key}": array for key, array in votes.state().items()}
     return Snapshot(1, {}, tuple(map(str, range(n))), {}, {"triplets": m}, {}, arrays, "0" * 64)
 
@@ -193,7 +193,7 @@ def accuracies(snapshot: Snapshot, tests: dict[str, np.ndarray]) -> dict[str, fl
     from stream_engine.statistics.spectral import top_eigenpairs
 
     votes = worker_reliability.votes_of(snapshot)
-    fitted = worker_reliability.trust(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[
+    fitted = worker_reliability.vote_weight(reliability.refit(snapshot, reliability.Params(), 0).arrays["accuracy"])[
         votes.worker
     ]
     found = {}
@@ -259,7 +259,7 @@ def clustering() -> list[dict]:
             turn = (who < spam * workers) & (rng.random(len(who)) < 0.5)
             said = np.where(turn[:, None], said[:, [0, 2, 1]], said)
             votes = snapshot_of(said, who, [f"w{i}" for i in range(workers)], n)
-            plain = made("adds3")
+            plain = empty("adds3")
             plain.update(as_batch(said, n))
             both = votes._replace(arrays={**votes.arrays, **{f"adds3/{key}": a for key, a in plain.state().items()}})
             scores.append(

@@ -1,8 +1,10 @@
-"""Counts on disk: the same values, bytes, exports and refusals as in memory, and nothing left behind, however it ends."""
+"""Counts on disk: the same values, bytes, exports and refusals as in memory, and nothing left behind, however it
+ends."""
 
 import gc
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from stream_engine.data import mapped_arrays
+from stream_engine.data.comparisons import Triplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import decode, encode, frozen
 from tests.laws.test_accumulators import VARIANTS, learned, same, worlds
@@ -27,9 +30,7 @@ COUNTED = [
 
 @pytest.fixture
 def on_disk(tmp_path):
-    mapped_arrays.keep_on_disk(tmp_path / "scratch", 1)
-    yield tmp_path / "scratch"
-    mapped_arrays.keep_in_memory()
+    return mapped_arrays.on_disk(tmp_path / "scratch", 1)
 
 
 def mapped() -> int:
@@ -49,22 +50,20 @@ def test_every_count_is_the_same(tmp_path_factory, name):
         after = [batch._replace(n_objects=max(batch.n_objects, n)) for batch in after]
         new_id = np.random.default_rng(n).permutation(n)
 
-        def everything():
-            made = learned(make, stream)
-            first = frozen(made.state())
-            again = type(made).from_state(first)
+        def everything(allocation):
+            counts = learned(partial(make, allocation=allocation), stream)
+            first = frozen(counts.state(), allocation)
+            again = type(counts).from_state(first, allocation)
             for batch in after:
                 again.update(batch)
-            made.merge(again)
-            return [first, frozen(made.state()), again.state(), type(made).renamed(first, new_id)]
+            counts.merge(again)
+            return [first, frozen(counts.state(), allocation), again.state(), type(counts).renamed(first, new_id)]
 
-        here = everything()
-        mapped_arrays.keep_on_disk(folder, 1)
-        try:
-            there = everything()
-        finally:
-            mapped_arrays.keep_in_memory()
+        here, allocation = everything(mapped_arrays.IN_MEMORY), mapped_arrays.on_disk(folder, 1)
+        there = everything(allocation)
         assert all(same(one, other) for one, other in zip(here, there))
+        del there
+        allocation.close()
 
     law()
     assert not folder.exists()
@@ -72,7 +71,7 @@ def test_every_count_is_the_same(tmp_path_factory, name):
 
 def test_what_was_handed_over_does_not_change(on_disk):
     rng = np.random.default_rng(3)
-    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=None)
+    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=None, allocation=on_disk)
     for made in live.accumulators.values():
         made.update(dense_batch(rng, 9, 400))
     taken = live.snapshot()
@@ -91,25 +90,45 @@ def test_what_was_handed_over_does_not_change(on_disk):
     assert all(np.array_equal(array, taken.arrays[name]) for name, array in decode(b"".join(chunks)).arrays.items())
 
 
+def test_two_engines_keep_their_counts_where_each_was_told(on_disk):
+    there, here = (
+        Engine(("adds4", "triplet_counts", "quadruplet_counts", "worker_votes"), "first", allocation=allocation)
+        for allocation in (on_disk, mapped_arrays.IN_MEMORY)
+    )
+    before, rng = mapped(), np.random.default_rng(5)
+    comparisons = [Triplet(*(f"o{i}" for i in rng.permutation(9)[:3])) for _ in range(200)]
+    here.learn_many(comparisons)
+    assert mapped() == before
+    there.learn_many(comparisons)
+    assert mapped() > before
+    taken = here.snapshot()
+    assert encode(taken)[1].digest == encode(there.snapshot())[1].digest
+    restored = Engine.restore(taken, on_disk)
+    there.merge(restored)
+    here.merge(Engine.restore(taken))
+    assert encode(there.snapshot())[1].digest == encode(here.snapshot())[1].digest
+    del there, restored
+    assert mapped() == before
+
+
 def test_large_arrays_are_on_disk_and_go_with_their_names(on_disk):
-    mapped_arrays.keep_on_disk(on_disk, 800)
-    before = mapped()
-    small, large = mapped_arrays.room(100, np.int64), mapped_arrays.room(101, np.int64)
-    copy, view = mapped_arrays.copied(large), large[:50]
+    allocation, before = mapped_arrays.on_disk(on_disk.folder, 800), mapped()
+    small, large = allocation.allocate(100, np.int64), allocation.allocate(101, np.int64)
+    copy, view = allocation.copied(large), large[:50]
     assert mapped() == before + 2 and large.flags.writeable and type(large) is np.ndarray
     assert all(mapped_arrays.is_whole(array) for array in (small, large, copy)) and not mapped_arrays.is_whole(view)
     copy.setflags(write=False)
     assert frozen({"x": copy})["x"] is copy  # handed over: no second copy
     view.setflags(write=False)
     assert frozen({"x": view})["x"] is not view
-    assert not list(on_disk.iterdir())
+    assert not list(on_disk.folder.iterdir())
     del small, large, copy, view
     assert mapped() == before
 
 
 def test_blocks_are_reserved_before_they_are_written(on_disk):
     """Else a disk that fills later would be SIGBUS in the middle of a sort."""
-    held = mapped_arrays.room(1 << 17, np.int64)
+    held = on_disk.allocate(1 << 17, np.int64)
     links = {fd: os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if os.path.lexists(fd)}
     (file,) = [fd for fd, to in links.items() if "/scratch/" in to]
     assert os.stat(file).st_blocks * 512 >= held.nbytes == os.stat(file).st_size
@@ -121,7 +140,7 @@ def test_columns_are_repeated_in_blocks(monkeypatch):
     for _ in range(200):
         sizes = rng.integers(1, 9, rng.integers(0, 12))
         start, values = np.append(0, sizes.cumsum()), rng.integers(0, 99, len(sizes)).astype(np.int32)
-        assert np.array_equal(mapped_arrays.repeated(values, start), np.repeat(values, sizes))
+        assert np.array_equal(mapped_arrays.IN_MEMORY.repeated(values, start), np.repeat(values, sizes))
 
 
 @pytest.fixture

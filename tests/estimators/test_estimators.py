@@ -202,10 +202,10 @@ def test_quadruplets_of_four_objects(world):
             for r, s in zip([tuple(map(str, row)) for row in rows[:50].tolist()], y[:50])
         ]
     )
-    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).room(
+    mine = answers.snapshot_of(answers.answers_of(answers.rows_of(None, rows[:50], y[:50]), 24), ("adds4",)).section(
         "adds4"
     )
-    theirs, number = engine.snapshot().room("adds4"), np.array([int(name) for name in engine.objects.names])
+    theirs, number = engine.snapshot().section("adds4"), np.array([int(name) for name in engine.objects.names])
     pairs = {(*sorted((number[a], number[b])), w) for a, b, w in zip(theirs["i"], theirs["j"], theirs["w"])}
     assert pairs == set(zip(mine["i"].tolist(), mine["j"].tolist(), mine["w"].tolist()))
 

@@ -1,4 +1,5 @@
-"""The online estimator in river's conventions: every check of river's on comparisons, and what it says against the engine."""
+"""The online estimator in river's conventions: every check of river's on comparisons, and what it says against the
+engine."""
 
 import functools
 import pickle

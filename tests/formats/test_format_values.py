@@ -80,7 +80,7 @@ def test_columns_gather_and_map_everywhere():
     ]
     for done in found:
         assert comparisons(done) == [Triplet("a", "b", "c"), Triplet("c", "b", "a")]
-        assert done.judges.weight.tolist() == [2]
+        assert done.provenance.weight.tolist() == [2]
         assert [r.reason for r in done.rejected] == ["not_distinct"] and done.unknown_fields == frozenset()
 
 
@@ -231,8 +231,8 @@ def test_numbers_as_text_are_read_alike_alone_and_in_company(field, values):
     together = CsvDecoder(options)("".join(rows).encode(), header)
     alone = [CsvDecoder(options)(row.encode(), header) for row in rows]
     assert [r.index for r in together.rejected] == [i for i, one in enumerate(alone) if one.rejected]
-    one_by_one = np.concatenate([getattr(one.judges, field) for one in alone])
-    np.testing.assert_array_equal(getattr(together.judges, field), one_by_one)
+    one_by_one = np.concatenate([getattr(one.provenance, field) for one in alone])
+    np.testing.assert_array_equal(getattr(together.provenance, field), one_by_one)
     rows = [{"anchor": "a", "near": "b", "far": "c", field: value} for value in values]
     text = ArrowDecoder(options)(pa.RecordBatch.from_pylist(rows))
     assert [r[:1] + r[2:4] for r in text.rejected] == [r[:1] + r[2:4] for r in together.rejected]
@@ -254,7 +254,7 @@ def test_times_are_epoch_seconds_everywhere():
         ArrowDecoder(options)(batch),
         CsvDecoder(options)(b"a,b,c,2024-05-01T12:00:00.500Z\n", b"anchor,near,far,time\n"),
     ):
-        assert done.judges.time.tolist() == [seconds]
+        assert done.provenance.time.tolist() == [seconds]
 
 
 def test_arrow_with_bytes_that_are_no_text_refuses_only_its_rows():

@@ -90,7 +90,7 @@ def test_answers_of_others_come_object_by_object():
     rng = np.random.default_rng(3)
     triplets = np.array([rng.permutation(8)[:3] for _ in range(400)])
     columns, ids, rest = columns_from_triplets(triplets, 8), np.array([1, 4, 5, 7]), np.array([0, 2, 6])
-    said = out_of_sample.asked(columns, subset.numbered(ids, 8), subset.numbered(rest, 8), 3)
+    said = out_of_sample.asked(columns, subset.renumbering(ids, 8), subset.renumbering(rest, 8), 3)
     found = Counter()
     for x in range(3):
         for t in range(said.start[x], said.start[x + 1]):
@@ -114,13 +114,14 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
     hinge = isinstance(params, partial_order_embedding.Params)
     weight, ridge = 1.0, made.report.get("lambda1", 1.0)
     if hinge:  # beta / |C| of the comparisons among the chosen
-        part = subset.part(world, params.objects)
+        part = subset.restrict(world, params.objects)
         weight = params.beta / (
-            part.snapshot.room("triplet_counts")["n_lo"].sum() + part.snapshot.room("triplet_counts")["n_hi"].sum()
+            part.snapshot.section("triplet_counts")["n_lo"].sum()
+            + part.snapshot.section("triplet_counts")["n_hi"].sum()
         )
     loss = "hinge" if hinge else params.loss
     said = out_of_sample.asked(
-        triplet_columns(world), subset.numbered(ids, N), subset.numbered(np.array(OTHERS), N), len(OTHERS)
+        triplet_columns(world), subset.renumbering(ids, N), subset.renumbering(np.array(OTHERS), N), len(OTHERS)
     )
     said = said._replace(n_lo=said.n_lo * weight, n_hi=said.n_hi * weight)
     none = np.zeros((len(OTHERS), 0))
@@ -274,8 +275,8 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
         g = np.linalg.lstsq(aux, mu * across.columns(np.array(OTHERS)), rcond=1e-5)[0].T
         said = out_of_sample.asked(
             triplet_columns(snapshot_of(triplets, N)),
-            subset.numbered(ids, N),
-            subset.numbered(np.array(OTHERS), N),
+            subset.renumbering(ids, N),
+            subset.renumbering(np.array(OTHERS), N),
             len(OTHERS),
         )
         found = out_of_sample.place(free, aux, g, said, 2.0, "ste", 1e-7).points

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.guard.partial_order import PartialOrder, canonical_order
 from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, linear, mkpoe, splits, subgradient
 from stream_engine.kernel_learning.constraints import Constraints, among, constraints, without_contradictions
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
-from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.refits import CannotRefit, SolverFailed
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact

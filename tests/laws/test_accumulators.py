@@ -1,4 +1,5 @@
-"""Every accumulator is a commutative monoid that agrees with its slow definition: exactly, or to the tolerance it states.
+"""Every accumulator is a commutative monoid that agrees with its slow definition: exactly, or to the tolerance it
+states.
 
 The laws run over the registry, so a new accumulator is tested by being registered; and over variants whose limits are
 so low that little worlds cross every one of them: logs of a few events, dense to sparse, packed to wide keys. Laws
@@ -6,52 +7,49 @@ alone cannot catch a wrong statistic (two swapped columns are still a monoid): `
 cover is scale: see tests/accumulators/test_triplet_counts.py.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.accumulators import ACCUMULATORS, accumulator
-from stream_engine.accumulators.adds_similarity import AddS3, AddS4, matrix
-from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCounts
+from stream_engine.accumulators import ACCUMULATORS, BY_ARRIVAL, Forgetting, accumulator
+from stream_engine.accumulators.adds_similarity import AddS3, AddS4
+from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCountsByArrival
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.weighted_counts import WeightedAddS3, WeightedTripletCounts
 from stream_engine.accumulators.worker_votes import WorkerVotes
 from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
+from stream_engine.data.symmetric_matrices import dense_matrix
+from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import frozen
-from tests.support.generators import concatenated, dense_batch, judged, taken
+from tests.support.generators import concatenated, dense_batch, taken, with_provenance
 
-VARIANTS = {
-    **{name: accumulator(name) for name in ACCUMULATORS if not hasattr(accumulator(name), "forgets")},
-    "adds3 sparse": lambda: AddS3(dense_limit=2, log_floor=3),
-    "adds3 dense to sparse": lambda: AddS3(dense_limit=5, log_floor=2),
-    "adds4 dense to sparse": lambda: AddS4(dense_limit=5, log_floor=7),
-    "triplet_counts, short log": lambda: TripletCounts(log_floor=2),
-    "triplet_counts, wide": lambda: TripletCounts(key_bits=1, log_floor=3),
-    "triplet_counts, packed to wide": lambda: TripletCounts(key_bits=8, log_floor=3),  # wide from five objects on
-    "quadruplet_counts, short log": lambda: QuadrupletCounts(log_floor=2),
-    "quadruplet_counts, packed to wide": lambda: QuadrupletCounts(key_bits=10, log_floor=3),
-}
-PARAMETERS = {  # of accumulators that forget: half-lives so short that every world rescales, windows that cut
-    "adds3_decayed": {"by": "time", "half_life": 0.4},
-    "triplet_counts_decayed": {"by": "time", "half_life": 30.0},
-    "window": {"by": "time", "window": 9.0},
-}
-BY_COUNT = {"adds3_decayed": {"by": "count", "half_life": 3.0}, "window": {"by": "count", "window": 7.0}}
-VARIANTS |= {
-    f"{name}, by {p['by']}": (lambda name=name, p=p: accumulator(name)(**p))
-    for table in (PARAMETERS, BY_COUNT)
-    for name, p in table.items()
-}
-VARIANTS |= {
-    "adds3_weighted dense to sparse": lambda: WeightedAddS3(dense_limit=5, log_floor=3),
-    "worker_votes, short log": lambda: WorkerVotes(log_floor=2),
-    "worker_votes, packed to wide": lambda: WorkerVotes(key_bits=10, log_floor=3),
-    "triplet_counts_weighted, short log": lambda: WeightedTripletCounts(log_floor=2),
-    "adds3_decayed by time, sparse": lambda: DecayedAddS3("time", 0.4, dense_limit=2, log_floor=3),
-    "triplet_counts_decayed by count, short log": lambda: DecayedTripletCounts("count", 3.0, log_floor=2),
+VARIANTS = {  # each takes `allocation` where its counts can be kept on disk
+    **{name: accumulator(name) for name in ACCUMULATORS if not accumulator(name).forgets},
+    "adds3 sparse": partial(AddS3, dense_limit=2, log_floor=3),
+    "adds3 dense to sparse": partial(AddS3, dense_limit=5, log_floor=2),
+    "adds4 dense to sparse": partial(AddS4, dense_limit=5, log_floor=7),
+    "triplet_counts, short log": partial(TripletCounts, log_floor=2),
+    "triplet_counts, wide": partial(TripletCounts, key_bits=1, log_floor=3),
+    "triplet_counts, packed to wide": partial(TripletCounts, key_bits=8, log_floor=3),  # wide from five objects on
+    "quadruplet_counts, short log": partial(QuadrupletCounts, log_floor=2),
+    "quadruplet_counts, packed to wide": partial(QuadrupletCounts, key_bits=10, log_floor=3),
+    # half-lives so short that every world rescales, windows that cut
+    "adds3_decayed, by time": partial(accumulator("adds3_decayed"), half_life=0.4),
+    "triplet_counts_decayed, by time": partial(accumulator("triplet_counts_decayed"), half_life=30.0),
+    "window, by time": partial(accumulator("window"), window=9.0),
+    "adds3_decayed, by count": partial(accumulator("adds3_decayed", Forgetting("count")), half_life=3.0),
+    "window, by count": partial(accumulator("window", Forgetting("count")), window=7.0),
+    "adds3_weighted dense to sparse": partial(WeightedAddS3, dense_limit=5, log_floor=3),
+    "worker_votes, short log": partial(WorkerVotes, log_floor=2),
+    "worker_votes, packed to wide": partial(WorkerVotes, key_bits=10, log_floor=3),
+    "triplet_counts_weighted, short log": partial(WeightedTripletCounts, log_floor=2),
+    "adds3_decayed by time, sparse": partial(DecayedAddS3, 0.4, dense_limit=2, log_floor=3),
+    "triplet_counts_decayed by count, short log": partial(DecayedTripletCountsByArrival, 3.0, log_floor=2),
 }
 every_variant = pytest.mark.parametrize("make", VARIANTS.values(), ids=VARIANTS)
 laws = settings(max_examples=25, deadline=None)
@@ -64,7 +62,7 @@ def worlds(draw) -> list[Batch]:
     rng, n, stream = np.random.default_rng(draw(st.integers(0, 2**32 - 1))), 3, []
     for more, size in steps:
         n += more
-        stream.append(judged(rng, dense_batch(rng, n, size)))
+        stream.append(with_provenance(rng, dense_batch(rng, n, size)))
     return stream
 
 
@@ -100,10 +98,8 @@ def entries(state) -> dict:
 def alike(made, left, right, arrival=True) -> bool:
     """Equal as far as the accumulator promises; without `arrival`, what depends on the order of arrival is left out."""
     if not arrival:
-        left, right = (
-            {k: a for k, a in state.items() if k not in getattr(made, "arrival", ())} for state in (left, right)
-        )
-    if not hasattr(made, "tolerance"):
+        left, right = ({k: a for k, a in state.items() if k not in made.arrival} for state in (left, right))
+    if not made.tolerance:
         return same(left, right)
     size = float(max(sum(map(abs, entries(right).values())), 1.0))
     one, two = entries(left), entries(right)
@@ -119,15 +115,7 @@ def alike(made, left, right, arrival=True) -> bool:
 def definition(made, batch: Batch):
     """The definition with the parameters that this accumulator was made with."""
     state = made.state()
-    if not hasattr(made, "forgets"):
-        return type(made).definition(batch)
-    other = made.forgets[1]
-    return type(made).definition(batch, "time" if state["by_time"] else "count", float(state[other]))
-
-
-def order_matters(made) -> bool:
-    """By count an accumulator is about arrival order: neither shuffling nor merging applies, and merging says so."""
-    return not getattr(made, "mergeable", True)
+    return type(made).definition(batch, **{field: float(state[field]) for field in made.forgets})
 
 
 @every_variant
@@ -147,19 +135,19 @@ def test_neither_order_nor_batching_matter(make, stream, seed, looks):
     whole, rng = concatenated(stream), np.random.default_rng(seed)
     made = make()
     triplets, quadruplets = np.arange(len(whole.triplets)), np.arange(len(whole.quadruplets))
-    if not order_matters(made):
+    if made.mergeable:
         triplets, quadruplets = rng.permutation(triplets), rng.permutation(quadruplets)
     for rows in np.split(triplets, np.sort(rng.integers(0, len(triplets) + 1, 3))):
         made.update(taken(whole, rows, quadruplets[:0]))
         if looks:
             made.state()  # looking at it changes nothing
-    catches = whole.judges._replace(
+    catches = whole.provenance._replace(
         **{
-            key: getattr(taken(whole, triplets[:0], quadruplets[:0]).judges, key)
+            key: getattr(taken(whole, triplets[:0], quadruplets[:0]).provenance, key)
             for key in ("of_triplet", "of_quadruplet", "kind", "worker", "weight", "time")
         }
     )
-    made.update(taken(whole, triplets[:0], quadruplets[:0])._replace(judges=catches))
+    made.update(taken(whole, triplets[:0], quadruplets[:0])._replace(provenance=catches))
     for row in quadruplets:
         made.update(taken(whole, triplets[:0], np.array([row])))
     assert alike(made, made.state(), learned(make, stream).state(), arrival=False)
@@ -169,9 +157,7 @@ def test_neither_order_nor_batching_matter(make, stream, seed, looks):
 @laws
 @given(stream=worlds(), seed=st.integers(0, 2**32 - 1))
 def test_merge_is_the_whole_whatever_the_grouping(make, stream, seed):
-    if order_matters(make()):
-        with pytest.raises(ValueError, match="cannot be merged"):
-            make().merge(make())
+    if not make().mergeable:  # a ledger
         return
     shard = np.random.default_rng(seed).integers(0, 3, len(stream))
     parts = [[batch for batch, of in zip(stream, shard) if of == s] for s in range(3)]
@@ -192,7 +178,7 @@ def test_merge_is_the_whole_whatever_the_grouping(make, stream, seed):
 @laws
 @given(stream=worlds())
 def test_empty_is_the_identity(make, stream):
-    if order_matters(make()):
+    if not make().mergeable:  # a ledger
         return
     left, right = learned(make, stream), make()
     left.merge(make())
@@ -247,7 +233,8 @@ def arrays_within(thing) -> list[np.ndarray]:
 @laws
 @given(stream=worlds())
 def test_what_is_frozen_shares_nothing_with_what_lives(make, stream):
-    """A pause copies only what it must: arrays handed over are taken as they are, so none may be memory still in use."""
+    """A pause copies only what it must: arrays handed over are taken as they are, so none may be memory still in
+    use."""
     live = learned(make, stream)
     state = frozen(live.state())
     live.state()  # settles and shrinks whatever the first call left behind
@@ -289,5 +276,25 @@ def test_nothing_seen(make):
 @laws
 @given(stream=worlds())
 def test_adds_sums_to_zero(make, stream):
-    w = matrix(learned(make, stream).state(), max(batch.n_objects for batch in stream))
+    w = dense_matrix(**learned(make, stream).state(), n_objects=max(batch.n_objects for batch in stream))
     assert w.sum() == 0 and np.array_equal(w, w.T) and not w.diagonal().any()
+
+
+@pytest.mark.parametrize("name", ["worker_reliability", *BY_ARRIVAL])
+def test_ledgers_are_not_merged(name):
+    ledger = accumulator(name, Forgetting("count"))
+    assert not ledger.mergeable and ACCUMULATORS.keys() >= BY_ARRIVAL.keys()
+    engines = [Engine((name,), guard=None) for _ in range(2)]
+    assert type(engines[0].accumulators[name]) is ledger
+    with pytest.raises(OverlappingStates, match=f"{name} depends on the order of arrival") as refused:
+        engines[0].merge(engines[1])
+    assert ('forgetting.by = "time" can' in str(refused.value)) == (name in BY_ARRIVAL)
+
+
+@pytest.mark.parametrize("name", BY_ARRIVAL)
+def test_what_forgets_by_time_is_merged(name):
+    by_time = Forgetting("time")
+    assert accumulator(name, by_time).mergeable and accumulator(name, by_time) is accumulator(name)
+    engine = Engine((name,), guard=None, forgetting=by_time)
+    engine.merge(Engine((name,), guard=None, forgetting=by_time))
+    assert engine.settings()["forgetting"].keys() == {"by", *accumulator(name).forgets}

@@ -57,7 +57,6 @@ TESTS = (
     "kernel_is_the_formula",
     "blas_blocks",
     "mulk4",
-    "only_touched",
     "going_on_equals",
     "compaction_keeps",
     "equation_5",

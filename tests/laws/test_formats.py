@@ -44,18 +44,18 @@ def examples(which):
             yield pytest.param(name, example, id=f"{name}-{number}")
 
 
-@pytest.mark.parametrize("judges", [False, True])
+@pytest.mark.parametrize("provenance", [False, True])
 @pytest.mark.parametrize("format, example", list(examples("ACCEPTS")))
-def test_accepts(format, example, judges):
-    done = decoder(format, example.options._replace(provenance=judges))(example.value, example.header)
+def test_accepts(format, example, provenance):
+    done = decoder(format, example.options._replace(provenance=provenance))(example.value, example.header)
     assert comparisons(done) + done.labels == example.expected
     assert done.rejected == []
 
 
 @pytest.mark.parametrize("format, example", list(examples("REJECTS")))
 def test_rejects(format, example):
-    for judges in (False, True):
-        done = decoder(format, example.options._replace(provenance=judges))(example.value, example.header)
+    for provenance in (False, True):
+        done = decoder(format, example.options._replace(provenance=provenance))(example.value, example.header)
         assert comparisons(done) == [] and done.names == [] and done.events == {}
         (one,) = done.rejected
         assert one.reason == example.reason and example.message in one.message
@@ -126,7 +126,7 @@ def test_a_type_for_all_events(kind):
         assert [(r.index, r.reason) for r in done.rejected] == refused
 
 
-def test_judges_say_who_when_and_how_much():
+def test_provenance_says_who_when_and_how_much():
     lines = (
         b'{"anchor":"a","near":"b","far":"c","worker":7,"weight":2,"time":"1970-01-01T00:01:00+00:00"}\n'
         b'{"anchor":"a","near":"a","far":"c","worker":"refused"}\n'
@@ -134,13 +134,13 @@ def test_judges_say_who_when_and_how_much():
         b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"time":5}\n'
         b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"c","worker":"u"}'
     )
-    judges = JsonDecoder(EventOptions(provenance=True))(lines).judges
-    assert judges.workers == ["7", "u"] and judges.worker.tolist() == [0, 0, -1, 1]
-    assert judges.of_triplet.tolist() == [0, 3, 3] and judges.of_quadruplet.tolist() == [2]
-    assert [EVENT_TYPES[k] for k in judges.kind] == ["triplet", "label", "quadruplet", "odd_one_out"]
-    assert judges.weight.tolist() == [2, 1, 1, 1]
-    assert judges.time[[0, 2]].tolist() == [60, 5] and np.isnan(judges.time[[1, 3]]).all()
-    assert JsonDecoder(PLAIN)(lines).judges is None
+    provenance = JsonDecoder(EventOptions(provenance=True))(lines).provenance
+    assert provenance.workers == ["7", "u"] and provenance.worker.tolist() == [0, 0, -1, 1]
+    assert provenance.of_triplet.tolist() == [0, 3, 3] and provenance.of_quadruplet.tolist() == [2]
+    assert [EVENT_TYPES[k] for k in provenance.kind] == ["triplet", "label", "quadruplet", "odd_one_out"]
+    assert provenance.weight.tolist() == [2, 1, 1, 1]
+    assert provenance.time[[0, 2]].tolist() == [60, 5] and np.isnan(provenance.time[[1, 3]]).all()
+    assert JsonDecoder(PLAIN)(lines).provenance is None
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -523,15 +523,17 @@ def test_catch_trials_are_left_out_and_remembered(seed):
         )
         assert [r.reason for r in done.rejected] == [r.reason for r in wanted.rejected]
         assert done.filtered == len(trials) > 5
-        judges = done.judges
-        names = [*judges.workers, None]
-        assert [(names[w], bool(p)) for w, p in zip(judges.catch_worker, judges.catch_passed)] == trials
-        assert judges.weight.tolist() == wanted.judges.weight.tolist()
-        assert [names[w] for w in judges.worker] == [[*wanted.judges.workers, None][w] for w in wanted.judges.worker]
+        provenance = done.provenance
+        names = [*provenance.workers, None]
+        assert [(names[w], bool(p)) for w, p in zip(provenance.catch_worker, provenance.catch_passed)] == trials
+        assert provenance.weight.tolist() == wanted.provenance.weight.tolist()
+        assert [names[w] for w in provenance.worker] == [
+            [*wanted.provenance.workers, None][w] for w in wanted.provenance.worker
+        ]
     for wrong in (b'{"anchor":"a","near":"b","far":"c","ok":1}', b'{"anchor":"a","near":"b","far":"c","ok":"yes"}'):
         (one,) = JsonDecoder(options)(wrong).rejected
         assert one.reason == "wrong_type" and "ok (as catch) holds" in one.message
     assert comparisons(JsonDecoder(options)(b'{"anchor":"a","near":"b","far":"c","ok":null}'))
     both = joined([JsonDecoder(options)(line) for line in lines.split(b"\n")])
-    names = [*both.judges.workers, None]
-    assert [(names[w], bool(p)) for w, p in zip(both.judges.catch_worker, both.judges.catch_passed)] == trials
+    names = [*both.provenance.workers, None]
+    assert [(names[w], bool(p)) for w, p in zip(both.provenance.catch_worker, both.provenance.catch_passed)] == trials

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from stream_engine.accumulators import ACCUMULATORS, accumulator
+from stream_engine.accumulators import ACCUMULATORS, empty
 from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.refits import REFITS, CannotRefit, refit_module
 from stream_engine.state import artifact as artifacts
@@ -42,7 +42,7 @@ def published(batch: Batch, labels: dict[int, str], prefix: str = "o") -> Snapsh
     """What an engine that had learned this batch would have published, every accumulator in use."""
     arrays = {}
     for name in ACCUMULATORS:
-        statistic = accumulator(name)()
+        statistic = empty(name)
         statistic.update(batch)
         arrays |= {f"{name}/{key}": array for key, array in statistic.state().items()}
     names = tuple(f"{prefix}{i}" for i in range(batch.n_objects))

@@ -14,7 +14,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import Worsening
-from stream_engine.prediction.observer import SAMPLE, Progressive, signals
+from stream_engine.prediction.observer import SAMPLE, Observer, signals
 from stream_engine.prediction.scores import BINS, KINDS, WINDOW, Scores, figures, table
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -43,7 +43,7 @@ def test_totals_equal_a_plain_count():
     points = rng.normal(size=(8, 2))
     engine, learned = Engine(), planted_triplets(rng, points, 200, 0.2)
     engine.learn(decoded(learned, 8))
-    snapshot, observer, totals = engine.snapshot(), Progressive(), {}
+    snapshot, observer, totals = engine.snapshot(), Observer(), {}
     fresh = planted_triplets(rng, np.vstack([points, rng.normal(size=(1, 2))]), 300)
     observer.observe(as_batch(fresh, 9), totals)
     assert totals == {}
@@ -215,7 +215,7 @@ def test_the_calibration_that_predicts_has_not_seen_the_answers():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20, 2))
     engine.learn(decoded(planted_triplets(rng, points, 5000), 20))
-    observer = Progressive()
+    observer = Observer()
     observer.serve(engine.snapshot())
     observer.observe(as_batch(planted_triplets(rng, points, SAMPLE), 20), {})
     found = figures_of(observer)["adds3"]["all"]["total"]
@@ -231,7 +231,7 @@ def test_kinds_of_sampled_comparisons():
     engine = Engine()
     batch = engine.learn(decoder("json", EventOptions())(lines))
     assert [EVENT_TYPES[k] for k in batch.kinds.kind] == ["triplet", "ranking", "quadruplet", "label", "odd_one_out"]
-    observer = Progressive()
+    observer = Observer()
     observer.serve(engine.snapshot())
     rows, kind = observer._drawn(batch)
     assert [KINDS[k] for k in kind] == ["triplet", *["ranking"] * 3, "quadruplet", *["odd_one_out"] * 2]
@@ -250,7 +250,7 @@ def test_kinds_of_sampled_comparisons():
 def test_a_sample_is_spread_evenly_and_in_order():
     rng = np.random.default_rng(0)
     batch = dense_batch(rng, 6, 5000)
-    observer = Progressive()
+    observer = Observer()
     rows, kind = observer._drawn(batch)
     assert len(rows) == SAMPLE and abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
     assert all(tuple(r[[0, 1, 3]]) in set(map(tuple, batch.triplets.tolist())) for r in rows[rows[:, 0] == rows[:, 2]])
@@ -266,7 +266,7 @@ def test_small_blocks_wait_and_nothing_is_tested_by_a_later_model():
     engine = Engine()
     engine.learn(decoded(planted_triplets(rng, points, 2000), 10))
     good = engine.snapshot()
-    observer = Progressive()
+    observer = Observer()
     observer.serve(good)
     for triplet in planted_triplets(rng, points, 100):
         observer.observe(as_batch(triplet[None], 10), {})
@@ -305,7 +305,7 @@ def stream(rng, points, observer, blocks):
 def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
     """Worse, and worse again soon after: two alarms, the second when the quiet after the first is over."""
     rng = np.random.default_rng(0)
-    observer, told = Progressive(quiet=20_000), []
+    observer, told = Observer(cooldown=20_000), []
     for right in [0.95] * 20 + [0.7] * 10 + [0.2] * 30:
         rows = np.tile(np.array([[0, 1, 2]], np.int32), (1000, 1))
         size = SAMPLE
@@ -321,7 +321,7 @@ def test_a_change_is_noticed_and_a_stationary_stream_is_quiet():
     points = rng.normal(size=(30, 2))
     engine = Engine()
     engine.learn(decoded(planted_triplets(rng, points, 20_000, 0.1), 30))
-    observer = Progressive(quiet=10_000_000)
+    observer = Observer(cooldown=10_000_000)
     snapshot = engine.snapshot()
     observer.serve(snapshot)
     assert stream(rng, points, observer, 60) == []
@@ -330,4 +330,4 @@ def test_a_change_is_noticed_and_a_stationary_stream_is_quiet():
     assert set(stream(rng, moved, observer, 60)) == {"loss", "contradictions"}
     assert observer.alarms == {"loss": 1, "contradictions": 1}  # quiet since
     assert figures_of(observer)["adds3"]["all"]["total"]["accuracy"] > 0.7
-    assert not Progressive(None).detectors and prediction.COSTLY[0] in PREDICTORS
+    assert not Observer(None).detectors and prediction.COSTLY[0] in PREDICTORS

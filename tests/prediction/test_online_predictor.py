@@ -118,8 +118,8 @@ def test_it_goes_on_from_what_it_kept(tmp_path):
 
 @pytest.mark.parametrize("n, m", [(100, 2000), (100, 20_000), (200, 4000)])
 def test_stays_close_to_the_batch_at_a_fraction_of_the_work(n, m):
-    """Stated distance: 0.03 in held-out error, at the lambda that nobody chose. Work: iterations of the batch touch every
-    triplet and n^3 numbers; the stream is stepped on `steps` times."""
+    """Stated distance: 0.03 in held-out error, at the lambda that nobody chose. Work: iterations of the batch touch
+    every triplet and n^3 numbers; the stream is stepped on `steps` times."""
     rng = np.random.default_rng(1)
     points = rng.normal(size=(n, 3))
     stream, test = planted_triplets(rng, points, m, 0.1), planted_triplets(rng, points, 20_000)

@@ -57,14 +57,14 @@ def heard(said, policy=None) -> Snapshot:
 def test_the_counts_of_a_part_are_those_of_who_heard_nothing_else(seed, inside):
     said = small(seed)
     names = {NAMES[i] for i in inside}
-    part = subset.part(heard(said), tuple(names), quadruplets=True)
+    part = subset.restrict(heard(said), tuple(names), quadruplets=True)
     alone = Engine(("triplet_counts", "quadruplet_counts"), None)
     alone.objects.ids([NAMES[i] for i in inside])
     alone.learn_many([s for s in said if {*s} <= names or all(isinstance(x, tuple) and {*x} <= names for x in s)])
     expected = alone.snapshot()
     assert part.ids.tolist() == list(inside) and part.snapshot.objects == expected.objects
     for room in ("triplet_counts", "quadruplet_counts"):
-        found, wanted = part.snapshot.room(room), expected.room(room)
+        found, wanted = part.snapshot.section(room), expected.section(room)
         assert found.keys() == wanted.keys()
         for key in wanted:
             np.testing.assert_array_equal(found[key], wanted[key], err_msg=key)
@@ -74,9 +74,9 @@ def test_the_counts_of_a_part_are_those_of_who_heard_nothing_else(seed, inside):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_live_order_of_a_part_is_what_it_kept_among_them(policy):
     snapshot, inside = heard(small(4), policy), (0, 2, 3, 5)
-    kept = PartialOrder.from_state(snapshot.room("partial_order"), policy).kept()
-    part = subset.part(snapshot, tuple(NAMES[i] for i in inside), quadruplets=True)
-    again = PartialOrder.from_state(part.snapshot.room("partial_order"), part.snapshot.settings["guard"]).kept()
+    kept = PartialOrder.from_state(snapshot.section("partial_order"), policy).kept()
+    part = subset.restrict(snapshot, tuple(NAMES[i] for i in inside), quadruplets=True)
+    again = PartialOrder.from_state(part.snapshot.section("partial_order"), part.snapshot.settings["guard"]).kept()
     expected = [[inside.index(i) for i in row] for row in kept.tolist() if {*row} <= {*inside}]
     assert again.tolist() == expected and 0 < len(expected) < len(kept)
 

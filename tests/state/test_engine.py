@@ -92,7 +92,7 @@ def test_a_snapshot_can_be_finished_while_more_is_learned(policy):
     )
     at_once = two.snapshot()
     now, whole = one.capture()
-    assert not now.room("partial_order") and now.sequence == one.sequence == 1
+    assert not now.section("partial_order") and now.sequence == one.sequence == 1
     one.learn_many([Triplet("a", "d", "c"), Triplet("e", "b", "c"), Triplet("c", "b", "a"), Triplet("a", "b", "d")] * 3)
     assert b"".join(encode(whole())[0]) == b"".join(encode(at_once)[0])
     assert all(not array.flags.writeable for array in whole().arrays.values())

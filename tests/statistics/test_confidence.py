@@ -1,4 +1,4 @@
-"""Certainty equals its definitions on dense little worlds; noise and planted structure are told apart."""
+"""Confidence equals its definitions on dense little worlds; noise and planted structure are told apart."""
 
 import io
 
@@ -68,7 +68,7 @@ def test_evidence_equals_a_plain_count():
     engine.learn(decoded(batch.triplets, 7)._replace(quadruplets=batch.quadruplets, quadruplet_at=batch.quadruplet_at))
     snapshot = engine.snapshot()
     columns = columns_from_triplets(batch.triplets, 7)
-    found = confidence.evidence(columns, snapshot.room("quadruplet_counts"))
+    found = confidence.answers_by_object(columns, snapshot.section("quadruplet_counts"))
     margin = dict(zip(rows(columns), confidence.left_one_out(columns).tolist()))
     for o in range(7):
         mine = [tuple(t) for t in batch.triplets.tolist() if o in t]
@@ -114,7 +114,6 @@ def test_an_object_between_two_clusters_is_the_least_stable(groups):
 
 
 def test_noise_is_not_stable_and_the_same_matrix_is():
-    rng = np.random.default_rng(0)
     labels = np.arange(24) % 3
 
     def noise(own):

@@ -179,24 +179,11 @@ def test_landmark_design_stays_within_half_the_result_of_extra_memory(kernel, fe
     assert peak <= 1.5 * 8 * n * n
 
 
-@both
-@pytest.mark.parametrize("of_touched", [2, 20])
-def test_renewed_equals_recomputed(kernel, features, which, of_touched):
-    rng = np.random.default_rng(3)
-    before = dense_batch(rng, 30, 2000, quadruplets=0).triplets
-    more = rng.integers(32, size=(of_touched, 3), dtype=np.int32)
-    more = more[(more[:, 0] != more[:, 1]) & (more[:, 0] != more[:, 2]) & (more[:, 1] != more[:, 2])]
-    after = columns_of(np.concatenate([before, more]), 32)
-    touched = more[:, 0] if which == 1 else more[:, 1:].reshape(-1)
-    found = kernels.renewed(kernel, after, kernel(columns_of(before, 30)), touched)
-    np.testing.assert_allclose(found, kernel(after), atol=1e-13)
-
-
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("n,pairs", [(120, 8), (120, 400), (9, 30)], ids=["feature space", "lanczos", "small"])
 def test_eigenpairs_are_those_of_the_kernel(n, pairs, centred):
     rng = np.random.default_rng(0)
-    choice = [p for p in ((i, j) for i in range(n) for j in range(i + 1, n))]
+    choice = [(i, j) for i in range(n) for j in range(i + 1, n)]
     chosen = rng.choice(len(choice), pairs, replace=False)
     lo, hi = np.array(choice)[chosen[rng.integers(pairs, size=3000)]].T
     rows = np.stack([rng.integers(n, size=3000), lo, hi], axis=1)

@@ -1,5 +1,5 @@
-"""Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt; forgetting
-as a run sees it; nothing about workers where nobody asked."""
+"""Reliability: equal to EM written down slowly, planted workers recovered, weights that help and do not hurt;
+forgetting as a run sees it; nothing about workers where nobody asked."""
 
 import json
 import math
@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from stream_engine import exports
-from stream_engine.accumulators import Forgetting, made
+from stream_engine.accumulators import Forgetting, empty
 from stream_engine.commands.export import export
-from stream_engine.data.comparisons import Decoded, Judges
+from stream_engine.data.comparisons import Decoded, Provenance
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -37,7 +37,7 @@ def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
     names = sorted(set(workers)) if workers is not None else []
     number = {name: at for at, name in enumerate(names)}
     who = np.full(m, -1) if workers is None else np.array([number[w] for w in workers])
-    judges = Judges(
+    provenance = Provenance(
         np.arange(m, dtype=np.int32),
         np.empty(0, np.int32),
         np.zeros(m, np.int8),
@@ -54,7 +54,7 @@ def decoded(triplets, n, workers=None, time=None, weight=None) -> Decoded:
         [],
         {"triplet": m},
         [],
-        judges=judges,
+        provenance=provenance,
     )
 
 
@@ -146,7 +146,7 @@ def test_nobody_is_judged_by_what_they_said_themselves():
     fold = np.arange(len(votes.names)) % 5
     mine = votes.worker == 3
     turned = votes._replace(n_lo=np.where(mine, votes.n_hi, votes.n_lo), n_hi=np.where(mine, votes.n_lo, votes.n_hi))
-    one, two = (worker_reliability._margins(v, fold, 5, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
+    one, two = (worker_reliability._margins(v, fold, np.full(len(v.names), 0.9), (2,))[2] for v in (votes, turned))
     np.testing.assert_array_equal(one[mine], two[mine])
     assert not np.array_equal(one[~mine], two[~mine])
 
@@ -154,7 +154,7 @@ def test_nobody_is_judged_by_what_they_said_themselves():
 def test_online_follows_batch():
     triplets, workers, accuracy, _ = study(questions=120)
     snapshot = learned(triplets, workers)
-    room = snapshot.room("worker_reliability")
+    room = snapshot.section("worker_reliability")
     online = (8 + room["right"]) / (12 + room["informed"])
     batch = worker_reliability.estimate(worker_reliability.votes_of(snapshot), rank=0).accuracy
     assert spearmanr(online, batch).statistic > 0.8 and np.abs(online - batch).mean() < 0.08
@@ -194,7 +194,7 @@ def held_out(snapshot, how, points, seed=9):
     """How often W[anchor, near] > W[anchor, far] on fresh triplets without error, ties one half."""
     n = len(points)
     found = weighted_counts.adds3(snapshot, how) if how else None
-    i, j, w = found[:3] if found else (snapshot.room("adds3")[key] for key in "ijw")
+    i, j, w = found[:3] if found else (snapshot.section("adds3")[key] for key in "ijw")
     W = np.zeros((n, n))
     W[i, j] = W[j, i] = w
     a, b, c = planted_triplets(np.random.default_rng(seed), points, 4000).T
@@ -282,8 +282,8 @@ def test_resumed_and_uninterrupted_forget_alike(by):
         resumed = Engine.restore(resumed.snapshot())
         resumed.learn(decoded(triplets[part], 9, time=time[part]))
     mine, theirs = resumed.snapshot(), whole.snapshot()
-    for key, array in theirs.room("window").items():
-        np.testing.assert_array_equal(mine.room("window")[key], array)  # exact
+    for key, array in theirs.section("window").items():
+        np.testing.assert_array_equal(mine.section("window")[key], array)  # exact
     for how in ("window", "decayed"):
         i, j, w, effective = weighted_counts.adds3(theirs, how)
         again = weighted_counts.adds3(mine, how)
@@ -291,7 +291,7 @@ def test_resumed_and_uninterrupted_forget_alike(by):
         np.testing.assert_allclose(again.w, w, rtol=0, atol=1e-9 * np.abs(w).sum())
         if how == "window":
             inside = np.arange(800, 900) if by == "count" else np.flatnonzero(time > time.max() - 100)
-            plain = made("adds3")
+            plain = empty("adds3")
             plain.update(whole.batch(decoded(triplets[inside], 9)))
             np.testing.assert_array_equal(w, plain.state()["w"])
             assert effective == len(inside)
@@ -303,7 +303,7 @@ def test_resumed_and_uninterrupted_forget_alike(by):
     )
     if by == "time":
         assert (
-            theirs.room("window")["late"]
+            theirs.section("window")["late"]
             == found["window"]["late"]
             == sum(t <= time[: e + 1].max() - 100 for e, t in enumerate(time))
             > 0

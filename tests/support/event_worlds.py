@@ -159,8 +159,8 @@ def ipc_of(batch, pieces=2):
 
 def essence(done):
     """A Decoded as plain values; NaN times as None; a bad weight is shown as it was written, so without its words."""
-    judges = done.judges and [np.asarray(column).tolist() for column in done.judges._replace(time=[])]
-    times = done.judges and [None if math.isnan(t) else t for t in done.judges.time.tolist()]
+    provenance = done.provenance and [np.asarray(column).tolist() for column in done.provenance._replace(time=[])]
+    times = done.provenance and [None if math.isnan(t) else t for t in done.provenance.time.tolist()]
     refused = [(r.index, r.reason, r.message if r.reason != "bad_weight" else "") for r in done.rejected]
     return (
         done.names,
@@ -171,7 +171,7 @@ def essence(done):
         done.events,
         refused,
         done.filtered,
-        judges,
+        provenance,
         times,
     )
 

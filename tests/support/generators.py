@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.data.comparisons import Batch, Judges, canonical_quadruplet
+from stream_engine.data.comparisons import Batch, Provenance, canonical_quadruplet
 
 
 def dense_batch(rng: np.random.Generator, n_objects: int = 5, size: int = 60, quadruplets: float = 0.3) -> Batch:
@@ -68,13 +68,13 @@ def as_batch(triplets: np.ndarray, n_objects: int) -> Batch:
     return Batch(np.asarray(triplets, np.int32), np.empty((0, 4), np.int32), np.empty(0, np.int64), n_objects)
 
 
-def judged(rng, batch: Batch, workers: tuple[str, ...] = ("u", "v", "w", "x"), untimed: float = 0.1) -> Batch:
+def with_provenance(rng, batch: Batch, workers: tuple[str, ...] = ("u", "v", "w", "x"), untimed: float = 0.1) -> Batch:
     """The batch with an event a comparison: who said it (or nobody), when (out of order, or nothing) and its weight."""
     m, q = len(batch.triplets), len(batch.quadruplets)
     time = rng.uniform(0, 40, m + q).round(1)
     time[rng.random(m + q) < untimed] = np.nan
     used = [str(name) for name in rng.permutation(workers)]
-    judges = Judges(
+    provenance = Provenance(
         np.arange(m, dtype=np.int32),
         np.arange(m, m + q, dtype=np.int32),
         np.repeat(np.int8([0, 1]), [m, q]),
@@ -85,11 +85,11 @@ def judged(rng, batch: Batch, workers: tuple[str, ...] = ("u", "v", "w", "x"), u
         rng.integers(-1, len(used), 3).astype(np.int32),
         rng.random(3) < 0.5,
     )
-    return batch._replace(judges=judges)
+    return batch._replace(provenance=provenance)
 
 
 def concatenated(stream: list[Batch]) -> Batch:
-    """Batches that follow each other as one; those that have judges all have an event a comparison."""
+    """Batches that follow each other as one; those with provenance all have an event a comparison."""
     before = np.cumsum([0] + [len(batch.triplets) for batch in stream])
     whole = Batch(
         np.concatenate([batch.triplets for batch in stream]),
@@ -97,9 +97,9 @@ def concatenated(stream: list[Batch]) -> Batch:
         np.concatenate([batch.quadruplet_at + at for batch, at in zip(stream, before)]),
         max(batch.n_objects for batch in stream),
     )
-    judges, events, workers = [batch.judges for batch in stream], 0, []
+    provenance, events, workers = [batch.provenance for batch in stream], 0, []
     parts: list[list[np.ndarray]] = []
-    for one in judges:
+    for one in provenance:
         who = np.array(
             [workers.index(w) if w in workers else workers.append(w) or len(workers) - 1 for w in one.workers] + [-1]
         )
@@ -120,7 +120,7 @@ def concatenated(stream: list[Batch]) -> Batch:
         np.concatenate(column) for column in zip(*parts)
     )
     return whole._replace(
-        judges=Judges(
+        provenance=Provenance(
             of_triplet.astype(np.int32),
             of_quadruplet.astype(np.int32),
             kind,
@@ -136,22 +136,22 @@ def concatenated(stream: list[Batch]) -> Batch:
 
 def taken(batch: Batch, triplets: np.ndarray, quadruplets: np.ndarray) -> Batch:
     """Some comparisons of a batch with an event a comparison, in this order, triplets first."""
-    judges = batch.judges
-    events = np.concatenate([judges.of_triplet[triplets], judges.of_quadruplet[quadruplets]]).astype(np.int64)
+    provenance = batch.provenance
+    events = np.concatenate([provenance.of_triplet[triplets], provenance.of_quadruplet[quadruplets]]).astype(np.int64)
     m, q = len(triplets), len(quadruplets)
     return Batch(
         batch.triplets[triplets],
         batch.quadruplets[quadruplets],
         np.full(q, m, np.int64),
         batch.n_objects,
-        judges._replace(
+        provenance._replace(
             of_triplet=np.arange(m, dtype=np.int32),
             of_quadruplet=np.arange(m, m + q, dtype=np.int32),
-            kind=judges.kind[events],
-            worker=judges.worker[events],
-            weight=judges.weight[events],
-            time=judges.time[events],
-            catch_worker=judges.catch_worker[:0],
-            catch_passed=judges.catch_passed[:0],
+            kind=provenance.kind[events],
+            worker=provenance.worker[events],
+            weight=provenance.weight[events],
+            time=provenance.time[events],
+            catch_worker=provenance.catch_worker[:0],
+            catch_passed=provenance.catch_passed[:0],
         ),
     )
