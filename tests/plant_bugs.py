@@ -237,8 +237,8 @@ BUGS = [
     Bug(
         "the last label does not win",
         "stream_engine/state/labels.py",
-        "known[name] = label",
-        "known.setdefault(name, label)",
+        "labelled[name] = label",
+        "labelled.setdefault(name, label)",
         GOLDEN,
     ),
     Bug(
@@ -555,7 +555,7 @@ BUGS = [
     Bug(
         "a question that was taken narrows nothing",
         "stream_engine/asking/information_gain.py",
-        "        _narrow(at, spread, rows[t])\n",
+        "        _narrow(points, spread, rows[t])\n",
         "",
         "tests/asking/test_asking.py -k narrows",
     ),

@@ -193,7 +193,7 @@ class WorkerVotes(Accumulator):
         )
         rows = np.array(keys, np.int32).reshape(-1, 4)
         return {
-            **{name: rows[:, at].copy() for at, name in enumerate(("lo", "hi", "anchor", "worker"))},
+            **{name: column.copy() for name, column in zip(("lo", "hi", "anchor", "worker"), rows.T)},
             "n_lo": n_lo,
             "n_hi": n_hi,
             **pack_names(workers),

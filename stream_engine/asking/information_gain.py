@@ -28,27 +28,27 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32, the largest expected gain first; after them those at random, see `model.believed`."""
     rows = unanswered(known, max(POOL, 20 * n), rng)
     posterior = model.posterior(known, rng)
-    taken = greedily(posterior.at, posterior.spread.copy(), rows, model.believed(posterior, n))
+    taken = greedily(posterior.points, posterior.spread.copy(), rows, model.believed(posterior, n))
     return rows[np.concatenate([taken, np.setdiff1d(np.arange(len(rows)), taken)])[:n]]
 
 
 @njit(cache=True, nogil=True)
-def greedily(at, spread, rows, n):
+def greedily(points, spread, rows, n):
     """(n,): indices of the questions taken; narrows `spread`. A score is looked at again only when it comes up: what
     was learned since seldom raises one."""
-    heap = [(-score, t) for t, score in enumerate(gains(at, spread, rows))]
+    heap = [(-score, t) for t, score in enumerate(gains(points, spread, rows))]
     heapq.heapify(heap)
     taken = np.empty(n, np.int64)
     done = 0
     while done < n:
         t = heapq.heappop(heap)[1]
-        score = gains(at, spread, rows[t : t + 1])[0]
+        score = gains(points, spread, rows[t : t + 1])[0]
         if len(heap) and score < -heap[0][0] - 1e-12:  # its objects have been asked about since: it waits its turn
             heapq.heappush(heap, (-score, t))
             continue
         taken[done] = t
         done += 1
-        _narrow(at, spread, rows[t])
+        _narrow(points, spread, rows[t])
     return taken
 
 
@@ -71,22 +71,23 @@ def gain(mean, variance):
 
 
 @njit(cache=True, nogil=True)
-def gains(at, spread, rows):
+def gains(points, spread, rows):
     """(m,): the gain of every question. O(m d^2)."""
     out = np.empty(len(rows))
     for t in range(len(rows)):
-        mean, variance = model.moments(at, spread, rows[t])
+        mean, variance = model.moments(points, spread, rows[t])
         out[t] = gain(mean, variance)[0]
     return out
 
 
 @njit(cache=True, nogil=True)
-def _narrow(at, spread, row):
+def _narrow(points, spread, row):
     """Sherman-Morrison on the three objects' covariances: precision + E[f(x)] g g'."""
     a, b, c = row[0], row[1], row[2]
-    mean, variance = model.moments(at, spread, row)
+    mean, variance = model.moments(points, spread, row)
     h = gain(mean, variance)[1]
     for side in range(3):
-        g = 2.0 * (at[b] - at[c]) if side == 0 else 2.0 * (at[a] - at[b]) if side == 1 else 2.0 * (at[c] - at[a])
+        front, back = (b, c) if side == 0 else (a, b) if side == 1 else (c, a)
+        g = 2.0 * (points[front] - points[back])
         moved = spread[row[side]] @ g
         spread[row[side]] -= np.outer(moved, moved) * (h / (1.0 + h * (g @ moved)))

@@ -34,10 +34,10 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 class Posterior(NamedTuple):
-    """`at` (n, d): the mode; `spread` (n, d, d): covariance of each object; `right`: share of held-out answers that a
-    fit to the others foretold, 1/2 when nothing can be held out."""
+    """`points` (n, d): the mode; `spread` (n, d, d): covariance of each object; `right`: share of held-out answers that
+    a fit to the others foretold, 1/2 when nothing can be held out."""
 
-    at: np.ndarray
+    points: np.ndarray
     spread: np.ndarray
     right: float
 
@@ -47,10 +47,10 @@ def posterior(known: Known, rng: np.random.Generator) -> Posterior:
     some, else from the leading eigenvectors of AddS-3."""
     triplets, weight = _sample(*weighted_triplets(known.columns), MOST, rng)
     d, right = dimensions(known, triplets, weight, rng)
-    at = np.zeros((len(known.names), d))
+    points = np.zeros((len(known.names), d))
     if len(triplets):
-        at = fit(start(known, triplets, weight, d, rng), triplets, weight)
-    return Posterior(at, np.linalg.inv(_precision(at, triplets, weight)), right)
+        points = fit(start(known, triplets, weight, d, rng), triplets, weight)
+    return Posterior(points, np.linalg.inv(_precision(points, triplets, weight)), right)
 
 
 def believed(posterior: Posterior, n: int) -> int:
@@ -73,8 +73,8 @@ def dimensions(known: Known, triplets: np.ndarray, weight: np.ndarray, rng: np.r
         return DIMENSIONS[1], 0.5
     right = []
     for d in DIMENSIONS:
-        at = fit(start(known, triplets[~held], weight[~held], d, rng), triplets[~held], weight[~held])
-        right.append(float(weight[held] @ (differences(at, triplets[held]) > 0)))
+        points = fit(start(known, triplets[~held], weight[~held], d, rng), triplets[~held], weight[~held])
+        right.append(float(weight[held] @ (differences(points, triplets[held]) > 0)))
     return DIMENSIONS[int(np.argmax(right))], max(right) / float(weight[held].sum())
 
 
@@ -88,29 +88,29 @@ def _sample(triplets: np.ndarray, weight: np.ndarray, most: int, rng: np.random.
 def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
     """(n, d) of about unit size, never all 0: that is a saddle."""
     n = len(known.names)
-    at, learned = rng.normal(0, 0.1, (n, d)), known.coordinates
+    points, learned = rng.normal(0, 0.1, (n, d)), known.coordinates
     if learned is not None and learned.ndim == 2 and len(learned) <= n and np.any(learned):
         shared = min(d, learned.shape[1])
         placed = learned.any(axis=1)  # an object outside the subset that the kernel is over begins near 0
-        at[: len(learned), :shared] += learned[:, :shared] / max(float(learned[placed, 0].std()), 1e-9)
+        points[: len(learned), :shared] += learned[:, :shared] / max(float(learned[placed, 0].std()), 1e-9)
     elif n > d + 1:
         anchor, near, far = triplets.T
         adds = sparse_matrix(*adds3(anchor, near, far, weight, n), n)
         values, vectors = eigsh(adds, d, which="LA", v0=rng.normal(size=n))
-        at += vectors[:, ::-1] * np.sqrt(n) * (values[::-1] > 0)
-    return at
+        points += vectors[:, ::-1] * np.sqrt(n) * (values[::-1] > 0)
+    return points
 
 
-def fit(at: np.ndarray, triplets: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(n, d): the mode that L-BFGS reaches from `at`."""
+def fit(points: np.ndarray, triplets: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(n, d): the mode that L-BFGS reaches from `points`."""
 
     def objective(flat):
-        here = flat.reshape(at.shape)
+        here = flat.reshape(points.shape)
         gradient = PRIOR * here
         return _loss(here, triplets, weight, gradient) + PRIOR * float((here**2).sum()) / 2, gradient.ravel()
 
-    mode = minimize(objective, at.ravel(), method="L-BFGS-B", jac=True, options={"maxiter": STEPS})
-    return mode.x.reshape(at.shape)
+    mode = minimize(objective, points.ravel(), method="L-BFGS-B", jac=True, options={"maxiter": STEPS})
+    return mode.x.reshape(points.shape)
 
 
 @njit(cache=True, nogil=True)
@@ -125,71 +125,71 @@ def chance(x):
 
 
 @njit(cache=True, nogil=True)
-def difference(at, a, b, c):
+def difference(points, a, b, c):
     """x = |x_a - x_c|^2 - |x_a - x_b|^2: above 0 where b is nearer."""
     x = 0.0
-    for q in range(at.shape[1]):
-        far, near = at[a, q] - at[c, q], at[a, q] - at[b, q]
+    for q in range(points.shape[1]):
+        far, near = points[a, q] - points[c, q], points[a, q] - points[b, q]
         x += far * far - near * near
     return x
 
 
 @njit(cache=True, nogil=True)
-def _loss(at, triplets, weight, gradient):
+def _loss(points, triplets, weight, gradient):
     """Minus the log likelihood; its gradient is added to `gradient`."""
     total = 0.0
     for t in range(len(triplets)):
         a, b, c = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        p, slope = chance(difference(at, a, b, c))
+        p, slope = chance(difference(points, a, b, c))
         total -= weight[t] * np.log(p)
         step = -2.0 * weight[t] * slope / p
-        for q in range(at.shape[1]):
-            gradient[a, q] += step * (at[b, q] - at[c, q])
-            gradient[b, q] += step * (at[a, q] - at[b, q])
-            gradient[c, q] += step * (at[c, q] - at[a, q])
+        for q in range(points.shape[1]):
+            gradient[a, q] += step * (points[b, q] - points[c, q])
+            gradient[b, q] += step * (points[a, q] - points[b, q])
+            gradient[c, q] += step * (points[c, q] - points[a, q])
     return total
 
 
 @njit(cache=True, nogil=True)
-def _precision(at, triplets, weight):
+def _precision(points, triplets, weight):
     """(n, d, d): PRIOR I + sum of count f(x) g g'."""
-    n, d = at.shape
+    n, d = points.shape
     out = np.zeros((n, d, d))
     for i in range(n):
         for q in range(d):
             out[i, q, q] = PRIOR
     for t in range(len(triplets)):
         a, b, c = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        p, slope = chance(difference(at, a, b, c))
+        p, slope = chance(difference(points, a, b, c))
         h = 4.0 * weight[t] * slope * slope / (p * (1.0 - p))
         for q in range(d):
             for r in range(d):
-                out[a, q, r] += h * (at[b, q] - at[c, q]) * (at[b, r] - at[c, r])
-                out[b, q, r] += h * (at[a, q] - at[b, q]) * (at[a, r] - at[b, r])
-                out[c, q, r] += h * (at[a, q] - at[c, q]) * (at[a, r] - at[c, r])
+                out[a, q, r] += h * (points[b, q] - points[c, q]) * (points[b, r] - points[c, r])
+                out[b, q, r] += h * (points[a, q] - points[b, q]) * (points[a, r] - points[b, r])
+                out[c, q, r] += h * (points[a, q] - points[c, q]) * (points[a, r] - points[c, r])
     return out
 
 
 @njit(cache=True, nogil=True)
-def differences(at, rows):
+def differences(points, rows):
     """(m,): x of rows a, b, c."""
     out = np.empty(len(rows))
     for t in range(len(rows)):
-        out[t] = difference(at, rows[t, 0], rows[t, 1], rows[t, 2])
+        out[t] = difference(points, rows[t, 0], rows[t, 1], rows[t, 2])
     return out
 
 
 @njit(cache=True, nogil=True)
-def moments(at, spread, row):
+def moments(points, spread, row):
     """Mean and variance of x = |x_a - x_c|^2 - |x_a - x_b|^2."""
     a, b, c = row[0], row[1], row[2]
     mean = variance = 0.0
-    for q in range(at.shape[1]):
-        near, far = at[a, q] - at[b, q], at[a, q] - at[c, q]
+    for q in range(points.shape[1]):
+        near, far = points[a, q] - points[b, q], points[a, q] - points[c, q]
         mean += far * far - near * near + spread[c, q, q] - spread[b, q, q]
-        for r in range(at.shape[1]):
+        for r in range(points.shape[1]):
             sa, sb, sc = spread[a, q, r], spread[b, q, r], spread[c, q, r]
-            variance += 4.0 * (at[b, q] - at[c, q]) * sa * (at[b, r] - at[c, r])
-            variance += 4.0 * near * sb * (at[a, r] - at[b, r]) + 4.0 * far * sc * (at[a, r] - at[c, r])
+            variance += 4.0 * (points[b, q] - points[c, q]) * sa * (points[b, r] - points[c, r])
+            variance += 4.0 * near * sb * (points[a, r] - points[b, r]) + 4.0 * far * sc * (points[a, r] - points[c, r])
             variance += 2.0 * sb * sb + 2.0 * sc * sc + 4.0 * sa * (sb + sc)
     return mean, variance

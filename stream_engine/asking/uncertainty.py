@@ -18,7 +18,7 @@ def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32; after the closest ones those at random, see `model.believed`. O(POOL log POOL)."""
     rows = unanswered(known, max(POOL, 10 * n), rng)
     posterior = model.posterior(known, rng)
-    order = in_turns(rows[:, 0], np.abs(model.differences(posterior.at, rows)))[: model.believed(posterior, n)]
+    order = in_turns(rows[:, 0], np.abs(model.differences(posterior.points, rows)))[: model.believed(posterior, n)]
     return rows[np.concatenate([order, np.setdiff1d(np.arange(len(rows)), order)])[:n]]
 
 

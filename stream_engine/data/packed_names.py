@@ -34,18 +34,18 @@ class Names(Sequence[str]):
         return len(self._offsets) - 1
 
     @overload
-    def __getitem__(self, at: SupportsIndex) -> str: ...
+    def __getitem__(self, place: SupportsIndex) -> str: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
 
-    def __getitem__(self, at: SupportsIndex | slice) -> str | Sequence[str]:
-        if isinstance(at, slice):
-            begin, end, step = at.indices(len(self))
+    def __getitem__(self, place: SupportsIndex | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            begin, end, step = place.indices(len(self))
             if step == 1:
                 return Names(self._utf8, self._offsets[begin : max(begin, end) + 1])
             return tuple(self[i] for i in range(begin, end, step))
-        i, n = index(at), len(self)
+        i, n = index(place), len(self)
         if not -n <= i < n:
             raise IndexError(f"name {i} of {n}")
         i %= n
@@ -53,8 +53,8 @@ class Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), BLOCK):
-            at = self._offsets[begin : begin + BLOCK + 1]
-            data, ends = self._utf8[at[0] : at[-1]].tobytes(), (at - at[0]).tolist()
+            offsets = self._offsets[begin : begin + BLOCK + 1]
+            data, ends = self._utf8[offsets[0] : offsets[-1]].tobytes(), (offsets - offsets[0]).tolist()
             text = data.decode()
             if len(text) == len(data):  # ASCII: bytes are letters
                 yield from (text[a:b] for a, b in pairwise(ends))

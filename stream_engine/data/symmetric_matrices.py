@@ -73,10 +73,10 @@ def _mirror(i, j, w, indptr, indices, data):
         indptr[row + 1] += indptr[row]
     place = indptr[:-1].copy()
     for e in range(len(i)):  # left of the diagonal
-        at = place[j[e]]
-        place[j[e]] = at + 1
-        indices[at], data[at] = i[e], w[e]
+        entry = place[j[e]]
+        place[j[e]] = entry + 1
+        indices[entry], data[entry] = i[e], w[e]
     for e in range(len(i)):  # right of it
-        at = place[i[e]]
-        place[i[e]] = at + 1
-        indices[at], data[at] = j[e], w[e]
+        entry = place[i[e]]
+        place[i[e]] = entry + 1
+        indices[entry], data[entry] = j[e], w[e]

@@ -66,9 +66,9 @@ def _of_subset(over_subset: Predictor, new_id: np.ndarray) -> Margins:
 
     def margins(rows: np.ndarray) -> np.ndarray:
         inside = np.where(rows < len(new_id), new_id[np.minimum(rows, len(new_id) - 1)], -1)
-        known = (inside >= 0).all(axis=1)
+        of_subset = (inside >= 0).all(axis=1)
         margin = np.full(len(rows), np.nan)
-        margin[known] = over_subset.margins(inside[known])
+        margin[of_subset] = over_subset.margins(inside[of_subset])
         return margin
 
     return margins

@@ -9,25 +9,25 @@ from collections.abc import Container, Iterable, Mapping
 from stream_engine.data.comparisons import Label
 
 
-def learn_labels(known: dict[str, str], labels: Iterable[Label]) -> None:
+def learn_labels(labelled: dict[str, str], events: Iterable[Label]) -> None:
     """Apply label events in order; `None` takes a label back.
 
-    >>> known = {}
-    >>> learn_labels(known, [Label("a", "car"), Label("b", "van"), Label("a", None), Label("b", "bus")])
-    >>> known
+    >>> labelled = {}
+    >>> learn_labels(labelled, [Label("a", "car"), Label("b", "van"), Label("a", None), Label("b", "bus")])
+    >>> labelled
     {'b': 'bus'}
     """
-    for name, label in labels:
+    for name, label in events:
         if label is None:
-            known.pop(name, None)
+            labelled.pop(name, None)
         else:
-            known[name] = label
+            labelled[name] = label
 
 
-def waiting(known: Mapping[str, str], objects: Container[str]) -> list[str]:
+def waiting(labelled: Mapping[str, str], objects: Container[str]) -> list[str]:
     """Labelled names that are not in `objects`, sorted. O(labels).
 
     >>> waiting({"b": "x", "a": "x", "c": "y"}, ["a"])
     ['b', 'c']
     """
-    return sorted(name for name in known if name not in objects)
+    return sorted(name for name in labelled if name not in objects)

@@ -26,22 +26,22 @@ def _by_rows(start, object, value, place, first, size, row, column, data):
     if len(column) == 0:
         row[:] = 0
         for c in range(len(place)):
-            at = place[c]
-            while at < start[c + 1] and object[at] < first + size:
-                row[object[at] - first + 1] += 1
-                at += 1
+            entry = place[c]
+            while entry < start[c + 1] and object[entry] < first + size:
+                row[object[entry] - first + 1] += 1
+                entry += 1
         for r in range(size):
             row[r + 1] += row[r]
         return
     free = row[:-1].copy()
     for c in range(len(place)):
-        at = place[c]
-        while at < start[c + 1] and object[at] < first + size:
-            to = free[object[at] - first]
-            free[object[at] - first] = to + 1
-            column[to], data[to] = c, value[at]
-            at += 1
-        place[c] = at
+        entry = place[c]
+        while entry < start[c + 1] and object[entry] < first + size:
+            to = free[object[entry] - first]
+            free[object[entry] - first] = to + 1
+            column[to], data[to] = c, value[entry]
+            entry += 1
+        place[c] = entry
 
 
 @njit(cache=True, nogil=True)

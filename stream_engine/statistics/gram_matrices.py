@@ -154,9 +154,9 @@ def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, produc
         _fill_strip(*phi[:3], chosen[begin : begin + width], part)
         left = part if rows is None else part[:, rows]
         for top in range(0, len(product), BLOCK):
-            for at in range(top if rows is None else 0, phi.n_objects, BLOCK):
-                block = product[top : top + BLOCK, at : at + BLOCK]
-                factors = left[:, top : top + BLOCK].T, part[:, at : at + BLOCK]
+            for left_edge in range(top if rows is None else 0, phi.n_objects, BLOCK):
+                block = product[top : top + BLOCK, left_edge : left_edge + BLOCK]
+                factors = left[:, top : top + BLOCK].T, part[:, left_edge : left_edge + BLOCK]
                 if begin == 0:
                     np.matmul(*factors, out=block)
                 else:

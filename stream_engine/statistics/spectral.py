@@ -75,8 +75,8 @@ def _full_eigenpairs(W, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _signed(vectors: np.ndarray) -> np.ndarray:
     """Each column with its entry of largest magnitude positive, so that a rerun gives the same vectors."""
-    at = np.abs(vectors).argmax(axis=0)
-    return vectors * np.where(vectors[at, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    largest = np.abs(vectors).argmax(axis=0)
+    return vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
 
 def centred(A: np.ndarray) -> np.ndarray:

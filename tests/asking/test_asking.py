@@ -129,8 +129,8 @@ def test_it_finds_where_objects_lie_and_in_how_many_dimensions():
     points, known = world(40, 4000, dimensions=1)
     found = model.posterior(known, np.random.default_rng(0))
     fresh = planted_triplets(np.random.default_rng(9), points, 2000)
-    assert found.at.shape[1] == 1 and found.right > 0.8
-    assert (model.differences(found.at, fresh) > 0).mean() > 0.93
+    assert found.points.shape[1] == 1 and found.right > 0.8
+    assert (model.differences(found.points, fresh) > 0).mean() > 0.93
     assert model.believed(found, 10) == 10
 
 

@@ -136,7 +136,7 @@ def accuracies(snapshot, world: World) -> tuple[float, float]:
     known = with_objects(known_from(snapshot), world.names)
     at = {name: i for i, name in enumerate(known.names)}
     test = np.array([at[name] for name in world.names])[world.test]
-    x = model.differences(model.posterior(known, np.random.default_rng(0)).at, test)
+    x = model.differences(model.posterior(known, np.random.default_rng(0)).points, test)
     k = kernels.k1(known.columns)
     own, (a, b, c) = np.diag(k), test.T
     y = 2 * (k[a, b] - k[a, c]) - (own[b] - own[c])
