@@ -230,8 +230,8 @@ BUGS = [
     Bug(
         "the mirrored triangle loses its left half",
         "stream_engine/data/symmetric_matrices.py",
-        "indices[at], data[at] = i[e], w[e]",
-        "indices[at], data[at] = i[e], 0",
+        "indices[entry], data[entry] = i[e], w[e]",
+        "indices[entry], data[entry] = i[e], 0",
         "tests/end_to_end/test_many_objects.py -k triangle",
     ),
     Bug(

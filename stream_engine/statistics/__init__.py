@@ -1,1 +1,1 @@
-"""Pure functions of counts: kernels and their factors, eigenpairs, confidence, worker reliability, restriction to a subset."""
+"""Pure functions of counts: kernels, their factors and eigenpairs, confidence, worker reliability, subsets of objects."""

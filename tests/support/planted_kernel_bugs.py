@@ -168,8 +168,8 @@ KERNEL_BUGS = [
     Bug(
         "known keys swap their directions",
         "stream_engine/accumulators/sorted_counts.py",
-        "n_hi[i] += new_hi[j] if known else 0",
-        "n_hi[i] += new_lo[j] if known else 0",
+        "n_hi[i] += new_hi[j] if same else 0",
+        "n_hi[i] += new_lo[j] if same else 0",
         COUNTED,
     ),
     Bug(
