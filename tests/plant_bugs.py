@@ -449,7 +449,7 @@ BUGS = [
     Bug(
         "a control group's limit is not minded",
         "stream_engine/data/available_memory.py",
-        "room.append(int(most) - int(used.read_text()))",
+        "limits.append(int(most) - int(used.read_text()))",
         "pass",
         "tests/clustering/test_sdp.py -k free_memory",
     ),
@@ -540,9 +540,9 @@ BUGS = [
     ),
     Bug(
         "exports by name keep clusters in the old order",
-        "stream_engine/exports/by_name.py",
-        '"sdp_clustering": {"labels": (0,), "stability": (0,), "together": (0, 1)},',
-        '"sdp_clustering": {"stability": (0,), "together": (0, 1)},',
+        "stream_engine/refits/sdp_clustering.py",
+        '"labels": speaks(OBJECTS),',
+        '"labels": speaks(),',
         "tests/spark/test_deltas.py -k clusters",
     ),
     Bug(
@@ -736,8 +736,8 @@ BUGS = [
     Bug(
         "placing goes by another lambda than learning",
         "stream_engine/refits/kernel_learning.py",
-        "        chosen.lambda1,\n",
-        "        10 * chosen.lambda1,\n",
+        "        lambda1,\n        params.loss,\n",
+        "        10 * lambda1,\n        params.loss,\n",
         "tests/kernel_learning/test_out_of_sample.py -k own_objective",
     ),
     Bug(
@@ -771,13 +771,8 @@ BUGS = [
     Bug(
         "the chosen keep their old places in exports by name",
         "stream_engine/exports/by_name.py",
-        (
-            "        arrays={\n"
-            "            name: _turned(array, speaks.get(name, ()), inner if name in of_chosen else known, rank, arrays)\n"
-            "            for name, array in arrays.items()\n"
-            "        }\n"
-        ),
-        "        arrays={name: _turned(array, speaks.get(name, ()), known, rank, arrays) for name, array in arrays.items()}\n",
+        "np.take(array, objects if axis is OBJECTS else subset, number)",
+        "np.take(array, objects, number)",
         "tests/kernel_learning/test_out_of_sample.py -k exports_name",
     ),
     Bug(

@@ -7,18 +7,20 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import admm, certificate, cvxpy_reference, memory_check, partition
+from stream_engine.clustering import admm, certificate, cvxpy_reference, partition
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.dual_bounds import upper_bound
 from stream_engine.clustering.feasible_point import feasible
 from stream_engine.clustering.projection import projected
 from stream_engine.clustering.similarity_matrix import blocks, checked, inner
+from stream_engine.data import available_memory
 from stream_engine.statistics.spectral import centred, dense, spectral_size
 
 SOLVERS = ("admm", "cvxpy")
 PENALTY = 10.0  # rho to begin with, for W scaled to unit norm
 MATRICES = 10  # (n, n) matrices that the ADMM and its bounds hold at most, ...
 ACCELERATED = 18  # ... with the history of Anderson acceleration
+OF_CVXPY = 60  # ... that cvxpy and its solvers hold
 EIGENVALUES_UP_TO = 1500  # objects: the least eigenvalue of X is computed, above it is bounded
 FLOOR = 1e-2  # of the norm of W: what the gap is measured against at least
 
@@ -92,7 +94,8 @@ def solve(
     `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) an
     iteration, some 10 n^2 doubles. BLAS runs on one thread.
 
-    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; memory.TooLarge when it cannot fit.
+    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; available_memory.TooLarge when it cannot
+    fit.
 
     Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5.
 
@@ -114,7 +117,7 @@ def solve(
         proof = certificate.certified(W, labels, lam) if k is None or labels.max() + 1 == k else None
         if proof:
             return _of_partition(W, labels, lam, proof.upper_bound, proof.by)
-        memory_check.require("sdp", n, ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, memory_limit)
+        _require(ACCELERATED if n <= admm.ACCELERATE_UP_TO else MATRICES, n, memory_limit)
         return _by_admm(W, k, lam, labels, tol, max_iterations, start, progress)
 
 
@@ -131,6 +134,16 @@ def best_partition(W, k: int | None, lam: float | None, seed: int) -> np.ndarray
         return partition.refined(W, partition.spectral_partition(W, k, seed))
     tried = partition.candidates(W, lam, seed)
     return max(tried, key=lambda labels: partition.value(W, labels) - lam * (labels.max() + 1))
+
+
+def _require(matrices: int, n: int, limit: int | None) -> None:
+    """Raise `TooLarge` unless so many (n, n) matrices fit."""
+    available_memory.require(
+        f"sdp of {n:,} objects ({matrices} matrices of {n} x {n})",
+        available_memory.matrices(matrices, n),
+        limit,
+        "raise the limit, choose objects (objects=5000), or use the refit `spectral`",
+    )
 
 
 def _check_arguments(n: int, k: int | None, lam: float | None, solver: str) -> None:
@@ -263,7 +276,7 @@ def _least_eigenvalue(X: np.ndarray) -> float:
 
 def _by_cvxpy(W, k, lam, tol, max_iterations, memory_limit) -> Solution:
     """cvxpy's solution, repaired to a feasible point and bounded by its own multiplier."""
-    memory_check.require("sdp", W.shape[0], 60, memory_limit)
+    _require(OF_CVXPY, W.shape[0], memory_limit)
     W = dense(W)
     n, C = len(W), W - (lam or 0.0) * np.eye(len(W))
     given = cvxpy_reference.solve(W, k, lam, tol=tol / 10, max_iterations=max(max_iterations, 20_000))

@@ -1,53 +1,40 @@
 """Published state with its objects renumbered in the order of their names, code point by code point.
 
 Ids follow first appearance, so two runs that learned the same comparisons in another order number their objects
-otherwise; by name they agree, and equal statistics give equal files. O(state).
+otherwise; by name they agree, and equal statistics give equal files. What an artifact's arrays speak of is declared by the
+refit that made it (`AXES`, see `state.artifact_axes`). O(state).
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from stream_engine.accumulators import accumulator
 from stream_engine.exports import NothingToExport
 from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.kernel_learning import online_kernel
+from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, MERGES, OBJECTS, SUBSET, Axes, Speaks, Undeclared, declared
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
-# Where an artifact's arrays speak of objects: axes that run over them, or ids as values. Others hold neither.
-_PICTURES = {"coordinates": (0,), "neighbours": (0, "ids"), "linkage": ("dendrogram",)}
-_KERNEL = {"K": (0, 1), "K0": (0, 1), "triplets": ("ids",), "constraints": ("ids",), "W": ("per kernel",), **_PICTURES}
-# Of an artifact over chosen objects these run over its `ids`; what else has a row an object has one for all.
-_OF_CHOSEN = ("K", "K0", "W", "linkage", "ids")
-OBJECTS = {
-    "sdp_clustering": {"labels": (0,), "stability": (0,), "together": (0, 1)},
-    "spectral": {"labels": (0,)},
-    "triplet_boost": {
-        **dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), (0,)),
-        "j": ("ids",),
-        "k": ("ids",),
-    },
-    "kernel_learning": _KERNEL,
-    "partial_order_embedding": _KERNEL,
-    "online_kernel": {"L": (0,), "K": (0, 1), "row_sums": (0,)},
-    "reliability": {},
-    "hierarchy": {"leaves": ("ids",)},
-}
-
 
 def by_name(published: Published) -> Published:
-    """The same, objects sorted by name. Raises `NothingToExport` for an artifact whose objects are not known here."""
+    """The same, objects sorted by name. Raises `NothingToExport` for an artifact whose arrays nothing is declared of."""
     names = tuple(published.snapshot.objects)
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-    made = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
+    renumbered = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
     return published._replace(
         snapshot=_snapshot(published.snapshot, order),
-        artifacts={kind: artifact for kind, (artifact, _) in made.items()},
+        artifacts={kind: artifact for kind, (artifact, _) in renumbered.items()},
         as_seen=published,
-        known={kind: tuple(names[i] for i in known) for kind, (_, known) in made.items()},
+        known={kind: tuple(names[i] for i in old_ids) for kind, (_, old_ids) in renumbered.items()},
     )
 
 
 def _ranks(order: np.ndarray) -> np.ndarray:
+    """(n,) the inverse of a permutation: where each old id stands in the new order."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return rank
@@ -66,43 +53,53 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
     return snapshot._replace(objects=tuple(names[i] for i in order.tolist()), arrays=arrays)
 
 
-def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifact, np.ndarray]:
-    """The artifact, and the old ids of its rows: one of an older snapshot knows the first objects only."""
-    if kind not in OBJECTS:
+def _axes(kind: str) -> Axes:
+    """What the maker of this kind of artifact declares. Raises `NothingToExport` for an artifact of an unknown maker."""
+    if kind == online_kernel.KIND:
+        return online_kernel.AXES
+    if kind not in REFITS:
         raise NothingToExport(f"{kind}: cannot be put in the order of names; leave --object-order out")
-    speaks, arrays = OBJECTS[kind], artifact.arrays
-    chosen = "ids" in arrays
-    rows = [len(arrays[name]) for name, how in speaks.items() if how[0] == 0 and name in arrays]
-    known = order[order < (len(arrays["known"]) if chosen else min(rows, default=len(order)))]
-    rank, inner = _ranks(known), known
-    if chosen:
-        inner = np.argsort(rank[arrays["ids"]], kind="stable")  # the chosen, by name
-        speaks = {**speaks, "factor": (0,), "known": (0,), "ids": (0, "ids")}
-    if artifact.params.get("features") is None:  # else the maps are over features
-        speaks = {**speaks, **{name: (1,) for name in arrays if name.startswith("map_")}}
-    of_chosen = {*_OF_CHOSEN, *(name for name in arrays if name.startswith("map_"))}
-    return artifact._replace(
-        arrays={
-            name: _turned(array, speaks.get(name, ()), inner if name in of_chosen else known, rank, arrays)
-            for name, array in arrays.items()
-        }
-    ), known
+    return vars(refit_module(kind)).get("AXES", {})
 
 
-def _turned(array: np.ndarray, speaks: tuple, known: np.ndarray, rank: np.ndarray, beside) -> np.ndarray:
-    for how in speaks:
-        if how == "ids":
-            array = np.where(array >= 0, rank[array], array).astype(array.dtype)
-        elif how == "dendrogram":  # ids below n are objects (places among the chosen), others earlier merges
-            array, place = array.copy(), _ranks(known)
-            leaf = array[:, :2] < len(known)
-            array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
-        elif (
-            how == "per kernel"
-        ):  # (P, n) or (P, n, n); of features, without objects, where they did not come from kernels
-            if array.ndim > 1 and len(array) == len(beside["mu"]):
-                for axis in range(1, array.ndim):
-                    array = np.take(array, known, axis)
-        else:
-            array = np.take(array, known, how)
+def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifact, np.ndarray]:
+    """The artifact renumbered, and the old ids of its objects in their new order: an artifact of an older snapshot knows
+    the first objects only."""
+    axes = _axes(kind)
+    try:
+        said = {name: declared(axes, name, artifact.params) for name in artifact.arrays}
+    except Undeclared as name:
+        raise NothingToExport(
+            f"{kind}: AXES of {REFITS.get(kind, kind)} does not say what the array '{name}' speaks of, so it cannot be put "
+            "in the order of names; declare it there, or leave --object-order out"
+        ) from None
+    objects = order[order < _known_objects(artifact.arrays, said, len(order))]
+    rank = _ranks(objects)
+    subset = np.argsort(rank[artifact.arrays["ids"]], kind="stable") if "ids" in artifact.arrays else objects
+    arrays = {name: _renumbered(array, said[name], objects, subset, rank) for name, array in artifact.arrays.items()}
+    return artifact._replace(arrays=arrays), objects
+
+
+def _known_objects(arrays: Mapping[str, np.ndarray], said: Mapping[str, Speaks], everyone: int) -> int:
+    """How many objects the artifact's snapshot had: the length of the axes that run over them."""
+    over_all = (OBJECTS,) if "ids" in arrays else (OBJECTS, SUBSET)
+    lengths = [
+        size for name, array in arrays.items() for axis, size in zip(said[name].axes, array.shape) if axis in over_all
+    ]
+    return min(lengths, default=everyone)
+
+
+def _renumbered(
+    array: np.ndarray, said: Speaks, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
+) -> np.ndarray:
+    """One array with its axes in the order of `objects` and `subset` (old places) and its ids as `rank` (old id -> new)."""
+    if said.values is IDS:
+        array = np.where(array >= 0, rank[array], array).astype(array.dtype)
+    elif said.values is MERGES:
+        array, place = array.copy(), _ranks(subset)
+        leaf = array[:, :2] < len(subset)  # larger numbers are earlier merges
+        array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
+    for number, axis in enumerate(said.axes[: array.ndim]):
+        if axis in (OBJECTS, SUBSET):
+            array = np.take(array, objects if axis is OBJECTS else subset, number)
     return array

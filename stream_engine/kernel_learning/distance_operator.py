@@ -72,5 +72,9 @@ def satisfied(gram: np.ndarray, rows: np.ndarray, weight: np.ndarray | None = No
     """
     if len(rows) == 0:
         return None
-    weight = np.ones(len(rows)) if weight is None else np.asarray(weight, float)
+    return share_satisfied(gram, rows, np.ones(len(rows)) if weight is None else np.asarray(weight, float))
+
+
+def share_satisfied(gram: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> float:
+    """`satisfied` for one comparison at least, with weights (m,)."""
     return float(weight[excess(np.ascontiguousarray(gram, dtype=float), rows) < 0].sum() / weight.sum())

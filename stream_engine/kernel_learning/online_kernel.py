@@ -15,8 +15,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
 from stream_engine.statistics.embedding import squared_distances
 
+KIND = "online_kernel"  # of the artifacts that hold what it knows
+AXES = {
+    "L": speaks(OBJECTS),
+    "K": speaks(OBJECTS, OBJECTS),
+    "row_sums": speaks(OBJECTS),
+    **numbers("mu", "nu_sums", "seen"),
+}
 STE, HINGE = 0, 1
 
 

@@ -13,12 +13,11 @@ import numpy as np
 
 from stream_engine.kernel_learning import auxiliary_kernels
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, KernelSpec
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.kernel_learning.online_kernel import KIND, OnlineKernel
 from stream_engine.prediction import Predictor
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot
 
-KIND = "online_kernel"
 MOST, LEAST, BUDGET = 64.0, 1 / 8, 500_000
 GROWTH = 8  # with kernels: room is made when the new objects are one in so many; comparisons that name them are skipped
 DENSE = 1000  # objects up to which the artifact holds K beside L and mu

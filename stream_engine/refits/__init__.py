@@ -1,13 +1,18 @@
 """From a published snapshot to an artifact: `refit(snapshot, params, seed)` is a pure function. One paper, one file.
 
-A refit module has `Params` (a frozen msgspec.Struct, every field with a default and a meaning in its docstring) and
-`refit(snapshot, params, seed, previous=None, progress=quiet) -> Artifact`. `previous` is the last artifact of the same
-kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes nothing.
+A refit module has
+
+- `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring;
+- `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of the
+  same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes nothing;
+- `AXES`: what the arrays of its artifact speak of, see `state.artifact_axes`.
+
 It must cope with an empty snapshot, one object, only contradictions. Registered here; the laws in tests/laws pick it up.
 """
 
 from importlib import import_module
 from types import ModuleType
+from typing import Any, Protocol
 
 REFITS = {
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
@@ -28,10 +33,16 @@ class SolverFailed(RuntimeError):
     """The solver did not reach its tolerance; the message says how far it came."""
 
 
+class Progress(Protocol):
+    """Told now and then how far a refit has come, with figures that the refit knows by then."""
+
+    def __call__(self, done: int, total: int, **figures: Any) -> None: ...
+
+
 def refit_module(name: str) -> ModuleType:
     """The module registered under `name`."""
     return import_module(REFITS[name])
 
 
-def quiet(done: int, total: int, **figures) -> None:
+def no_progress(done: int, total: int, **figures: Any) -> None:
     """A progress callback that shows nothing."""

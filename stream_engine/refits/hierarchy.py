@@ -16,14 +16,17 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from stream_engine.clustering import label_matching, memory_check, similarity_of_snapshot
-from stream_engine.refits import CannotRefit, quiet
+from stream_engine.clustering import label_matching, similarity_of_snapshot
+from stream_engine.data import available_memory
+from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import dense
 
 KIND = "hierarchy"
 METHODS = ("average", "complete")
+AXES = {"leaves": speaks(values=IDS), **numbers("linkage", "revenue", "revenue_bound")}  # linkage: leaf t is leaves[t]
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,16 +49,22 @@ class Tree(NamedTuple):
     revenue: float
 
 
-def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
     """Build the tree. Arrays: linkage (m - 1, 4) in scipy's format, its leaf t being the object leaves[t] (m,) int32;
     revenue and revenue_bound. Raises `CannotRefit`."""
     with threadpool_limits(1):
         try:
             found = similarity_of_snapshot.similarity(snapshot, params.similarity)
             ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
-            limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
-            memory_check.require("linkage", len(ids), 3, limit)
-        except (memory_check.TooLarge, similarity_of_snapshot.NoCounts) as error:
+            available_memory.require(
+                f"linkage of {len(ids):,} objects",
+                available_memory.matrices(3, len(ids)),
+                available_memory.limit_in_bytes(params.memory_gb),
+                "raise memory_gb, or choose objects (objects=5000)",
+            )
+        except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
         ids = ids[label_matching.canonical_order(similarity_of_snapshot.part(found.W, ids))]
         W = dense(similarity_of_snapshot.part(found.W, ids))

@@ -12,17 +12,24 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names, unpack_names
-from stream_engine.refits import CannotRefit, quiet
+from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import worker_reliability
 
 KIND = "reliability"
+AXES = {
+    **numbers("utf8", "offsets", "accuracy", "weight"),  # a row a worker
+    **numbers("comparisons", "agreed", "disagreed", "repeats", "contradictions", "events", "passed", "failed"),
+    **dict.fromkeys(("i", "j"), speaks(values=IDS)),
+    **numbers("w", "squares"),
+}
 _OF_WORKERS = "it is about workers, and every answer tells of them"
 LAWS_EXCLUDED = {
     "previous_artifact": "its rows are workers, not objects; tests/statistics/test_worker_reliability.py continues one from another",
-    "chosen_objects": _OF_WORKERS,
-    "chosen_objects_of_poor_snapshots": _OF_WORKERS,
+    "subset_of_objects": _OF_WORKERS,
+    "subset_of_objects_of_poor_snapshots": _OF_WORKERS,
 }
 
 
@@ -41,7 +48,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 200
 
 
-def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
     """Judge the workers of a snapshot. No randomness.
 
     Arrays, a row a worker in the order of names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight` = max(0, 2

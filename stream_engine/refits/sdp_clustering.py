@@ -16,18 +16,27 @@ from stream_engine.clustering import label_matching, partition, similarity_of_sn
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.memory_check import TooLarge
 from stream_engine.clustering.similarity_of_snapshot import Evidence
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import stability
-from stream_engine.refits import CannotRefit, quiet
+from stream_engine.data.available_memory import TooLarge, limit_in_bytes
+from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.kernels import KERNEL_LIMIT
 
 __all__ = ["Params", "refit", "solve", "spur"]
 
 KIND = "sdp_clustering"
+AXES = {
+    "labels": speaks(OBJECTS),
+    "stability": speaks(OBJECTS),
+    "together": speaks(OBJECTS, OBJECTS),
+    "warm_ids": speaks(values=IDS),
+    **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals", "stability_ari"),
+    **numbers("warm_k", "warm_rho", "warm_v"),
+}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,7 +88,9 @@ class Answer(NamedTuple):
     states: dict[int, State]  # by k, 0: SDP-lambda
 
 
-def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
     """Cluster a snapshot's objects. Pure in (snapshot, params, seed, previous).
 
     Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
@@ -118,14 +129,13 @@ def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | No
 
 def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
     W = similarity_of_snapshot.part(found.W, ids)
-    limit = None if params.memory_gb is None else int(params.memory_gb * 1e9)
     how = dict(
         tol=params.tol,
         max_iterations=params.max_iterations,
         solver=params.solver,
         seed=seed,
         progress=progress,
-        memory_limit=limit,
+        memory_limit=limit_in_bytes(params.memory_gb),
     )
     if params.lam is not None:
         made = solve(W, lam=params.lam, start=starts.get(0), **how)

@@ -15,12 +15,14 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import factored_kernel, label_matching, partition, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.refits import CannotRefit, quiet
+from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
+AXES = {"labels": speaks(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge")}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +43,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rest: Literal["none", "nearest"] = "none"
 
 
-def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
     """Cluster a snapshot's objects. Arrays: labels (n,) int32 (-1: not clustered), k, objective (sum_a B_aa / n_a),
     eigenvalues (k_max,) and edge where k was chosen by them. Raises `CannotRefit`."""
     n = len(snapshot.objects)

@@ -22,13 +22,21 @@ from stream_engine.boosting.rounds import Classifiers, state_bytes
 from stream_engine.boosting.votes import Predictions, decide
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.refits import CannotRefit, quiet
+from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import subset
 
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
+
+AXES = {
+    **dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), speaks(OBJECTS)),
+    **dict.fromkeys(("given_sets", "predicted_sets"), speaks(OBJECTS)),
+    **dict.fromkeys(("j", "k"), speaks(values=IDS)),
+    **numbers("alpha", "o_j", "o_k", "curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
+}
 
 LAWS_EXCLUDED = {"permuted_ids": "references are drawn by number; with the same pairs it holds, see test_triplet_boost"}
 
@@ -75,7 +83,9 @@ class World(NamedTuple):
     asked: np.ndarray  # (m,) ids: who gets a prediction
 
 
-def refit(snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress=quiet) -> Artifact:
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
     """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that was
     not to be predicted.
 
@@ -155,7 +165,7 @@ def _continued(world: World, params, seed, previous, progress) -> tuple[Booster,
     earlier = _translated(previous, world.classes[: world.learned])
     behind = int(previous.report["rounds"])
     went_on = _boosted(world, params, seed + behind, params.rounds, earlier, progress)
-    over = _boosted(world, params, seed, params.rounds + behind, None, quiet)
+    over = _boosted(world, params, seed, params.rounds + behind, None, no_progress)
     known = world.sets[:, : world.learned] & (world.parts == labels.TRAIN)[:, None]
     before = fit(world.columns, known, 0, seed, earlier=earlier)
     test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
@@ -194,13 +204,16 @@ def _check_memory(world: World, params: Params, rounds: int) -> None:
         + 24 * objects
         + rounds * 3 * (16 + 2 * -(-n_labels // 8))
     )
-    room = params.memory_mb * 2**20 or available_memory.available()
-    if room is not None and need > room:
-        raise CannotRefit(
-            f"triplet_boost - needs up to {need / 2**20:.0f} MB for {objects} objects, {n_labels} "
-            f"classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds - expected at most "
-            f"{room / 2**20:.0f} MB - fewer rounds, a choice (objects=500), or a machine (or memory_mb) with more"
+    what = f"{objects} objects, {n_labels} classes, {len(world.columns.anchor)} triplet keys and {rounds} rounds"
+    try:
+        available_memory.require(
+            f"triplet_boost of {what}",
+            need,
+            params.memory_mb * 2**20 or None,
+            "take fewer rounds, choose objects (objects=500), or raise memory_mb",
         )
+    except available_memory.TooLarge as error:
+        raise CannotRefit(str(error)) from None
 
 
 def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:

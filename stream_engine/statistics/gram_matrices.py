@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.available_memory import available
+from stream_engine.data import available_memory
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 
@@ -164,12 +164,7 @@ def _multiply_strips(phi: Features, chosen: np.ndarray, width: int, rows, produc
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise ValueError, one line, if `needed` bytes are more than there are."""
-    if needed < 1 << 24:
-        return
-    free = available()
-    if free is not None and needed > free:
-        raise ValueError(
-            f"{what} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is available - ask for some rows "
-            f"(rows=...), or use the factor (kernels.features1, kernels.features2)"
-        )
+    """Raise `available_memory.TooLarge`, one line, if `needed` bytes are more than there are."""
+    if needed >= 1 << 24:
+        next_step = "ask for some rows (rows=...), or use the factor (kernels.features1, kernels.features2)"
+        available_memory.require(what, needed, None, next_step)

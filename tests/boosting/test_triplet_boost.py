@@ -541,13 +541,13 @@ def test_one_class_is_predicted_with_abstention():
 
 def test_a_refit_that_cannot_fit_says_so_with_the_numbers():
     columns, _, said = taste_world()
-    numbers = r"up to \d+ MB for 60 objects, 3 classes, \d+ triplet keys and 50000000 rounds - expected at most 1 MB"
+    numbers = r"of 60 objects, 3 classes, \d+ triplet keys and 50000000 rounds: needs \d+\.\d GB, 0\.001 GB may be used"
     with pytest.raises(CannotRefit, match=numbers):
         triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=1, rounds=50_000_000), 0)
     # going on also starts over with all rounds, to report both errors: these count too
     early = triplet_boost.refit(a_snapshot(columns, said), params(rounds=200_000), 0)
     assert triplet_boost.refit(a_snapshot(columns, said), params(memory_mb=4, rounds=1000), 0).report["rounds"] == 1000
-    with pytest.raises(CannotRefit, match="and 201000 rounds - expected at most 4 MB"):
+    with pytest.raises(CannotRefit, match="and 201000 rounds: needs 0.01. GB, 0.0042 GB may be used"):
         triplet_boost.refit(
             a_snapshot(columns, said), params(memory_mb=4, rounds=1000, mode="continue"), 0, previous=early
         )

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from stream_engine.clustering import cvxpy_reference, memory_check
+from stream_engine.clustering import cvxpy_reference
 from stream_engine.clustering.anderson import Anderson
 from stream_engine.clustering.cascade import _least_eigenvalue
 from stream_engine.clustering.projection import projected
@@ -215,7 +215,7 @@ def test_unusable_arguments_are_named(given, said):
 
 def test_memory_is_asked_for_before_it_is_taken():
     W = gaussian(100, 0)
-    with pytest.raises(memory_check.TooLarge, match=r"sdp: 100 objects need 0.0014 GB \(18 matrices of 100 x 100\)"):
+    with pytest.raises(free_memory.TooLarge, match=r"sdp of 100 objects \(18 matrices of 100 x 100\): needs 0.0014 GB"):
         solve(W, k=4, memory_limit=18 * 8 * 100**2 - 1)
     assert solve(W, k=4, tol=1e-2, memory_limit=18 * 8 * 100**2).certified
 
@@ -239,8 +239,8 @@ def test_free_memory_is_the_least_of_machine_control_group_and_address_space(tmp
 
 
 def test_a_solver_asks_for_what_its_control_group_leaves(monkeypatch):
-    monkeypatch.setattr(memory_check, "available", lambda: 18 * 8 * 100**2 - 1)
-    with pytest.raises(memory_check.TooLarge, match="0.0014 GB may be used"):
+    monkeypatch.setattr(free_memory, "available", lambda: 18 * 8 * 100**2 - 1)
+    with pytest.raises(free_memory.TooLarge, match="0.0014 GB may be used"):
         solve(gaussian(100, 0), k=4)
 
 

@@ -189,7 +189,7 @@ def test_k_lam_and_solver_have_effect(world):
     assert not few.report["certified"] and few.report["iterations"] == 10
     with pytest.raises(CannotRefit, match="got k=61, but only 60 of 60 objects"):
         refit(snapshot, Params(k=61), 0)
-    with pytest.raises(CannotRefit, match="sdp: 60 objects need 0.00052 GB"):
+    with pytest.raises(CannotRefit, match=r"sdp_clustering: sdp of 60 objects \(18 matrices of 60 x 60\): needs 0.00052 GB, 1e-06 GB may be used"):
         refit(snapshot, Params(k=5, memory_gb=1e-6), 0)
     with pytest.raises(msgspec.ValidationError, match="got k=2 and lam=1.0, expected at most one"):
         msgspec.convert({"k": 2, "lam": 1.0}, Params)

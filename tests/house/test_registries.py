@@ -43,7 +43,7 @@ SHARED = {
         "validate",
     },
     "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums"},
-    "refits": {"subset_refits"},
+    "refits": {"kernel_refits"},
     "exports": {"by_name", "files"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},
     "asking": {"known", "model"},

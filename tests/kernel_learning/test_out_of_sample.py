@@ -106,7 +106,7 @@ def test_answers_of_others_come_object_by_object():
 )
 def test_the_others_are_placed_by_the_refits_own_objective(params, world):
     """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's loss."""
-    made = learned(msgspec.structs.replace(params, rest="placed", tolerance=1e-7), world)
+    made = learned(msgspec.structs.replace(params, rest="extended", tolerance=1e-7), world)
     F, K, ids = made.arrays["factor"].astype(float), made.arrays["K"], made.arrays["ids"]
     assert ids.tolist() == list(SOME) and K.shape == (8, 8)
     assert made.arrays["known"].tolist() == [1 if i in SOME else 2 for i in range(N)]
@@ -143,7 +143,7 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
 
 
 def test_fewer_directions_are_the_leading_ones(world):
-    made = learned(msgspec.structs.replace(KERNEL, rest="placed", directions=1), world)
+    made = learned(msgspec.structs.replace(KERNEL, rest="extended", directions=1), world)
     values = np.linalg.eigvalsh(made.arrays["K"])
     assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
     assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)
@@ -223,7 +223,7 @@ def test_an_embedding_by_kernels_places_by_g(files):
     folder, _ = files
     specs = {"points": KernelSpec(str(folder / "points.npz"), "rbf", gamma=0.5)}
     snapshot = snapshot_of(planted_triplets(np.random.default_rng(6), POINTS, 2500, 0.05), N)
-    made = learned(msgspec.structs.replace(ORDER, kernels=specs, rest="placed", beta=3000.0), snapshot)
+    made = learned(msgspec.structs.replace(ORDER, kernels=specs, rest="extended", beta=3000.0), snapshot)
     mine = auxiliary_kernels.load(specs, [NAMES[i] for i in SOME], NAMES).kernels[0]
     whole = auxiliary_kernels.load(specs, NAMES).kernels[0]
     F, g = made.arrays["factor"].astype(float), made.arrays["map_0"] @ whole[list(SOME)] * (mine[0, 2] / whole[0, 3])
@@ -243,7 +243,7 @@ def test_an_embedding_by_kernels_places_by_g(files):
         margin(np.tile(rows, (20_000, 1)))[-6:], [*expected[2:], *expected]
     )  # more than one block of them
     linear = msgspec.structs.replace(
-        ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="placed", beta=3000.0
+        ORDER, features=KernelSpec(str(folder / "points.npz"), "linear"), rest="extended", beta=3000.0
     )
     made = learned(linear, snapshot)
     F, g = made.arrays["factor"].astype(float), made.arrays["map_0"][:, :2] @ POINTS.T
@@ -261,7 +261,7 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
     specs = {"gram": KernelSpec(str(folder / "gram.npz"))}
     triplets = planted_triplets(np.random.default_rng(6), POINTS, 2500, 0.05)
     triplets = triplets[(triplets[:, 0] != 12)]  # nobody was asked about o12
-    params = msgspec.structs.replace(KERNEL, form=form, kernels=specs, lambda2=1.0, lambda1=2.0, rest="placed")
+    params = msgspec.structs.replace(KERNEL, form=form, kernels=specs, lambda2=1.0, lambda1=2.0, rest="extended")
     made = learned(params, snapshot_of(triplets, N))
     F, ids, mu = made.arrays["factor"].astype(float), np.array(SOME), made.arrays["mu"][0]
     (across,) = auxiliary_kernels.across(specs, NAMES, ids)
@@ -289,7 +289,7 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
 # --- what reads such an artifact -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rest", ["none", "placed"])
+@pytest.mark.parametrize("rest", ["none", "extended"])
 def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
     made = learned(msgspec.structs.replace(KERNEL, rest=rest), world)
     K, place = made.arrays["K"], {i: at for at, i in enumerate(SOME)}
@@ -349,7 +349,7 @@ def test_exports_name_the_objects_in_both_orders(kind, files):
         if kind == "kernel_learning"
         else msgspec.structs.replace(ORDER, kernels=specs, form="diagonal", beta=3000.0)
     )
-    artifact = learned(msgspec.structs.replace(params, rest="placed"), snapshot)
+    artifact = learned(msgspec.structs.replace(params, rest="extended"), snapshot)
     one, two = Published(snapshot, {kind: artifact}), by_name(Published(snapshot, {kind: artifact}))
     assert list(two.snapshot.objects) == sorted(names)
 
@@ -389,7 +389,8 @@ def test_a_warm_start_goes_by_object(world):
     assert learned(params, world, made).report["iterations"] == 0
     ids = np.array([1, 3, 5, 11, 12])
     triplets = np.array([[0, 1, 2], [1, 2, 3], [3, 1, 2]], np.int32)
-    start = kernel_learning._warm(made, auxiliary_kernels.Auxiliary([], [], []), triplets, ids, params)
+    inputs = kernel_learning.Inputs(5, triplets, np.ones(3), auxiliary_kernels.Auxiliary([], [], []))
+    start = kernel_learning._warm_start(made, inputs, ids, "hinge")
     K0 = made.arrays["K0"]
     for i, a in enumerate(ids.tolist()):
         for j, b in enumerate(ids.tolist()):

@@ -343,7 +343,7 @@ def test_objects_and_comparisons_are_held_out_as_the_papers_say(aux):
         assert [votes[i, j, k] for i, j, _, k in fold.test.rows.tolist()] == fold.test.weight.tolist()
         for variant in ("full", "diagonal"):
             params = poe.Params(form=variant, constraints="length2", kernels=specs)
-            score = poe._score(params, poe.Inputs(["a", "b"], kernels, None, []), 2000.0, fold)
+            score = poe._score(params, poe.Inputs(fold.train, ["a", "b"], kernels, None, []), 2000.0, fold)
             inner = [k[np.ix_(ids, ids)] for k in kernels]
             options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": poe.ROUGH}
             found = mkpoe.fit(fold.train.rows, inner, 2000.0, **options)

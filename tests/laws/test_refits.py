@@ -17,6 +17,7 @@ from stream_engine.data.comparisons import Batch, empty_batch
 from stream_engine.refits import REFITS, CannotRefit, refit_module
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
+from stream_engine.state.artifact_axes import IDS, NUMBERS, OBJECTS, SUBSET, declared
 from stream_engine.state.snapshot import Snapshot, frozen
 from tests.support.generators import as_batch, planted_triplets
 
@@ -190,36 +191,59 @@ def test_previous_artifact(refit):
     assert {name: array.shape for name, array in later.arrays.items() if array.shape[:1] == (14,)}
 
 
-def choices(refit, objects):
-    """The parameters of the laws with this choice, once for every thing that can be done about the rest."""
+def subsets(refit, objects):
+    """The parameters of the laws over these objects only, once for every thing that can be done about the rest."""
     rest = {f.name: f.type for f in msgspec.structs.fields(refit.module.Params)}.get("rest")
     for each in get_args(rest) or (None,):
         yield msgspec.structs.replace(refit.params, objects=objects, **({"rest": each} if each else {}))
 
 
-def test_chosen_objects(refit):
-    """A choice by number or by names is as reproducible as all, also after another choice; a wrong name is one line."""
+def test_subset_of_objects(refit):
+    """A subset by number or by names is as reproducible as all, also after another subset; a wrong name is one line."""
     snapshot, moved = planted(), None
-    for params in (*choices(refit, 9), *[*choices(refit, tuple(f"o{i}" for i in range(3, 13)))][-1:]):
+    for params in (*subsets(refit, 9), *[*subsets(refit, tuple(f"o{i}" for i in range(3, 13)))][-1:]):
         once = as_bytes(refit(snapshot, params, previous=moved))
         before, moved = moved, artifacts.decode(once)
         assert msgspec.convert(moved.params, refit.module.Params) == params
     assert as_bytes(refit(snapshot, params, previous=before)) == once
-    for params in choices(refit, ("o1", "nobody", "o2", "else")):
+    for params in subsets(refit, ("o1", "nobody", "o2", "else")):
         with pytest.raises(CannotRefit, match="2 of 4 names are in no comparison, the first is 'nobody'") as caught:
             refit(snapshot, params)
         assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("poor", ["nothing", "one triplet", "only contradictions", "disconnected groups"])
-def test_chosen_objects_of_poor_snapshots(refit, poor):
-    for params in choices(refit, 3):
+def test_subset_of_objects_of_poor_snapshots(refit, poor):
+    for params in subsets(refit, 3):
         try:
             made = refit(POOR[poor](), params)
         except CannotRefit as why:
             assert str(why) and "\n" not in str(why)
         else:
             assert as_bytes(made)  # no NaN in its report
+
+
+def test_axes_are_declared(refit):
+    """Every array says what it speaks of: an axis as long as there are objects, in snapshots of two sizes, runs over them;
+    ids are ids. A refit that takes a subset is asked for one too."""
+    takes_subset = "objects" in refit.module.Params.__struct_fields__
+    for params in (refit.params, *(subsets(refit, 9) if takes_subset else ())):
+        made = {}
+        for n in (14, 12):
+            triplets, labels = groups(n)
+            made[n] = refit(published(as_batch(triplets, n), labels), params).arrays
+            over = {OBJECTS: n, SUBSET: len(made[n].get("ids", range(n)))}
+            for name, array in made[n].items():
+                said = declared(refit.module.AXES, name, msgspec.to_builtins(params))
+                for axis, size in zip(said.axes, array.shape):
+                    assert over.get(axis, size) == size, (name, axis)
+                if said.values is IDS:
+                    assert array.dtype.kind == "i" and -1 <= array.min(initial=0) <= array.max(initial=0) < n, name
+        for name, array in made[14].items():
+            said = declared(refit.module.AXES, name, msgspec.to_builtins(params))
+            for number, (large, small) in enumerate(zip(array.shape, made[12].get(name, array).shape)):
+                if (large, small) == (14, 12) and said.values is NUMBERS:
+                    assert number < len(said.axes) and said.axes[number] in (OBJECTS, SUBSET), (name, number)
 
 
 @pytest.mark.parametrize("poor", POOR)

@@ -112,7 +112,9 @@ def test_little_evidence(rows):
 
 def test_memory_and_missing_counts_are_said():
     snapshot = snapshot_of(planted(30, 3, 3.0)[0])
-    with pytest.raises(CannotRefit, match="hierarchy: linkage: 30 objects need"):
+    with pytest.raises(
+        CannotRefit, match="hierarchy: linkage of 30 objects: needs 2.2e-05 GB, 1e-09 GB may be used: raise"
+    ):
         refit(snapshot, Params(memory_gb=1e-9), 0)
     bare = snapshot._replace(arrays={})
     with pytest.raises(CannotRefit, match="similarity adds3: the snapshot keeps no adds3"):

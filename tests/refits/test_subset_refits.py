@@ -194,24 +194,27 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
         ),
         (msgspec.structs.replace(KERNEL, objects=("o0", "o3")), "got 0 triplets among the 2 chosen of 14 objects"),
         (
-            msgspec.structs.replace(KERNEL, objects=None, rest="placed"),
-            "none were chosen; expected names or a number in `objects`",
+            msgspec.structs.replace(KERNEL, objects=None, rest="extended"),
+            "no subset was chosen; expected names or a number in `objects`",
         ),
         (
             msgspec.structs.replace(KERNEL, objects=None, memory_gb=1e-6),
-            r"14 objects need 0.0 GB \(16 matrices of 14 x 14.*choose objects",
+            r"kernel_learning of 14 objects \(16 matrices of 14 x 14.*choose objects",
         ),
         (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "1 of 2 names are in no comparison"),
         (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
         (
             msgspec.structs.replace(ORDER, objects=None, memory_gb=1e-6),
-            r"14 objects need 0.0 GB \(24 matrices.*--set objects=500",
+            r"of 14 objects \(24 matrices .*: needs 3.8e-05 GB, 1e-06 GB may be used: .*--set objects=500",
         ),
         (
-            msgspec.structs.replace(ORDER, form="order", constraints="canonical", rest="placed"),
-            "got objects chosen and form 'order'",
+            msgspec.structs.replace(ORDER, form="order", constraints="canonical", rest="extended"),
+            "got form 'order', which has none, expected 'full' or 'diagonal'",
         ),
-        (msgspec.structs.replace(ORDER, objects=None, rest="placed"), "got objects none and form 'full'"),
+        (
+            msgspec.structs.replace(ORDER, objects=None, rest="extended"),
+            "embedding: rest 'extended' .* no subset was chosen",
+        ),
     ],
 )
 def test_what_cannot_be_learned_is_refused_in_one_line(world, params, line):
@@ -234,11 +237,11 @@ def test_what_does_not_fit_whole_fits_as_a_choice(world):
     """The way out that the refusal names: under a limit that the whole exceeds."""
     limit = 1e-4  # GB
     for params in (
-        msgspec.structs.replace(KERNEL, memory_gb=limit, rest="placed"),
+        msgspec.structs.replace(KERNEL, memory_gb=limit, rest="extended"),
         msgspec.structs.replace(ORDER, memory_gb=limit),
     ):
         big = snapshot_of(planted_triplets(np.random.default_rng(6), np.repeat(POINTS, 9, axis=0), 4000, 0.05), 9 * N)
-        with pytest.raises(CannotRefit, match="may be used; next: choose objects"):
+        with pytest.raises(CannotRefit, match="may be used: choose objects"):
             learned(msgspec.structs.replace(params, objects=None, rest="none"), big)
         assert learned(params, world).report["chosen"] == 8
 
@@ -259,8 +262,8 @@ def test_nothing_of_size_n_squared_is_made():
     )
     made = {}
     for params in (
-        kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-2, objects=30, rest="placed"),
-        partial_order_embedding.Params(constraints="raw", beta=100.0, tolerance=0.1, objects=30, rest="placed"),
+        kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-2, objects=30, rest="extended"),
+        partial_order_embedding.Params(constraints="raw", beta=100.0, tolerance=0.1, objects=30, rest="extended"),
         triplet_boost.Params(rounds=500, objects=30),
     ):
         tracemalloc.start()
@@ -299,7 +302,7 @@ def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
         "--objects",
         tmp_path / "names",
         "--set",
-        "rest=placed",
+        "rest=extended",
         "--set",
         "lambda1=2",
         "--set",
@@ -325,7 +328,7 @@ def test_a_file_of_objects_from_the_command_line_to_the_export(tmp_path):
 def test_a_choice_in_a_configuration(tmp_path):
     """By number and by names, for refits of a run and of the verb; what is no choice is one line."""
     (tmp_path / "c.toml").write_text(
-        '[refits.params.kernel_learning]\nobjects = 500\nrest = "placed"\n'
+        '[refits.params.kernel_learning]\nobjects = 500\nrest = "extended"\n'
         '[refits.params.triplet_boost]\nobjects = ["a", "b"]\nrest = "none"\n'
     )
     loaded = settings.load(str(tmp_path / "c.toml"), {}, {})
@@ -333,7 +336,7 @@ def test_a_choice_in_a_configuration(tmp_path):
         kind: settings.refit_params(kind, json.loads(json.dumps(settings.params_of(loaded, kind))))
         for kind in ("kernel_learning", "triplet_boost")
     }  # as a worker is told
-    assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "placed")
+    assert (found["kernel_learning"].objects, found["kernel_learning"].rest) == (500, "extended")
     assert (found["triplet_boost"].objects, found["triplet_boost"].rest) == (("a", "b"), "none")
     for wrong in ({"objects": 1}, {"rest": "nearest"}, {"objects": 2.5}):
         with pytest.raises(settings.BadSettings, match="refits.params.partial_order_embedding: (objects|rest): "):

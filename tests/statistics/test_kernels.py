@@ -10,6 +10,7 @@ from scipy import sparse as sp
 
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.data import available_memory
 from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, columns_from_triplets
 from stream_engine.state.snapshot import frozen
@@ -244,13 +245,13 @@ def test_shift_makes_the_smallest_eigenvalue_zero():
 
 
 def test_too_large_a_result_is_refused_with_the_numbers(monkeypatch):
-    monkeypatch.setattr(gram_matrices, "available", lambda: 100_000_000)
+    monkeypatch.setattr(available_memory, "available", lambda: 100_000_000)
     columns = columns_of(np.array([[0, 1, 2]], np.int32), 4000)
-    with pytest.raises(ValueError, match=r"k1 - 4000 x 4000 float64 kernel entries need 0\.1 GB, 0\.1 GB is available"):
+    with pytest.raises(ValueError, match=r"k1 - 4000 x 4000 float64 kernel entries: needs 0\.13 GB, 0\.1 GB may be used"):
         kernels.k1(columns)
     assert kernels.k1(columns, rows=np.array([0])).shape == (1, 4000)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match=r"k2 - 2000000 x 2000000 float64 kernel entries need 32000\.0 GB"):
+    with pytest.raises(ValueError, match=r"k2 - 2000000 x 2000000 float64 kernel entries: needs 32,000\.0 GB"):
         kernels.k2(columns._replace(n_objects=2_000_000))
 
 

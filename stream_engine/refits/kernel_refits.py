@@ -1,0 +1,182 @@
+"""What the two refits that learn a kernel share: parameters, the subset they learn over, memory, and the artifact.
+
+A kernel may be learned over a subset of the objects, from what was said among them; all others can then be joined to it
+(out-of-sample extension, see `kernel_learning.out_of_sample_factor`). Then no array is n by n but for the subset.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from stream_engine.data import available_memory
+from stream_engine.kernel_learning.auxiliary_kernels import Across
+from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, Spread
+from stream_engine.refits import CannotRefit, Progress
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import IDS, KERNELS, MERGES, OBJECTS, SUBSET, numbers, speaks
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import embedding, subset
+from stream_engine.statistics.subset import Part
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+AXES = {
+    "K": speaks(SUBSET, SUBSET),
+    "mu": speaks(KERNELS),
+    "coordinates": speaks(OBJECTS),
+    "neighbours": speaks(OBJECTS, values=IDS),
+    "linkage": speaks(values=MERGES),
+    "ids": speaks(SUBSET, values=IDS),
+    "known": speaks(OBJECTS),
+    "factor": speaks(OBJECTS),
+    **numbers("objective", "satisfied", "explained"),
+}
+
+LAWS_EXCLUDED = {
+    "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",
+    "permuted_ids": "there are no labels; that ids do not matter is tested on the objective and on what is chosen",
+}
+
+
+class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters of both refits.
+
+    dimensions: of the coordinates
+    neighbours: how many are listed for each object
+    memory_gb: what may be used; none: what is free
+    objects: learn over these names only, or over the so many objects with the most answers
+    rest: the others are left out ("none"), or joined to the learned kernel ("extended"; formerly "placed")
+    directions: how many the factor of an extension keeps, the largest (O(directions^3) an object)
+    """
+
+    dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
+    neighbours: Annotated[int, msgspec.Meta(ge=0)] = 5
+    memory_gb: Positive | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+    rest: Literal["none", "extended", "placed"] = "none"
+    directions: Count = 32
+
+    def __post_init__(self):
+        if self.rest == "placed":
+            msgspec.structs.force_setattr(self, "rest", "extended")
+
+
+class Task(NamedTuple):
+    """What a refit was asked to do, and the subset of the objects that it does it over."""
+
+    kind: str
+    snapshot: Snapshot
+    params: Any  # of the refit: a KernelParams
+    seed: int
+    previous: Artifact | None
+    subset: Part
+
+    @property
+    def restricted(self) -> Snapshot:
+        """The snapshot as if the objects of the subset were all there is."""
+        return self.subset.snapshot
+
+    @property
+    def among(self) -> str:
+        """Words for a message: of which objects, "" for all."""
+        return self.subset.all_of(self.snapshot)
+
+
+def task(
+    kind: str, snapshot: Snapshot, params, seed: int, previous: Artifact | None, quadruplets: bool = False
+) -> Task:
+    """The task, its subset chosen by `params.objects`. Raises `CannotRefit` for names that the snapshot does not know."""
+    try:
+        restricted = subset.part(snapshot, params.objects, quadruplets)
+    except subset.UnknownObjects as error:
+        raise CannotRefit(f"{kind}: {error}; expected names of the snapshot, next: see `export objects`") from None
+    return Task(kind, snapshot, params, seed, previous, restricted)
+
+
+def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None:
+    """Raise `CannotRefit` unless so many matrices over the subset fit, and `comparison_bytes` beside them."""
+    n = len(task.subset.ids)
+    what = f"{matrices} matrices of {n} x {n}, {comparison_bytes / 1e9:.2g} GB of comparisons"
+    try:
+        available_memory.require(
+            f"{task.kind} of {n:,} objects ({what})",
+            available_memory.matrices(matrices, n) + comparison_bytes,
+            available_memory.limit_in_bytes(task.params.memory_gb),
+            "choose objects (--set objects=500, or --objects FILE)",
+        )
+    except available_memory.TooLarge as error:
+        raise CannotRefit(str(error)) from None
+
+
+def require_subset_to_extend(task: Task) -> None:
+    """Raise `CannotRefit` where all other objects are to be joined and there are no others."""
+    if task.params.rest == "extended" and task.params.objects is None:
+        raise CannotRefit(
+            f"{task.kind}: rest 'extended' joins all objects outside the subset to it, and no subset was chosen; expected "
+            "names or a number in `objects`"
+        )
+
+
+def last_solve(progress: Progress, solves: int) -> Progress:
+    """The progress of the last of so many solves, told by its iterations."""
+    return lambda done, most, **figures: progress(solves - 1, solves, iteration=done, **figures)
+
+
+def rows_from_files(
+    across: Sequence[Across], maps: Sequence[np.ndarray], n: int
+) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+    """`(ids (q,) -> (q, s) rows maps[p] K^p(subset, x) side by side, who has any)`; 0 where a file does not have x."""
+    has_row = np.logical_or.reduce([each.known for each in across]) if across else np.zeros(n, bool)
+
+    def rows(ids: np.ndarray) -> np.ndarray:
+        side_by_side = [np.zeros((len(ids), 0))]
+        for each, n_p in zip(across, maps, strict=True):
+            out, there = np.zeros((len(ids), len(n_p))), each.known[ids]
+            if there.any():
+                out[there] = (n_p @ each.columns(ids[there])).T
+            side_by_side.append(out)
+        return np.concatenate(side_by_side, axis=1)
+
+    return rows, has_row
+
+
+def artifact(
+    task: Task,
+    gram: np.ndarray,
+    arrays: dict[str, np.ndarray],
+    report: dict[str, Any],
+    extension: Spread | None,
+) -> Artifact:
+    """What was learned, with the pictures of its kernel; of a subset also who was learned over and who was joined to it."""
+    if task.params.objects is not None:
+        report |= {"objects": len(task.snapshot.objects), "chosen": len(task.subset.ids)}
+        report |= {} if extension is None else extension.report
+    return Artifact(
+        task.kind,
+        task.snapshot.digest,
+        task.snapshot.sequence,
+        msgspec.json.decode(msgspec.json.encode(task.params)),
+        task.seed,
+        arrays | _pictures(task, gram, extension),
+        report,
+    )
+
+
+def _pictures(task: Task, gram: np.ndarray, extension: Spread | None) -> dict[str, np.ndarray]:
+    """Coordinates, neighbours and dendrogram; of a subset also `ids`, `known` and, where others were joined, `factor`."""
+    params, before = task.params, None
+    if task.previous is not None:
+        before = embedding.earlier(task.previous.arrays)
+    if params.objects is None:
+        return embedding.pictures(gram, params.dimensions, params.neighbours, before)
+    ids, n = task.subset.ids, len(task.snapshot.objects)
+    if extension is None:
+        known, factor = np.where(subset.numbered(ids, n) >= 0, LEARNED, 0).astype(np.int8), None
+    else:
+        known, factor = extension.known, extension.factor
+    pictures = embedding.pictures_of_chosen(gram, ids, n, params.dimensions, params.neighbours, before, factor, known)
+    pictures |= {"ids": ids.astype(np.int32), "known": known}
+    return pictures if factor is None else pictures | {"factor": factor}

@@ -1,0 +1,77 @@
+"""What the arrays of an artifact speak of: declared beside whatever makes the artifact, read by whatever renumbers objects.
+
+A refit declares `AXES`, a mapping from the name of an array (or a pattern, "map_*") to what each of its axes runs over and
+what its values are. With that, code that knows nothing of the refit can put an artifact into another order of objects.
+
+    AXES = {"labels": speaks(OBJECTS), "K": speaks(SUBSET, SUBSET), "triplets": speaks(values=IDS), **numbers("k", "gap")}
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+
+class Axis(Enum):
+    """What the places along an axis stand for."""
+
+    OBJECTS = "the objects of the snapshot, place i being object i"
+    SUBSET = "the objects whose ids the array `ids` holds; all objects where the artifact has no such array"
+    KERNELS = "auxiliary kernels"
+    OTHER = "nothing that has to do with objects"
+
+
+class Values(Enum):
+    """What the numbers in an array are."""
+
+    NUMBERS = "figures: another order of the objects does not change them"
+    IDS = "ids of objects; -1 stands for none"
+    MERGES = "merges of a dendrogram in scipy's format; its leaves are the places of the subset"
+
+
+OBJECTS, SUBSET, KERNELS, OTHER = Axis
+NUMBERS, IDS, MERGES = Values
+
+
+class Speaks(NamedTuple):
+    """What one array speaks of. An array with fewer axes than declared has the first of them; further axes are OTHER."""
+
+    axes: tuple[Axis, ...]
+    values: Values
+    unless: str  # a parameter of the refit: where it is set, the array has nothing to do with objects; "" for none
+
+
+Axes = Mapping[str, Speaks]
+
+
+class Undeclared(LookupError):
+    """An array that no entry of `AXES` names; the message is the array's name."""
+
+
+def speaks(*axes: Axis, values: Values = NUMBERS, unless: str = "") -> Speaks:
+    """An entry of `AXES`."""
+    return Speaks(axes, values, unless)
+
+
+def numbers(*names: str) -> dict[str, Speaks]:
+    """Entries for arrays of figures that have nothing to do with objects.
+
+    >>> numbers("k", "gap")["gap"].values is NUMBERS
+    True
+    """
+    return dict.fromkeys(names, speaks())
+
+
+def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Speaks:
+    """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no entry
+    has this very name. Raises `Undeclared`.
+
+    >>> axes = {"map_*": speaks(OTHER, SUBSET, unless="features")}
+    >>> declared(axes, "map_0", {"features": None}).axes[1].name, declared(axes, "map_0", {"features": "file.csv"}).axes
+    ('SUBSET', ())
+    """
+    pattern = name if name in axes else next((each for each in axes if fnmatchcase(name, each)), None)
+    if pattern is None:
+        raise Undeclared(name)
+    found = axes[pattern]
+    return speaks() if found.unless and params.get(found.unless) is not None else found
