@@ -456,8 +456,8 @@ BUGS = [
     Bug(
         "going on forgets the rounds behind it when it asks for memory",
         "stream_engine/refits/triplet_boost.py",
-        '_check_memory(world, params, params.rounds + (int(previous.report["rounds"]) if going_on else 0))',
-        "_check_memory(world, params, params.rounds + (0 if going_on else 0))",
+        "_require_memory(world, params, params.rounds + behind)",
+        "_require_memory(world, params, params.rounds)",
         BOOST + " -k cannot_fit",
     ),
     Bug(
@@ -677,7 +677,7 @@ BUGS = [
     Bug(
         "stability compares a partition with itself",
         "stream_engine/clustering/stability.py",
-        "overlap += jaccard(labels, found)",
+        "overlap += jaccard(labels, replicated)",
         "overlap += jaccard(labels, labels)",
         "tests/statistics/test_confidence.py -k stable",
     ),
@@ -691,8 +691,8 @@ BUGS = [
     Bug(
         "the rest joins the cluster with the largest sum",
         "stream_engine/clustering/label_matching.py",
-        "share = 1.0 / np.bincount(labels[known])",
-        "share = np.bincount(labels[known]) * 1.0",
+        "share = 1.0 / np.bincount(labels[clustered])",
+        "share = np.bincount(labels[clustered]) * 1.0",
         "tests/end_to_end/test_many_objects.py -k rest",
     ),
     Bug(
@@ -792,7 +792,7 @@ BUGS = [
     Bug(
         "the value in feature space counts the diagonal",
         "stream_engine/clustering/factored_kernel.py",
-        "return float((((sums**2).sum(axis=0) - spoke) / sizes).sum())",
+        "return float((((sums**2).sum(axis=0) - answering) / sizes).sum())",
         "return float((((sums**2).sum(axis=0)) / sizes).sum())",
         "tests/end_to_end/test_many_objects.py -k feature_space",
     ),

@@ -75,7 +75,7 @@ def fit(
     sets = label_sets(y, columns.n_objects)
     watch = np.asarray(watch, np.int64)
     _check_arguments(sets, watch, rounds, patience, checks)
-    training = sets.any(axis=1)
+    training = np.asarray(sets.any(axis=1))
     training[watch] = False
     groups = group(sets, np.flatnonzero(training))
     codes = codes_from_columns(columns, groups, groups.example)
@@ -101,7 +101,8 @@ def boost(
     before = votes.add(votes.no_votes(n, n_labels), carried, codes)
     heard = votes.add(votes.no_votes(len(watched_truth), n_labels), carried, watched)
     state = start(groups, seed, before.confidence)
-    kept, curve, best = [carried], [], 0
+    kept, best = [carried], 0
+    curve: list[tuple[int, float, float, float]] = []  # rounds, log bound, training error, error on watched objects
     for done in sorted({rounds * i // checks for i in range(checks + 1)}):
         new = advance(state, codes, done - (curve[-1][0] if curve else 0))
         kept.append(new)

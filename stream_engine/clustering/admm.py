@@ -58,12 +58,13 @@ def run(
     max_iterations: int,
     start: State,
     known: float = -np.inf,
-    progress=None,
+    progress: Callable[[int, float, float, float], None] | None = None,
 ) -> Run:
     """Iterate on C (n, n), which is (W - lambda I) / scale, until (upper bound - best objective) <= tol * unit.
 
     `unit(X, objective)` is what the gap is measured against, in scaled terms. `known`: objective of a feasible point
-    that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap, objective, bound)`.
+    that the caller holds (it counts in the gap, though X here may be another). `progress(iteration, gap, objective,
+    bound)`.
     """
     loop = _Loop(C, k, unit, tol, start, known)
     while loop.iteration < max_iterations:
@@ -90,8 +91,9 @@ class _Loop:
         self.work, self.next = np.empty_like(self.V), np.empty_like(self.V)
         self.eigen = Eigen(self.n)
         self.anderson = Anderson(self.V.size) if self.n <= ACCELERATE_UP_TO else None
-        self.iteration, self.lower, self.upper, self.best = 0, -np.inf, np.inf, None
-        self.factor, self.x, self.low_rank = None, None, False
+        self.iteration, self.lower, self.upper = 0, -np.inf, np.inf
+        self.best = np.empty((0, 0))  # none before the first check
+        self.factor, self.x, self.low_rank = np.empty((self.n, 0)), np.empty(0), False  # X = 1 1'/n
 
     def step(self) -> None:
         """One iteration: V becomes V + alpha (X - Z), or an accelerated point."""

@@ -2,8 +2,8 @@
 
 The accelerated point is the combination of the last images whose residuals combine to the smallest norm. A residual
 that more than doubles after such a jump throws the history away. History is kept in float32: it only proposes a point,
-and the map itself corrects what rounding did. Its Gram matrix is regularised by far more than that rounding: else the weights
-may follow it, and V drifts along directions in which the residual is flat. Memory 2 m n^2 floats for memory m.
+and the map itself corrects what rounding did. Its Gram matrix is regularised by far more than that rounding: else the
+weights may follow it, and V drifts along directions in which the residual is flat. Memory 2 m n^2 floats for memory m.
 """
 
 import numpy as np

@@ -60,7 +60,11 @@ class Solution(NamedTuple):
     @property
     def X(self) -> np.ndarray:
         """The feasible point as an (n, n) array."""
-        return partition.normalised(self.labels) if self.matrix is None else self.matrix
+        if self.matrix is not None:
+            return self.matrix
+        if self.labels is None:
+            raise AssertionError("a solution is a partition or a matrix")
+        return partition.normalised(self.labels)
 
     @property
     def rows(self) -> np.ndarray:
@@ -91,11 +95,11 @@ def solve(
     <W, X> counts both triangles of W. (lambda in the authors' published code acts like half of this one.) W: (n, n)
     array or scipy sparse matrix, symmetric; its diagonal is ignored. `start`: the `state` of an earlier solution.
     `progress(iteration, max_iterations, gap=, objective=, bound=)`. When the iterations run out, the result says
-    `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r) to O(n^3) an
-    iteration, some 10 n^2 doubles. BLAS runs on one thread.
+    `certified=False` and its gap is still rigorous. Cost: a certificate O(n^3 / 3) with a small constant; ADMM O(n^2 r)
+    to O(n^3) an iteration, some 10 n^2 doubles. BLAS runs on one thread.
 
-    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; available_memory.TooLarge when it cannot
-    fit.
+    Raises ValueError for a bad W, neither or both of k and lam, k outside 1 .. n; available_memory.TooLarge when it
+    cannot fit.
 
     Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5.
 
@@ -132,8 +136,9 @@ def best_partition(W, k: int | None, lam: float | None, seed: int) -> np.ndarray
     """A partition of large value: spectral start and refinement, over several k for SDP-lambda."""
     if k is not None:
         return partition.refined(W, partition.spectral_partition(W, k, seed))
-    tried = partition.candidates(W, lam, seed)
-    return max(tried, key=lambda labels: partition.value(W, labels) - lam * (labels.max() + 1))
+    penalty = lam or 0.0
+    tried = partition.candidates(W, penalty, seed)
+    return max(tried, key=lambda labels: partition.value(W, labels) - penalty * (labels.max() + 1))
 
 
 def _require(matrices: int, n: int, limit: int | None) -> None:
@@ -199,22 +204,11 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
         return _unit(objective, scaled_lam, float(np.trace(X)), 1.0)
 
     begin = start or _start(W, labels, lam, scale)
-    run = admm.run(
-        C,
-        k,
-        scale,
-        unit,
-        tol,
-        max_iterations,
-        begin,
-        known,
-        progress
-        and (
-            lambda iteration, gap, objective, bound: progress(
-                iteration, max_iterations, gap=gap, objective=objective, bound=bound
-            )
-        ),
-    )
+
+    def tell(iteration: int, gap: float, objective: float, bound: float) -> None:
+        progress(iteration, max_iterations, gap=gap, objective=objective, bound=bound)
+
+    run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known, tell if progress else None)
     if known * scale >= run.objective:
         made = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
         # the iterate is on its way to the partition: a later run had better start from its end, with this dual

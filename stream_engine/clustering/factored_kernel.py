@@ -1,7 +1,8 @@
-"""k1 of many objects as its factor: K = Phi Phi^T is never made whole, only multiplied by, or made for a choice of objects.
+"""k1 of many objects as its factor: K = Phi Phi^T is never made whole, only multiplied by, or made for a subset of
+them.
 
-Kernel k-means in feature space is what Kleindessner & von Luxburg 2017 (sec. 4.2) cluster with, there to 10,000 objects:
-k-means on the rows of F, K ~ F F^T on its AXES leading centred axes; means do not matter to k-means.
+Kernel k-means in feature space is what Kleindessner & von Luxburg 2017 (sec. 4.2) cluster with, there to 10,000
+objects: k-means on the rows of F, K ~ F F^T on its AXES leading centred axes; means do not matter to k-means.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,8 @@ AXES = 32  # at least, for k-means
 
 
 class Factored(NamedTuple):
-    """A kernel with a zero diagonal in place of an (n, n) array; `shape`, `part` and products with few columns are what it has."""
+    """A kernel with a zero diagonal in place of an (n, n) array; it has a shape, a restriction to some objects, and
+    products with few columns."""
 
     phi: sp.csc_array  # (n, features), rows of length 1 or 0
 
@@ -28,13 +30,13 @@ class Factored(NamedTuple):
         """(n, n)."""
         return (self.phi.shape[0],) * 2
 
-    def said(self) -> np.ndarray:
+    def answered(self) -> np.ndarray:
         """(n,) how many decided questions each object has answered. O(entries)."""
         return np.bincount(self.phi.indices[self.phi.data != 0], minlength=self.shape[0])
 
-    def part(self, ids: np.ndarray) -> "np.ndarray | Factored":
-        """Among these objects, in this order: as an array up to KERNEL_LIMIT of them, else as a factor. O(entries) and the
-        product: in BLAS with few features, as in a landmark design."""
+    def restricted(self, ids: np.ndarray) -> "np.ndarray | Factored":
+        """Among these objects, in this order: as an array up to KERNEL_LIMIT of them, else as a factor. O(entries) and
+        the product: in BLAS with few features, as in a landmark design."""
         phi = self.phi[ids]
         if len(ids) > kernels.KERNEL_LIMIT:
             return Factored(phi)
@@ -55,12 +57,13 @@ def k1(columns: Columns) -> "np.ndarray | Factored":
 
 
 def clustered(W: Factored, k: int, seed: int, refine: bool, progress: Callable[..., None]) -> tuple[np.ndarray, float]:
-    """Labels (n,) of k clusters and their value sum_a B_aa / n_a, of k-means on k - 1 eigenvectors of HKH; `refine`: and of
-    k-means on F from there, where that is better. O(entries) for F with few features, and k-means.
+    """Labels (n,) of k clusters and their value sum_a B_aa / n_a, of k-means on k - 1 eigenvectors of HKH; `refine`:
+    and of k-means on F from there, where that is better. O(entries) for F with few features, and k-means.
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> rows = np.array([[a, 4, 5] for a in (0, 1)] + [[a, 5, 4] for a in (2, 3)])
-    >>> labels, value = clustered(Factored(kernels.features1(columns_from_triplets(rows, 6))[:4]), 2, 0, True, lambda *_, **__: None)
+    >>> K = Factored(kernels.features1(columns_from_triplets(rows, 6))[:4])
+    >>> labels, value = clustered(K, 2, 0, True, lambda *_, **__: None)
     >>> labels.tolist(), round(value, 6)
     ([0, 0, 1, 1], 2.0)
     """
@@ -82,9 +85,9 @@ def clustered(W: Factored, k: int, seed: int, refine: bool, progress: Callable[.
 
 
 def value(W: Factored, labels: np.ndarray) -> float:
-    """sum_a B_aa / n_a, the diagonal of W being 0: |sum of Phi_i|^2 - (objects that said anything), over n_a. O(entries)."""
+    """sum_a B_aa / n_a, the diagonal of W being 0: |sum of Phi_i|^2 - (objects that answered), over n_a. O(entries)."""
     sizes = np.bincount(labels)
     inside = sp.csr_array((np.ones(len(labels)), labels, np.arange(len(labels) + 1)), shape=(len(labels), len(sizes)))
     sums = (W.phi.T @ inside).toarray()
-    spoke = np.bincount(labels, W.said() > 0)
-    return float((((sums**2).sum(axis=0) - spoke) / sizes).sum())
+    answering = np.bincount(labels, W.answered() > 0)
+    return float((((sums**2).sum(axis=0) - answering) / sizes).sum())

@@ -34,7 +34,7 @@ def feasible(X: np.ndarray, k: int | None) -> np.ndarray:
 def _cheapest(below: np.ndarray, deepest: float, X: np.ndarray) -> tuple[float, np.ndarray | None]:
     """The lift for all entries and the patch for those deeper than it that together lose least (to first order)."""
     n, spread = len(X), max(float(np.trace(X)) - 1.0, 0.5)
-    best = n * deepest, deepest, None
+    best: tuple[float, float, np.ndarray | None] = n * deepest, deepest, None
     for halvings in THRESHOLDS[1:]:
         lift = deepest * 2.0**-halvings
         patch = np.maximum(below - lift, 0.0)

@@ -9,24 +9,25 @@ from stream_engine.data.integer_hash import splitmix64
 from stream_engine.state.artifact import Artifact
 
 
-def joined(labels: np.ndarray, W) -> np.ndarray:
-    """The labels, and for objects without one (-1) the cluster a with the largest mean similarity sum_{j in a} W_ij / n_a;
-    none where W says nothing about an object and any cluster. Ties: the lowest. O(nnz + n k).
+def with_nearest_cluster(labels: np.ndarray, W) -> np.ndarray:
+    """The labels, and for objects without one (-1) the cluster a with the largest mean similarity
+    sum_{j in a} W_ij / n_a; none where W says nothing about an object and any cluster. Ties: the lowest. O(nnz + n k).
 
     >>> W = np.array([[0, 2, 1, 0], [2, 0, -1, 0], [1, -1, 0, 0], [0, 0, 0, 0]])
-    >>> joined(np.array([0, 1, -1, -1], np.int32), W).tolist()
+    >>> with_nearest_cluster(np.array([0, 1, -1, -1], np.int32), W).tolist()
     [0, 1, 0, -1]
     """
-    known = np.flatnonzero(labels >= 0)
-    if not len(known):
+    clustered = np.flatnonzero(labels >= 0)
+    if not len(clustered):
         return labels
-    share = 1.0 / np.bincount(labels[known])
-    inside = sparse.csr_array((share[labels[known]], (known, labels[known])), shape=(len(labels), len(share)))
-    near = W @ inside
-    near = near.toarray() if sparse.issparse(near) else near
-    free = (labels < 0) & (near != 0).any(axis=1)
+    share = 1.0 / np.bincount(labels[clustered])
+    shape = (len(labels), len(share))
+    membership = sparse.csr_array((share[labels[clustered]], (clustered, labels[clustered])), shape=shape)
+    mean = W @ membership
+    mean = mean.toarray() if sparse.issparse(mean) else mean
+    free = (labels < 0) & (mean != 0).any(axis=1)
     out = labels.copy()
-    out[free] = near[free].argmax(axis=1)
+    out[free] = mean[free].argmax(axis=1)
     return out
 
 
@@ -35,8 +36,8 @@ def continued(labels: np.ndarray, previous: Artifact | None) -> tuple[np.ndarray
     if previous is None or "labels" not in previous.arrays:
         return labels, None
     before = np.full(len(labels), -1, np.int64)
-    known = np.asarray(previous.arrays["labels"])[: len(labels)]
-    before[: len(known)] = known
+    old_labels = np.asarray(previous.arrays["labels"])[: len(labels)]
+    before[: len(old_labels)] = old_labels
     return matched(labels, before), agreement(labels, before)
 
 
@@ -59,8 +60,8 @@ def matched(labels: np.ndarray, previous: np.ndarray) -> np.ndarray:
         if overlap[new, kept]:
             number[new] = old[kept]
     free = iter(sorted(set(range(len(clusters) + len(old))) - set(old.tolist())))
-    for at in np.flatnonzero(number < 0):
-        number[at] = next(free)
+    for cluster in np.flatnonzero(number < 0):
+        number[cluster] = next(free)
     out = np.full(len(labels), -1, np.int32)
     out[labels >= 0] = number[inverse]
     return out

@@ -87,17 +87,17 @@ def candidates(W, lam: float, seed: int = 0) -> list[np.ndarray]:
     value - lambda k has not fallen twice, and never more than one beyond the eigenvalues of PWP above lambda (the
     rank of the relaxation without X >= 0) or `MOST` clusters."""
     n = W.shape[0]
-    found, best, fallen = [np.zeros(n, np.int32)], -np.inf, 0
+    partitions, best, fallen = [np.zeros(n, np.int32)], -np.inf, 0
     if n < 2:
-        return found
+        return partitions
     values, vectors = top_eigenpairs(W, min(n - 1, MOST - 1), tol=1e-4)
     for k in range(2, min(n - 1, MOST, int((values > lam).sum()) + 2) + 1 if values[0] > lam else 2):
-        found.append(refined(W, k_means(vectors[:, : k - 1], k, seed, STARTS)))
-        reached = value(W, found[-1]) - lam * k
+        partitions.append(refined(W, k_means(vectors[:, : k - 1], k, seed, STARTS)))
+        reached = value(W, partitions[-1]) - lam * k
         best, fallen = (reached, 0) if reached > best else (best, fallen + 1)
         if fallen == 2:
             break
-    return found
+    return partitions
 
 
 def refined(W, labels: np.ndarray, rounds: int = 200) -> np.ndarray:

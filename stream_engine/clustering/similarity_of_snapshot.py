@@ -19,15 +19,29 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import kernels, weighted_counts
 from stream_engine.statistics.subset import UnknownObjects, named
 
-_WEIGHED = {f"{what}_{how}": how for what in ("adds3", "k1") for how in weighted_counts.HOWS}
-SOURCES = ("adds3", "adds4", "k1", "mulk3", "mulk4", *_WEIGHED)
-ADDITIVE = {
-    "adds3": "adds3",
-    "adds4": "adds4",
-    "k1": "adds3",
-    "mulk3": "adds3",
-    "mulk4": "adds4",
-    **{source: f"adds3_{how}" for source, how in _WEIGHED.items()},
+
+class Recipe(NamedTuple):
+    """How a similarity is read from a snapshot."""
+
+    statistic: str  # adds3, adds4, k1 or mulk4
+    form: str  # of the comparisons: "plain" (each counts once), or a form of `weighted_counts`
+    additive: str  # the AddS, of the same form, on which the number of clusters is chosen
+
+
+SIMILARITIES = {
+    "adds3": Recipe("adds3", "plain", "adds3"),
+    "adds4": Recipe("adds4", "plain", "adds4"),
+    "k1": Recipe("k1", "plain", "adds3"),
+    "mulk3": Recipe("k1", "plain", "adds3"),
+    "mulk4": Recipe("mulk4", "plain", "adds4"),
+    "adds3_window": Recipe("adds3", "window", "adds3_window"),
+    "adds3_decayed": Recipe("adds3", "decayed", "adds3_decayed"),
+    "adds3_weighted": Recipe("adds3", "weighted", "adds3_weighted"),
+    "adds3_trusted": Recipe("adds3", "trusted", "adds3_trusted"),
+    "k1_window": Recipe("k1", "window", "adds3_window"),
+    "k1_decayed": Recipe("k1", "decayed", "adds3_decayed"),
+    "k1_weighted": Recipe("k1", "weighted", "adds3_weighted"),
+    "k1_trusted": Recipe("k1", "trusted", "adds3_trusted"),
 }
 
 
@@ -35,42 +49,63 @@ class NoCounts(ValueError):
     """The snapshot does not keep what a similarity is made from; one line."""
 
 
-class Evidence(NamedTuple):
-    """W (n, n), zero diagonal (k1 of many objects: its factor), and how many comparisons it was made from (weighted: the sum
-    of squared weights)."""
+class SimilarityInput(NamedTuple):
+    """W (n, n), zero diagonal (k1 of many objects: its factor), and how many comparisons it was made from (weighted:
+    the sum of squared weights)."""
 
     W: np.ndarray | sparse.csr_array | Factored
     comparisons: int
 
 
-def similarity(snapshot: Snapshot, source: str) -> Evidence:
-    """The similarity named `source`. O(nnz) for AddS, as `kernels` says otherwise. Raises NoCounts, ValueError."""
-    n, counters = len(snapshot.objects), snapshot.counters
-    triplets = int(counters.get("triplets", 0))
-    every = triplets + int(counters.get("quadruplets", 0))
-    if source in ("adds3", "adds4"):
-        room = _room(snapshot, source, source, triplets if source == "adds3" else every)
-        return Evidence(from_triangle(room["i"], room["j"], room["w"], n), triplets if source == "adds3" else every)
-    if source in _WEIGHED:
-        try:
-            if source.startswith("k1"):
-                return Evidence(factored_kernel.k1(weighted_counts.counts(snapshot, _WEIGHED[source])), triplets)
-            found = weighted_counts.adds3(snapshot, _WEIGHED[source])
-        except weighted_counts.NotKept as error:
-            raise NoCounts(f"similarity {source}: {error}") from None
-        return Evidence(from_triangle(found.i, found.j, found.w, n), found.comparisons)
-    if source == "mulk4":
-        room = _room(snapshot, "quadruplet_counts", source, every)
-        return Evidence(checked(kernels.mulk4(room, n)), every)
-    _room(snapshot, "triplet_counts", source, triplets)
-    return Evidence(factored_kernel.k1(triplet_columns(snapshot)), triplets)
+def recipe(name: str) -> Recipe:
+    """How the similarity of this name is read. Raises ValueError, which lists the known names.
+
+    >>> recipe("k1_window").additive
+    'adds3_window'
+    """
+    if name not in SIMILARITIES:
+        raise ValueError(f"similarity: got {name!r}, expected one of {', '.join(SIMILARITIES)}")
+    return SIMILARITIES[name]
 
 
-def _room(snapshot: Snapshot, room: str, source: str, comparisons: int) -> dict[str, np.ndarray]:
-    arrays = snapshot.section(room)
+def similarity(snapshot: Snapshot, name: str) -> SimilarityInput:
+    """The similarity of this name. O(nnz) for AddS, as `kernels` says otherwise. Raises NoCounts, ValueError."""
+    statistic, form, _ = recipe(name)
+    if form != "plain":
+        return _weighted(snapshot, name)
+    n, comparisons = len(snapshot.objects), int(snapshot.counters.get("triplets", 0))
+    if statistic in ("adds4", "mulk4"):  # triplets are quadruplets too
+        comparisons += int(snapshot.counters.get("quadruplets", 0))
+    if statistic == "mulk4":
+        return SimilarityInput(
+            checked(kernels.mulk4(_counts(snapshot, "quadruplet_counts", name, comparisons), n)), comparisons
+        )
+    if statistic == "k1":
+        _counts(snapshot, "triplet_counts", name, comparisons)
+        return SimilarityInput(factored_kernel.k1(triplet_columns(snapshot)), comparisons)
+    entries = _counts(snapshot, statistic, name, comparisons)
+    return SimilarityInput(from_triangle(entries["i"], entries["j"], entries["w"], n), comparisons)
+
+
+def _weighted(snapshot: Snapshot, name: str) -> SimilarityInput:
+    """A similarity in which not every comparison counts once."""
+    statistic, form, _ = SIMILARITIES[name]
+    try:
+        if statistic == "k1":
+            kernel = factored_kernel.k1(weighted_counts.counts(snapshot, form))
+            return SimilarityInput(kernel, int(snapshot.counters.get("triplets", 0)))
+        adds = weighted_counts.adds3(snapshot, form)
+    except weighted_counts.NotKept as error:
+        raise NoCounts(f"similarity {name}: {error}") from None
+    return SimilarityInput(from_triangle(adds.i, adds.j, adds.w, len(snapshot.objects)), adds.comparisons)
+
+
+def _counts(snapshot: Snapshot, accumulator: str, name: str, comparisons: int) -> dict[str, np.ndarray]:
+    """The state of an accumulator; an empty one where there was nothing to count. Raises NoCounts."""
+    arrays = snapshot.section(accumulator)
     if not arrays and comparisons:
         raise NoCounts(
-            f"similarity {source}: the snapshot keeps no {room}, expected it among the accumulators; "
+            f"similarity {name}: the snapshot keeps no {accumulator}, expected it among the accumulators; "
             "run the engine with it, or choose another similarity"
         )
     return arrays or {
@@ -92,14 +127,14 @@ def linked(W, minimum: int) -> np.ndarray:
     [0, 1]
     """
     if isinstance(W, Factored):
-        return np.flatnonzero(W.said() >= max(minimum, 1))
+        return np.flatnonzero(W.answered() >= max(minimum, 1))
     degree = np.diff(W.indptr) if sparse.issparse(W) else np.count_nonzero(W, axis=1)
     return np.flatnonzero(degree >= max(minimum, 1))
 
 
-def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] | None) -> np.ndarray:
-    """Ids of the objects to be clustered, increasing: those `linked`; with a number the so many of them with the most evidence
-    (sum of |W_ij| over j, ties by id), with names these only; and of a choice those that it links. O(nnz).
+def subset_ids(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] | None) -> np.ndarray:
+    """Ids of the objects to be clustered, increasing: those `linked`; with a number the so many of them with the
+    largest sum of |W_ij| over j (ties by id), with names these only; and of such a subset those that it links. O(nnz).
 
     Raises `NoCounts` for a name that no comparison has named.
     """
@@ -113,13 +148,13 @@ def chosen(snapshot: Snapshot, W, minimum: int, objects: int | tuple[str, ...] |
             ids = np.intersect1d(ids, named(snapshot.objects, objects))
         except UnknownObjects as error:
             raise NoCounts(str(error)) from None
-    return ids[linked(part(W, ids), minimum)]
+    return ids[linked(restricted(W, ids), minimum)]
 
 
 def _sizes(W) -> np.ndarray:
     """(n,) sum of |W_ij| over j, of a factor the questions answered; in blocks of entries where W is sparse."""
     if isinstance(W, Factored):
-        return W.said()
+        return W.answered()
     if not sparse.issparse(W):
         return np.abs(W).sum(axis=1)
     sums = np.zeros(W.shape[0])
@@ -131,59 +166,61 @@ def _sizes(W) -> np.ndarray:
     return sums
 
 
-def part(W, ids: np.ndarray):
+def restricted(W, ids: np.ndarray):
     """W restricted to these objects, in this order."""
     if isinstance(W, Factored):
-        return W.part(ids)
+        return W.restricted(ids)
     return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]
 
 
-def resampled(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
-    """AddS of a bootstrap sample: each comparison counted a Poisson(1) number of times. None when the counts that this
-    needs are not kept."""
-    n = len(snapshot.objects)
-    room = snapshot.section("triplet_counts")
-    four = snapshot.section("quadruplet_counts") if source == "adds4" else {}
-    missing = source == "adds4" and not four and snapshot.counters.get("quadruplets", 0)
-    if not room or missing or source not in ("adds3", "adds4"):
+def resampled(snapshot: Snapshot, name: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+    """The similarity of this name of a bootstrap sample: each comparison counted a Poisson(1) number of times. None
+    when the counts that this needs are not kept, and where comparisons have weights: their counts are not whole
+    ones."""
+    statistic, form, _ = recipe(name)
+    if form != "plain":
+        return None
+    if statistic == "mulk4":
+        return _resampled_mulk4(snapshot, rng)
+    if statistic == "k1":
+        return _resampled_k1(snapshot, rng)
+    return _resampled_adds(snapshot, statistic, rng)
+
+
+def _resampled_adds(
+    snapshot: Snapshot, statistic: str, rng: np.random.Generator
+) -> np.ndarray | sparse.csr_array | None:
+    quadruplets = snapshot.section("quadruplet_counts") if statistic == "adds4" else {}
+    missing = statistic == "adds4" and not quadruplets and snapshot.counters.get("quadruplets", 0)
+    if not snapshot.section("triplet_counts") or missing:
         return None
     columns = triplet_columns(snapshot)
     net = rng.poisson(columns.n_lo) - rng.poisson(columns.n_hi)
     i, j, w = _pairs_of_triplets(columns, net)
-    if four:
-        votes = rng.poisson(four["n_lo"]) - rng.poisson(four["n_hi"])
-        i = np.concatenate([i, four["i"], four["k"]])
-        j = np.concatenate([j, four["j"], four["l"]])
+    if quadruplets:
+        votes = rng.poisson(quadruplets["n_lo"]) - rng.poisson(quadruplets["n_hi"])
+        i = np.concatenate([i, quadruplets["i"], quadruplets["k"]])
+        j = np.concatenate([j, quadruplets["j"], quadruplets["l"]])
         w = np.concatenate([w, votes, -votes])
-    return from_triangle(np.minimum(i, j), np.maximum(i, j), w, n)
+    return from_triangle(np.minimum(i, j), np.maximum(i, j), w, len(snapshot.objects))
 
 
-def resampled_like(snapshot: Snapshot, source: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
-    """The similarity named `source`, a multiplicative kernel too, of a bootstrap sample; None as for `resampled`, and where
-    comparisons have weights: their counts are not whole ones."""
-    if source in ("adds3", "adds4"):
-        return resampled(snapshot, source, rng)
-    room = snapshot.section("quadruplet_counts" if source == "mulk4" else "triplet_counts")
-    if not room or source in _WEIGHED:
+def _resampled_mulk4(snapshot: Snapshot, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+    counts = snapshot.section("quadruplet_counts")
+    if not counts:
         return None
-    if source == "mulk4":
-        votes = {side: rng.poisson(room[side]) for side in ("n_lo", "n_hi")}
-        return checked(kernels.mulk4({**room, **votes}, len(snapshot.objects)))
+    votes = {side: rng.poisson(counts[side]) for side in ("n_lo", "n_hi")}
+    return checked(kernels.mulk4({**counts, **votes}, len(snapshot.objects)))
+
+
+def _resampled_k1(snapshot: Snapshot, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+    if not snapshot.section("triplet_counts"):
+        return None
     columns = triplet_columns(snapshot)
     n_lo, n_hi = rng.poisson(columns.n_lo), rng.poisson(columns.n_hi)
     kept, pair = (n_lo > 0) | (n_hi > 0), pair_of_entry(columns)
-    return checked(
-        kernels.k1(
-            columns_from_rows(
-                columns.anchor[kept],
-                columns.lo[pair][kept],
-                columns.hi[pair][kept],
-                n_lo[kept],
-                n_hi[kept],
-                columns.n_objects,
-            )
-        )
-    )
+    rows = (columns.anchor[kept], columns.lo[pair][kept], columns.hi[pair][kept], n_lo[kept], n_hi[kept])
+    return checked(kernels.k1(columns_from_rows(*rows, columns.n_objects)))
 
 
 def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

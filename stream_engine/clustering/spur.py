@@ -11,6 +11,7 @@ between lambda_min and lambda_max, has a k in that range and criterion 1, the ma
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -71,32 +72,38 @@ def spur(
     n = W.shape[0]
     if n == 0:
         raise ValueError("spur: got no objects, expected at least one")
-    how = dict(solver=solver, max_iterations=max_iterations, seed=seed, memory_limit=memory_limit)
+    solve_sdp = partial(solve, W, solver=solver, max_iterations=max_iterations, seed=seed, memory_limit=memory_limit)
     with threadpool_limits(1):
         lam = float(factor * np.sqrt(n_comparisons * np.log(n) / n))
-        tell = _Told(progress)
-        found = _proven(W, lam, factor * n_comparisons / n, seed) if solver == "admm" else None
-        if found:
-            k = int(found.trace)
-            return Choice(k, found, np.array([k]), np.array([1.0]), None, lam, None, (k, k), 0)
-        at_lam = solve(W, lam=lam, tol=max(tol, SEARCH_TOL), start=starts.get(0), progress=tell.stage(0), **how)
+        highest, search_tol, tell = factor * n_comparisons / n, max(tol, SEARCH_TOL), _Told(progress)
+        proof = _proven(W, lam, highest, seed) if solver == "admm" else None
+        if proof:
+            k = int(proof.trace)
+            return Choice(k, proof, np.array([k]), np.array([1.0]), None, lam, None, (k, k), 0)
+        at_lam = solve_sdp(lam=lam, tol=search_tol, start=starts.get(0), progress=tell.stage(0))
         rank = int(np.rint(at_lam.trace))
         if n < 4:
-            return _small(W, min(max(rank, 1), n), at_lam, lam, tol, how)
-        low = max(2, _clusters_at(W, factor * n_comparisons / n, how))
+            return _small(solve_sdp, min(max(rank, 1), n), at_lam, lam, tol)
+        low = max(2, _clusters_at(W, highest, solve_sdp))
         high = max(low, min(rank + 2, n - 1))
-        tried, solutions = [], []
+        tried: list[float] = []
+        solutions: list[Solution] = []
         for k in range(low, high + 1):
             falling = len(tried) > 1 and tried[-1] < tried[-2]
-            before = solutions[-1].state if falling else None
-            solutions.append(
-                solve(W, k=k, tol=max(tol, SEARCH_TOL), start=starts.get(k, before), progress=tell.stage(k), **how)
-            )
+            start = starts.get(k, solutions[-1].state if falling else None)
+            solutions.append(solve_sdp(k=k, tol=search_tol, start=start, progress=tell.stage(k)))
             tried.append(solutions[-1].criterion(k))
             if tried[-1] > early_exit:
                 break
         best = int(np.argmax(tried))
-        return _chosen(W, low, high, tried, solutions, best, at_lam, lam, tol, how, tell)
+        k, solution = low + best, solutions[best]
+        spent = at_lam.iterations + sum(s.iterations for s in solutions)
+        if tol < SEARCH_TOL and solution.gap > tol:
+            solution = solve_sdp(k=k, tol=tol, start=solution.state, progress=tell.stage(k))
+            spent += solution.iterations
+    margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
+    searched = np.arange(low, low + len(tried))
+    return Choice(k, solution, searched, np.array(tried), margin, lam, at_lam, (low, high), spent)
 
 
 def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
@@ -116,38 +123,17 @@ def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
     return None
 
 
-def _small(W, k: int, at_lam: Solution, lam: float, tol: float, how: dict) -> Choice:
-    solution = solve(W, k=k, tol=tol, **how)
-    return Choice(
-        k,
-        solution,
-        np.array([k]),
-        np.array([solution.criterion(k)]),
-        None,
-        lam,
-        at_lam,
-        (k, k),
-        at_lam.iterations + solution.iterations,
-    )
+def _small(solve_sdp: Callable[..., Solution], k: int, at_lam: Solution, lam: float, tol: float) -> Choice:
+    solution = solve_sdp(k=k, tol=tol)
+    tried, criterion = np.array([k]), np.array([solution.criterion(k)])
+    return Choice(k, solution, tried, criterion, None, lam, at_lam, (k, k), at_lam.iterations + solution.iterations)
 
 
-def _clusters_at(W, lam: float, how: dict) -> int:
+def _clusters_at(W, lam: float, solve_sdp: Callable[..., Solution]) -> int:
     """round(tr X) of SDP-lambda; one eigenvalue when it shows that all objects in one cluster is optimal."""
     if top_eigenpairs(W, 1, tol=1e-6)[0][0] <= lam:
         return 1
-    return int(np.rint(solve(W, lam=lam, tol=SEARCH_TOL, **how).trace))
-
-
-def _chosen(W, low, high, tried, solutions, best, at_lam, lam, tol, how, tell) -> Choice:
-    k, solution = low + best, solutions[best]
-    spent = at_lam.iterations + sum(s.iterations for s in solutions)
-    if tol < SEARCH_TOL and solution.gap > tol:
-        solution = solve(W, k=k, tol=tol, start=solution.state, progress=tell.stage(k), **how)
-        spent += solution.iterations
-    margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
-    return Choice(
-        k, solution, np.arange(low, low + len(tried)), np.array(tried), margin, lam, at_lam, (low, high), spent
-    )
+    return int(np.rint(solve_sdp(lam=lam, tol=SEARCH_TOL).trace))
 
 
 class _Told:
@@ -157,6 +143,8 @@ class _Told:
         self.progress = progress
 
     def stage(self, k: int) -> Callable[..., None] | None:
-        if self.progress is None:
+        """The progress callback of the solve with k clusters (0: of SDP-lambda); None where nobody listens."""
+        progress = self.progress
+        if progress is None:
             return None
-        return lambda done, total, **figures: self.progress(done, total, k=k, **figures)
+        return lambda done, total, **figures: progress(done, total, k=k, **figures)

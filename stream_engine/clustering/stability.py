@@ -1,9 +1,9 @@
-"""How firm a partition is: the same number of clusters found again in resampled comparisons (bootstrap over counts).
+"""How stable a partition is: the same number of clusters found again in resampled comparisons (bootstrap over counts).
 
 Each replicate counts every comparison a Poisson(1) number of times and takes the better of two local optima of the
-partition's exact value: from a spectral start, and from the partition under test. An object's stability is the mean overlap
-(Jaccard) of its cluster with its cluster in a replicate (Hennig 2007, "Cluster-wise assessment of cluster stability", for
-single objects); two objects' co-assignment the share of replicates that put them together.
+partition's exact value: from a spectral start, and from the partition under test. An object's stability is the mean
+overlap (Jaccard) of its cluster with its cluster in a replicate (Hennig 2007, "Cluster-wise assessment of cluster
+stability", for single objects); two objects' co-assignment the share of replicates that put them together.
 """
 
 from collections.abc import Callable
@@ -25,18 +25,18 @@ class Stability(NamedTuple):
 def stability(
     resampled: Callable[[np.random.Generator], np.ndarray | None], labels: np.ndarray, replicates: int, seed: int
 ) -> Stability | None:
-    """Of `labels` (m,), 0 .. k - 1; `resampled(rng)` is the similarity (m, m) of one bootstrap sample, or None where the
-    counts that it needs are not kept. O(replicates) spectral partitions."""
+    """Of `labels` (m,), 0 .. k - 1; `resampled(rng)` is the similarity (m, m) of one bootstrap sample, or None where
+    the counts that it needs are not kept. O(replicates) spectral partitions."""
     m, k = len(labels), int(labels.max()) + 1
     overlap, together, ari = np.zeros(m), np.zeros((m, m), np.float32), []
     for replicate in range(replicates):
         W = resampled(np.random.default_rng([seed, 7919, replicate]))
         if W is None:
             return None
-        found = again(W, labels, k, seed)
-        overlap += jaccard(labels, found)
-        together += found[:, None] == found
-        ari.append(label_matching.agreement(found, labels))
+        replicated = again(W, labels, k, seed)
+        overlap += jaccard(labels, replicated)
+        together += replicated[:, None] == replicated
+        ari.append(label_matching.agreement(replicated, labels))
     return Stability(overlap / replicates, together / replicates, np.array(ari))
 
 
@@ -45,7 +45,7 @@ def again(W, labels: np.ndarray, k: int, seed: int) -> np.ndarray:
     if k == 1:
         return np.zeros(len(labels), np.int32)
     starts = partition.spectral_partition(W, k, seed), labels
-    return max((partition.refined(W, start) for start in starts), key=lambda found: partition.value(W, found))
+    return max((partition.refined(W, start) for start in starts), key=lambda each: partition.value(W, each))
 
 
 def jaccard(one: np.ndarray, other: np.ndarray) -> np.ndarray:

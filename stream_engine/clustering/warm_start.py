@@ -29,18 +29,18 @@ def states(previous: Artifact | None, params, ids: np.ndarray) -> dict[int, Stat
     """States of the previous artifact for these objects, by k; none when it holds none or was of another similarity."""
     if previous is None or "warm_v" not in previous.arrays or previous.params.get("similarity") != params.similarity:
         return {}
-    old = np.asarray(previous.arrays["warm_ids"])
-    place = {int(object): at for at, object in enumerate(old)}
+    old_ids = np.asarray(previous.arrays["warm_ids"])
+    place = {int(object): at for at, object in enumerate(old_ids)}
     known = np.array([place.get(int(object), -1) for object in ids])
     here = np.flatnonzero(known >= 0)
     if len(here) < SHARED * len(ids):
         return {}
-    upper, found = np.triu_indices(len(old)), {}
-    for at, k in enumerate(np.asarray(previous.arrays["warm_k"]).tolist()):
-        V = np.zeros((len(old), len(old)))
-        V[upper] = previous.arrays["warm_v"][at]
+    upper, by_k = np.triu_indices(len(old_ids)), {}
+    for row, k in enumerate(np.asarray(previous.arrays["warm_k"]).tolist()):
+        V = np.zeros((len(old_ids), len(old_ids)))
+        V[upper] = previous.arrays["warm_v"][row]
         V.T[upper] = V[upper]
         grown = np.zeros((len(ids), len(ids)))
         grown[np.ix_(here, here)] = V[np.ix_(known[here], known[here])]
-        found[k] = State(grown, float(previous.arrays["warm_rho"][at]))
-    return found
+        by_k[k] = State(grown, float(previous.arrays["warm_rho"][row]))
+    return by_k

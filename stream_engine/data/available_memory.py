@@ -14,9 +14,9 @@ class TooLarge(ValueError):
 def require(what: str, needed: float, limit: int | None, next_step: str) -> None:
     """Raise `TooLarge` unless `needed` bytes fit into `limit` bytes (None: into what is available now).
 
-    >>> require("sdp of 10 objects", matrices(2, 10), 100, "choose objects")
+    >>> require("sdp", matrices(2, 10), 100, "choose objects")
     Traceback (most recent call last):
-    stream_engine.data.available_memory.TooLarge: sdp of 10 objects: needs 1.6e-06 GB, 1e-07 GB may be used: choose objects
+    stream_engine.data.available_memory.TooLarge: sdp: needs 1.6e-06 GB, 1e-07 GB may be used: choose objects
     """
     allowed = available() if limit is None else limit
     if allowed is not None and needed > allowed:

@@ -4,7 +4,9 @@ An export module has `contents(published) -> {name: Content}`; which bytes a con
 json is decided once, in exports/files.py. Nothing here reads a live engine.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,11 +42,11 @@ ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written o
 
 
 class Content(NamedTuple):
-    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`. `objects`: names
-    of the rows and columns of square arrays where these are not all of the snapshot's objects."""
+    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`. `objects`:
+    names of the rows and columns of square arrays where these are not all of the snapshot's objects."""
 
-    arrays: dict[str, np.ndarray] = {}
-    tables: dict[str, dict[str, Any]] = {}  # file name without suffix -> column -> values
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})
+    tables: Mapping[str, dict[str, Any]] = MappingProxyType({})  # file name without suffix -> column -> values
     value: Any = None
     objects: tuple[str, ...] | None = None
 

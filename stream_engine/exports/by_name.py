@@ -1,8 +1,8 @@
 """Published state with its objects renumbered in the order of their names, code point by code point.
 
 Ids follow first appearance, so two runs that learned the same comparisons in another order number their objects
-otherwise; by name they agree, and equal statistics give equal files. What an artifact's arrays speak of is declared by the
-refit that made it (`AXES`, see `state.artifact_axes`). O(state).
+otherwise; by name they agree, and equal statistics give equal files. What an artifact's arrays speak of is declared by
+the refit that made it (`AXES`, see `state.artifact_axes`). O(state).
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ from stream_engine.state.snapshot import Snapshot
 
 
 def by_name(published: Published) -> Published:
-    """The same, objects sorted by name. Raises `NothingToExport` for an artifact whose arrays nothing is declared of."""
+    """The same, objects sorted by name. Raises `NothingToExport` for an artifact that does not say what its arrays
+    speak of."""
     names = tuple(published.snapshot.objects)
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     renumbered = {kind: _artifact(kind, artifact, order) for kind, artifact in published.artifacts.items()}
@@ -54,7 +55,7 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
 
 
 def _axes(kind: str) -> Axes:
-    """What the maker of this kind of artifact declares. Raises `NothingToExport` for an artifact of an unknown maker."""
+    """What the maker of this kind of artifact declares. Raises `NothingToExport` for a kind that nothing here makes."""
     if kind == online_kernel.KIND:
         return online_kernel.AXES
     if kind not in REFITS:
@@ -63,43 +64,43 @@ def _axes(kind: str) -> Axes:
 
 
 def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifact, np.ndarray]:
-    """The artifact renumbered, and the old ids of its objects in their new order: an artifact of an older snapshot knows
-    the first objects only."""
+    """The artifact renumbered, and the old ids of its objects in their new order: an artifact of an older snapshot
+    knows the first objects only."""
     axes = _axes(kind)
     try:
-        said = {name: declared(axes, name, artifact.params) for name in artifact.arrays}
+        spoken = {name: declared(axes, name, artifact.params) for name in artifact.arrays}
     except Undeclared as name:
         raise NothingToExport(
-            f"{kind}: AXES of {REFITS.get(kind, kind)} does not say what the array '{name}' speaks of, so it cannot be put "
-            "in the order of names; declare it there, or leave --object-order out"
+            f"{kind}: AXES of {REFITS.get(kind, kind)} does not say what the array '{name}' speaks of, so it cannot be "
+            "put in the order of names; declare it there, or leave --object-order out"
         ) from None
-    objects = order[order < _known_objects(artifact.arrays, said, len(order))]
+    objects = order[order < _known_objects(artifact.arrays, spoken, len(order))]
     rank = _ranks(objects)
     subset = np.argsort(rank[artifact.arrays["ids"]], kind="stable") if "ids" in artifact.arrays else objects
-    arrays = {name: _renumbered(array, said[name], objects, subset, rank) for name, array in artifact.arrays.items()}
+    arrays = {name: _renumbered(array, spoken[name], objects, subset, rank) for name, array in artifact.arrays.items()}
     return artifact._replace(arrays=arrays), objects
 
 
-def _known_objects(arrays: Mapping[str, np.ndarray], said: Mapping[str, Speaks], everyone: int) -> int:
+def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, Speaks], everyone: int) -> int:
     """How many objects the artifact's snapshot had: the length of the axes that run over them."""
     over_all = (OBJECTS,) if "ids" in arrays else (OBJECTS, SUBSET)
     lengths = [
-        size for name, array in arrays.items() for axis, size in zip(said[name].axes, array.shape) if axis in over_all
+        size for name, array in arrays.items() for axis, size in zip(spoken[name].axes, array.shape) if axis in over_all
     ]
     return min(lengths, default=everyone)
 
 
 def _renumbered(
-    array: np.ndarray, said: Speaks, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
+    array: np.ndarray, spoken: Speaks, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
 ) -> np.ndarray:
-    """One array with its axes in the order of `objects` and `subset` (old places) and its ids as `rank` (old id -> new)."""
-    if said.values is IDS:
+    """One array, its axes in the order of `objects` and `subset` (old places), its ids by `rank` (old id -> new)."""
+    if spoken.values is IDS:
         array = np.where(array >= 0, rank[array], array).astype(array.dtype)
-    elif said.values is MERGES:
+    elif spoken.values is MERGES:
         array, place = array.copy(), _ranks(subset)
         leaf = array[:, :2] < len(subset)  # larger numbers are earlier merges
         array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
-    for number, axis in enumerate(said.axes[: array.ndim]):
+    for number, axis in enumerate(spoken.axes[: array.ndim]):
         if axis in (OBJECTS, SUBSET):
             array = np.take(array, objects if axis is OBJECTS else subset, number)
     return array

@@ -17,8 +17,9 @@ def _columns(published: Published):
 
 
 def confidence(published: Published) -> dict[str, Content]:
-    """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from these
-    answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See `statistics.confidence`."""
+    """Rows as in triplet_counts: anchor, lo, hi, and `confidence` (P that the majority of its answers is right, from
+    these answers alone; 1/2 at a tie) and `predicted` (P that lo is nearer, from all other answers). See
+    `statistics.confidence`."""
     columns = _columns(published)
     pair = pair_of_entry(columns)
     rows = {
@@ -33,25 +34,20 @@ def confidence(published: Published) -> dict[str, Content]:
 
 
 def evidence(published: Published) -> dict[str, Content]:
-    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `confidence.ObjectAnswers`); with
-    clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the object
-    that it gets right (ties half; 1/2 where there are none). CSV with the names."""
-    if (
-        published.as_seen
-    ):  # an older artifact predicts by the numbers that objects had; the rows are put in order after it
+    """A row for each object: answers, as_anchor, questions, contradicted, agreement (see `statistics.confidence`); with
+    clusters also `cluster_stability`; `right_KIND` for each artifact that predicts: the share of the answers about the
+    object that it gets right (ties half; 1/2 where there are none). CSV with the names."""
+    if published.as_seen:  # an older artifact predicts by the numbers that objects had; rows are put in order after it
         return _ordered(evidence(published.as_seen)["evidence"], published)
     columns = _columns(published)
     snapshot = published.snapshot
-    found = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
-    arrays = {name: np.asarray(array) for name, array in found._asdict().items()}
-    firm = (
-        published.artifacts["sdp_clustering"].arrays.get("stability")
-        if "sdp_clustering" in published.artifacts
-        else None
-    )
-    if firm is not None:
+    counted = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
+    arrays = {name: np.asarray(array) for name, array in counted._asdict().items()}
+    clusters = published.artifacts.get("sdp_clustering")
+    if clusters is not None and "stability" in clusters.arrays:
+        stability = clusters.arrays["stability"]
         arrays["cluster_stability"] = np.zeros(len(snapshot.objects))
-        arrays["cluster_stability"][: len(firm)] = firm
+        arrays["cluster_stability"][: len(stability)] = stability
     arrays |= {f"right_{kind}": _right(columns, published, kind) for kind in _predicting(published)}
     return {"evidence": Content(arrays, {"evidence": {"object": list(snapshot.objects), **arrays}})}
 
@@ -74,10 +70,10 @@ def _right(columns, published: Published, kind: str) -> np.ndarray:
 
     n, pair = columns.n_objects, pair_of_entry(columns)
     members = np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)
-    made = predictor(kind, published)
-    margin = made.margins(members) if made else np.full(len(members), np.nan)
-    said = ~np.isnan(margin)
-    n_lo, n_hi = (np.where(said, votes, 0) for votes in (columns.n_lo, columns.n_hi))
+    predicts = predictor(kind, published)
+    margin = predicts.margins(members) if predicts else np.full(len(members), np.nan)
+    predicted_at_all = ~np.isnan(margin)
+    n_lo, n_hi = (np.where(predicted_at_all, votes, 0) for votes in (columns.n_lo, columns.n_hi))
     right = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
     agreed, given = (
         sum(np.bincount(members[:, side], weights, n) for side in (0, 1, 3)) for weights in (right, n_lo + n_hi)

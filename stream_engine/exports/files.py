@@ -45,7 +45,7 @@ def _json(value: Any) -> bytes:
 
 def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()  # numpy writes the zip entries with a fixed date: equal arrays, equal bytes
-    np.savez(buffer, **arrays)
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's types take any name for its own `allow_pickle`
     return buffer.getvalue()
 
 

@@ -72,7 +72,8 @@ def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None
 
 
 def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
-    """CSV of the diagonal form of partial order embedding: a row an object, a column a kernel (McFee & Lanckriet's Fig. 8)."""
+    """CSV of the diagonal form of partial order embedding: a row an object, a column a kernel (McFee & Lanckriet's
+    Fig. 8)."""
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]

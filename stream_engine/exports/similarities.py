@@ -50,8 +50,8 @@ def k2(published: Published) -> dict[str, Content]:
 
 
 def _kernel(published: Published, whole, factor) -> Content:
-    """K, or where there are too many objects Phi with K = Phi Phi^T as `data`, `indices`, `indptr`, `shape` of a CSC matrix:
-    12 bytes a key, never n^2."""
+    """K, or where there are too many objects Phi with K = Phi Phi^T as `data`, `indices`, `indptr`, `shape` of a CSC
+    matrix: 12 bytes a key, never n^2."""
     columns = triplet_columns(published.snapshot)
     if columns.n_objects <= kernels.KERNEL_LIMIT:
         return Content({"K": whole(columns)})

@@ -50,7 +50,8 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _left_out(snapshot: Snapshot) -> dict[str, dict[str, int]]:
-    """What accumulators that forget by time did not count: triplets too late for the window, triplets without a time."""
+    """What accumulators that forget by time did not count: triplets too late for the window, triplets without a
+    time."""
     rooms = {name: snapshot.section(name) for name in ("window", "adds3_decayed", "triplet_counts_decayed")}
     return {
         name: {what: int(room[what]) for what in ("late", "untimed") if what in room}

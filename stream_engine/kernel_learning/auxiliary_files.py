@@ -18,7 +18,10 @@ class BadKernel(RuntimeError):
 
 
 SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
-NO_FILE = "no such file; expected one (a relative name is seen from the configuration file, with --set from the working directory)"
+NO_FILE = (
+    "no such file; expected one (a relative name is seen from the configuration file, with --set from the working "
+    "directory)"
+)
 
 
 class KernelSpec(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,8 +6,8 @@ columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the correspo
 matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means
 something.
 
-Where kernels are joined to chosen objects only, `across` gives the columns K(chosen, x) of any other object x that a file
-names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
+Where kernels are joined to chosen objects only, `across` gives the columns K(chosen, x) of any other object x that a
+file names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
 """
 
 import hashlib
@@ -120,8 +120,8 @@ def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[
 def join(
     table: Table, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a choice of `every`). Raises `BadKernel`.
-    O(n^3) for its check.
+    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a choice of `every`). Raises
+    `BadKernel`. O(n^3) for its check.
 
     >>> k, said = join(Table(["b", "a"], np.array([[2.0], [1.0]])), KernelSpec("x.csv", "linear"), ["a", "b", "new"])
     >>> k.round(3).tolist(), said["missing"]
@@ -138,7 +138,8 @@ def join(
 
 
 def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[Across]:
-    """Every kernel of `load(specs, chosen)` between the chosen objects (those of `ids`) and all others. Raises `BadKernel`.
+    """Every kernel of `load(specs, chosen)` between the chosen objects (those of `ids`) and all others. Raises
+    `BadKernel`.
 
     K(chosen, x) has 0 where the file lacks the chosen one. Memory: the table, and (n', q) a call.
     """
@@ -155,14 +156,14 @@ def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndar
 
 
 def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, chosen: int, n: int) -> Across:
-    own, said = _kernel_of(values, mine.at, spec)
+    own, figures = _kernel_of(values, mine.at, spec)
     scale = len(mine.known) / (float(np.trace(own)) * chosen)  # as in `join`: a mean diagonal of 1, then unit trace
     row, known = np.full(n, -1, np.int64), np.zeros(n, bool)
     row[rest.known], known[rest.known] = rest.at, True
 
     def columns(ids: np.ndarray) -> np.ndarray:
         out = np.zeros((chosen, len(ids)))
-        out[mine.known] = scale * _kernel_between(values, mine.at, row[ids], spec, said.get("gamma"))
+        out[mine.known] = scale * _kernel_between(values, mine.at, row[ids], spec, figures.get("gamma", 0.0))
         return out
 
     return Across(known, columns)
@@ -285,9 +286,9 @@ def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, di
     return np.exp(-gamma * d), {"gamma": float(gamma)}
 
 
-def _kernel_between(values, at: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float | None) -> np.ndarray:
-    """(len(at), len(others)) float64: the kernel that `_kernel_of(values, at, spec)` made, from its rows to other ones; words
-    and terms are weighed as they are among `at`."""
+def _kernel_between(values, at: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float) -> np.ndarray:
+    """(len(at), len(others)) float64: the kernel that `_kernel_of(values, at, spec)` made, from its rows to other ones;
+    words and terms are weighed as they are among `at`; `gamma` is the one that was used there, if any."""
     from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
     from sklearn.metrics import pairwise
 

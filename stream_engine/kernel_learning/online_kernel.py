@@ -144,8 +144,8 @@ class OnlineKernel:
         return self.factor @ self.factor.T + sum((w * k for w, k in zip(self.mu, kernels)), np.zeros((1, 1)))
 
     def excess(self, triplets: np.ndarray) -> np.ndarray:
-        """(m,): d(near pair) - d(far pair), of (m, 3) triplets or (m, 4) rows; below 0 where the kernel agrees. O(m (r +
-        A))."""
+        """(m,): d(near pair) - d(far pair), of (m, 3) triplets or (m, 4) rows; below 0 where the kernel agrees. O(m (r
+        + A))."""
         triplets = np.asarray(triplets)
         a, b, e, c = triplets.T if triplets.shape[1] == 4 else triplets[:, [0, 1, 0, 2]].T
         near, far = self.factor[a] - self.factor[b], self.factor[e] - self.factor[c]
@@ -164,8 +164,10 @@ def _descend(triplets, factor, row_sums, nu, nu_sums, distances, loss, rate, shr
             x += near * near - far * far
         for k in range(extra):
             x += nu[k] * nu[k] * (distances[k, a, b] - distances[k, a, c])
-        if loss == 0:
-            g = 1.0 / (1.0 + np.exp(-x)) if x > -30.0 else 0.0
+        if loss == STE:
+            g = 0.0
+            if x > -30.0:
+                g = 1.0 / (1.0 + np.exp(-x))
         else:
             g = 1.0 if x > -1.0 else 0.0
         size_a = size_b = size_c = 0.0

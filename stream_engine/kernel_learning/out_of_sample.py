@@ -1,14 +1,15 @@
 """Objects that were not learned, placed among points that were: a convex problem of r unknowns for each of them.
 
-With the points of lo and hi fixed, d(x, lo) - d(x, hi) is linear in where x is, so what a refit minimises over the row of
-one more object, its comparisons as an anchor alone, all else fixed, is
+With the points of lo and hi fixed, d(x, lo) - d(x, hi) is linear in where x is, so what a refit minimises over the row
+of one more object, its comparisons as an anchor alone, all else fixed, is
 
     min_y  ridge |y|^2 + sum_t [n_lo loss(x_t) + n_hi loss(-x_t)],     x_t = b_t - 2 <y, v_t>
     v_t = Y_lo - Y_hi,   b_t = |Y_lo|^2 - |Y_hi|^2 + |G_lo|^2 - |G_hi|^2 - 2 <g, G_lo - G_hi>
 
 for free coordinates Y, and coordinates G that x has from elsewhere (g: from auxiliary kernels). loss is that of STE,
-log(1 + e^x), or the hinge max(0, 1 + x); ridge is the refit's weight of the trace, which is |y|^2 for a row of a factor.
-Solved exactly: damped Newton (STE), dual coordinate ascent (hinge), both until (primal - dual) / primal <= tolerance:
+log(1 + e^x), or the hinge max(0, 1 + x); ridge is the refit's weight of the trace, which is |y|^2 for a row of a
+factor. Solved exactly: damped Newton (STE), dual coordinate ascent (hinge), both until (primal - dual) / primal <=
+tolerance:
 
     dual(a) = sum_t s_t a_t b_t - w_t loss*(a_t / w_t) - |sum_t s_t a_t v_t|^2 / ridge,    0 <= a_t <= w_t, s_t = +-1
 
@@ -46,7 +47,8 @@ class Placed(NamedTuple):
 
 
 def asked(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> Asked:
-    """The keys whose anchor has a place (n,) >= 0, in 0 ... rows - 1, and whose lo and hi both have a number (n,) >= 0. O(K).
+    """The keys whose anchor has a place (n,) >= 0, in 0 ... rows - 1, and whose lo and hi both have a number (n,) >=
+    0. O(K).
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets(np.array([[3, 0, 1], [3, 1, 0], [3, 0, 1], [2, 0, 1], [3, 1, 2]]), 4)
@@ -54,15 +56,16 @@ def asked(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) ->
     >>> found.start.tolist(), found.lo.tolist(), found.hi.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
     ([0, 1, 2], [0, 0], [1, 1], [1.0, 2.0], [0.0, 1.0])
     """
-    held = [read_only(array) for array in columns[:6]]
+    lo, hi, first, anchor, n_lo, n_hi = (read_only(array) for array in columns[:6])
     number, place = read_only(number, np.int32), read_only(place, np.int32)
     start = np.zeros(rows + 1, np.int64)
-    _count(*held[:4], number, place, start)
+    _count(lo, hi, first, anchor, number, place, start)
     start = np.cumsum(start)
-    lo, hi = (np.empty(start[-1], np.int32) for _ in range(2))
-    n_lo, n_hi = (np.empty(start[-1]) for _ in range(2))
-    _sort(*held, number, place, start[:-1].copy(), lo, hi, n_lo, n_hi)
-    return Asked(start, lo, hi, n_lo, n_hi)
+    ids, votes = (np.empty(start[-1], np.int32) for _ in range(2)), (np.empty(start[-1]) for _ in range(2))
+    answers = Asked(start, *ids, *votes)
+    at = start[:-1].copy()
+    _sort(lo, hi, first, anchor, n_lo, n_hi, number, place, at, answers.lo, answers.hi, answers.n_lo, answers.n_hi)
+    return answers
 
 
 @njit(cache=True, nogil=True)
@@ -105,13 +108,10 @@ def place(
     if not ridge > 0 or loss not in ("ste", "hinge"):
         raise ValueError(f"placing: got ridge {ridge} and loss {loss!r}; expected ridge > 0 and 'ste' or 'hinge'")
     points, gap = np.zeros((len(said.start) - 1, free.shape[1])), np.zeros(len(said.start) - 1)
-    held = (
-        read_only(free, np.float64),
-        read_only(fixed, np.float64),
-        read_only(given, np.float64),
-        *(read_only(array) for array in said),
-    )
-    (_newton if loss == "ste" else _ascent)(*held, float(ridge), float(tolerance), points, gap)
+    free, fixed, given = (read_only(array, np.float64) for array in (free, fixed, given))
+    start, lo, hi, n_lo, n_hi = (read_only(array) for array in said)
+    solve = _newton if loss == "ste" else _ascent
+    solve(free, fixed, given, start, lo, hi, n_lo, n_hi, float(ridge), float(tolerance), points, gap)
     return Placed(points, gap)
 
 

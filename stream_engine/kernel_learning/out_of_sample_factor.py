@@ -1,8 +1,8 @@
 """A kernel learned over chosen objects, as a factor over all of them: K ~ F F', never n by n.
 
-A learned kernel is Y Y' + G G' over the chosen ones, G from auxiliary kernels. Another object has its row of G from these
-kernels (Nystrom: K(x, chosen) (G')^+, exact towards chosen objects, or g(x) of McFee & Lanckriet's eq. 9), and its row of Y
-from its own comparisons (`placing`). F keeps the leading directions of [Y G] over the chosen objects.
+A learned kernel is Y Y' + G G' over the chosen ones, G from auxiliary kernels. Another object has its row of G from
+these kernels (Nystrom: K(x, chosen) (G')^+, exact towards chosen objects, or g(x) of McFee & Lanckriet's eq. 9), and
+its row of Y from its own comparisons (`placing`). F keeps the leading directions of [Y G] over the chosen objects.
 O((r + s) d + placing) an object, in blocks; each block is one pass over the keys.
 """
 

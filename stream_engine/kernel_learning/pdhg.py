@@ -51,8 +51,14 @@ def solve(
     y = np.clip(np.zeros(len(problem.rows)) if dual is None else dual, 0.0, scaled.weight)
     norm = max(form.map_norm(scaled, np.ones(len(problem.rows))), 1e-300) * 1.02  # power iteration is from below
     anchor = best = _candidate(scaled, start / t, y, form.forward(scaled, start / t))
-    balance = np.linalg.norm(form.cost_vector(scaled)) / max(np.linalg.norm(np.ones(len(problem.rows))), 1e-300)
+    balance = float(np.linalg.norm(form.cost_vector(scaled))) / max(
+        float(np.linalg.norm(np.ones(len(problem.rows)))), 1e-300
+    )
     done = 0
+
+    def tell_from(before: int) -> Callable[[int, Certificate], None]:
+        return lambda its, c: progress(before + its, max_iterations, gap=c.gap, objective=c.objective)
+
     while done < max_iterations and best.certificate.gap > tolerance:
         anchor_before = anchor
         anchor, best, used = _epoch(
@@ -64,7 +70,7 @@ def solve(
             tolerance,
             max_iterations - done,
             check_every,
-            lambda its, c: progress(done + its, max_iterations, gap=c.gap, objective=c.objective),
+            tell_from(done),
         )
         done += used
         balance = _rebalanced(balance, anchor_before, anchor)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.kernel_learning import hash_split
-from stream_engine.kernel_learning.constraints import Constraints, constraints
+from stream_engine.kernel_learning.constraints import Chooser, Constraints, constraints
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.state.snapshot import Snapshot
 
@@ -34,12 +34,17 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
     for number in range(folds):
         inside = fold != number
         ask = ~inside[triplets[:, 0]] & inside[triplets[:, 1]] & inside[triplets[:, 2]]
-        train = constraints(snapshot, which, lambda rows, inside=inside: inside[rows].all(axis=1))
+        train = constraints(snapshot, which, _all_inside(inside))
         if ask.any() and len(train.rows):
             new_id = np.cumsum(inside) - 1
             test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))
             splits.append(Split(inside, train._replace(rows=new_id[train.rows].astype(np.int32)), test))
     return splits
+
+
+def _all_inside(inside: np.ndarray) -> Chooser:
+    """Chooses comparisons all of whose objects are in the (n,) bool mask."""
+    return lambda rows: np.asarray(inside[rows].all(axis=1))
 
 
 def by_comparisons_out(snapshot: Snapshot, which: str, voted, share: float, seed: int) -> list[Split]:

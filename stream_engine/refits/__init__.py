@@ -3,11 +3,13 @@
 A refit module has
 
 - `Params`: a frozen msgspec.Struct, every field with a default and a meaning in its docstring;
-- `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of the
-  same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes nothing;
+- `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
+  the same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes
+  nothing;
 - `AXES`: what the arrays of its artifact speak of, see `state.artifact_axes`.
 
-It must cope with an empty snapshot, one object, only contradictions. Registered here; the laws in tests/laws pick it up.
+It must cope with an empty snapshot, one object, only contradictions. Registered here; the laws in tests/laws pick it
+up.
 """
 
 from importlib import import_module

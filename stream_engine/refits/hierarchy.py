@@ -30,9 +30,14 @@ AXES = {"leaves": speaks(values=IDS), **numbers("linkage", "revenue", "revenue_b
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`similarity`: adds3 or adds4. `method`: average, complete, or best: the one with the larger revenue.
-    `min_links`: an object with a nonzero similarity to fewer others is left out. `memory_gb`: none: what is free.
-    `objects`: these names only, or so many with the most evidence."""
+    """Parameters of the refit.
+
+    similarity: adds3 or adds4
+    method: average, complete, or best: the one with the larger revenue
+    min_links: an object with a nonzero similarity to fewer others is left out
+    memory_gb: what may be used; none: what is free
+    objects: these names only, or the so many objects with the most answers
+    """
 
     similarity: Literal["adds3", "adds4"] = "adds3"
     method: Literal["average", "complete", "best"] = "best"
@@ -56,8 +61,8 @@ def refit(
     revenue and revenue_bound. Raises `CannotRefit`."""
     with threadpool_limits(1):
         try:
-            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
-            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
+            similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
             available_memory.require(
                 f"linkage of {len(ids):,} objects",
                 available_memory.matrices(3, len(ids)),
@@ -66,8 +71,8 @@ def refit(
             )
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        ids = ids[label_matching.canonical_order(similarity_of_snapshot.part(found.W, ids))]
-        W = dense(similarity_of_snapshot.part(found.W, ids))
+        ids = ids[label_matching.canonical_order(similarity_of_snapshot.restricted(similarity.W, ids))]
+        W = dense(similarity_of_snapshot.restricted(similarity.W, ids))
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
             trees.append(tree(W, method))
@@ -83,10 +88,10 @@ def refit(
     report: dict[str, Any] = {
         "objects": len(snapshot.objects),
         "leaves": len(ids),
-        "comparisons": found.comparisons,
+        "comparisons": similarity.comparisons,
         "method": best.method,
         "revenue": {t.method: t.revenue for t in trees},
-        "revenue_per_comparison": best.revenue / found.comparisons if found.comparisons else 0.0,
+        "revenue_per_comparison": best.revenue / similarity.comparisons if similarity.comparisons else 0.0,
         "share_of_bound": best.revenue / bound if bound else None,
     }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
@@ -96,19 +101,19 @@ def tree(W: np.ndarray, method: str) -> Tree:
     """Linkage of a similarity (m, m) and its revenue. O(m^2).
 
     >>> W = np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]])
-    >>> made = tree(W, "average")
-    >>> made.linkage[:, :2].astype(int).tolist(), made.linkage[:, 3].tolist(), made.revenue
+    >>> average = tree(W, "average")
+    >>> average.linkage[:, :2].astype(int).tolist(), average.linkage[:, 3].tolist(), average.revenue
     ([[0, 1], [2, 3]], [2.0, 3.0], 2.0)
     """
     if len(W) < 2:
         return Tree(method, np.empty((0, 4)), 0.0)
     distance = W.max() - W
     np.fill_diagonal(distance, 0.0)
-    made = linkage(squareform(distance, checks=False), method)
-    return Tree(method, made, revenue(W, made))
+    merges = linkage(squareform(distance, checks=False), method)
+    return Tree(method, merges, revenue(W, merges))
 
 
-def revenue(W: np.ndarray, made: np.ndarray) -> float:
+def revenue(W: np.ndarray, merges: np.ndarray) -> float:
     """- sum_{i < j} W_ij |H(i v j)| for a linkage in scipy's format. O(m^2), O(m^2) memory.
 
     >>> revenue(np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]]), np.array([[0, 2, 1., 2], [1, 3, 2., 3]]))
@@ -117,7 +122,7 @@ def revenue(W: np.ndarray, made: np.ndarray) -> float:
     sums = W.copy()  # row and column of a cluster's representative: sums of W towards every other cluster's objects
     where = list(range(len(W)))
     total = 0.0
-    for left, right, _, size in made:
+    for left, right, _, size in merges:
         a, b = where[int(left)], where[int(right)]
         total -= sums[a, b] * size
         sums[a] += sums[b]

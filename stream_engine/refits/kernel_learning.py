@@ -5,8 +5,8 @@ given, or chosen on held-out comparisons from a grid in units of the smallest va
 answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: (grid + 1) solves of O(m + n^3)
 an iteration.
 
-With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their own
-comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
+With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their
+own comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,14 +43,15 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     loss: "ste" or "hinge" (GNMDS)
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
     lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out error
-    grid: what is tried, as fractions of the smallest value at which K0 or mu is 0 (lambda1 goes on below while that helps)
+    grid: what is tried, as fractions of the smallest value at which K0 or mu is 0 (lambda1 goes on below it while that
+        helps)
     held_out: which share of the comparisons validates
     tolerance: relative dual gap to reach
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"
     loss: Literal["ste", "hinge"] = "ste"
-    kernels: dict[str, KernelSpec] = {}
+    kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
     lambda1: Positive | None = None
     lambda2: Positive | None = None
     grid: Annotated[tuple[Share, ...], msgspec.Meta(min_length=1)] = (0.5, 0.2, 0.08, 0.03)
@@ -93,8 +94,8 @@ def refit(
     """Learn a kernel over the snapshot's objects, or over a subset. Raises `CannotRefit`, `SolverFailed`,
     `auxiliary_files.BadKernel`.
 
-    Arrays over a subset: `ids` (n,), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1: learned,
-    2: joined) have a row for each of the snapshot's objects, and with rest = "extended" so has `factor` F.
+    Arrays over a subset: `ids` (n,), whom K and K0 are over; coordinates, neighbours and `known` (0: nothing, 1:
+    learned, 2: joined) have a row for each of the snapshot's objects, and with rest = "extended" so has `factor` F.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)
@@ -142,8 +143,8 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
         )
     if decided == 0:
         raise CannotRefit(
-            f"kernel_learning: all {len(triplets) // 2} triplets{among} are contradicted as often as they were said, so "
-            "nothing can be learned; expected a majority for one at least"
+            f"kernel_learning: all {len(triplets) // 2} triplets{among} are contradicted as often as they were said, "
+            "so nothing can be learned; expected a majority for one at least"
         )
     if params.form == "mkl" and not params.kernels:
         raise CannotRefit(
@@ -171,8 +172,8 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 def _extension(
     task: Task, helpers: Auxiliary, lambda1: float, learned: rckl.Learned
 ) -> out_of_sample_factor.Spread | None:
-    """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own loss
-    and lambda1; None where they are left out."""
+    """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
+    loss and lambda1; None where they are left out."""
     params, ids = task.params, task.subset.ids
     if params.rest == "none":
         return None
@@ -271,7 +272,8 @@ def _candidates(given: float | None, grid: tuple[float, ...], largest: float) ->
 
 
 def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss: str) -> rckl.Start | None:
-    """The previous answer as a start: objects are matched by id, which never changes, kernels by name, duals by triplet."""
+    """The previous answer as a start: objects are matched by id, which never changes, kernels by name, duals by
+    triplet."""
     if previous is None or not {"K0", "mu", "dual", "triplets"} <= set(previous.arrays):
         return None
     k0, old = np.zeros((len(ids), len(ids))), previous.arrays["K0"]

@@ -88,7 +88,8 @@ class Task(NamedTuple):
 def task(
     kind: str, snapshot: Snapshot, params, seed: int, previous: Artifact | None, quadruplets: bool = False
 ) -> Task:
-    """The task, its subset chosen by `params.objects`. Raises `CannotRefit` for names that the snapshot does not know."""
+    """The task, its subset chosen by `params.objects`. Raises `CannotRefit` for names that the snapshot does not
+    know."""
     try:
         restricted = subset.part(snapshot, params.objects, quadruplets)
     except subset.UnknownObjects as error:
@@ -115,14 +116,18 @@ def require_subset_to_extend(task: Task) -> None:
     """Raise `CannotRefit` where all other objects are to be joined and there are no others."""
     if task.params.rest == "extended" and task.params.objects is None:
         raise CannotRefit(
-            f"{task.kind}: rest 'extended' joins all objects outside the subset to it, and no subset was chosen; expected "
-            "names or a number in `objects`"
+            f"{task.kind}: rest 'extended' joins all objects outside the subset to it, and no subset was chosen; "
+            "expected names or a number in `objects`"
         )
 
 
 def last_solve(progress: Progress, solves: int) -> Progress:
     """The progress of the last of so many solves, told by its iterations."""
-    return lambda done, most, **figures: progress(solves - 1, solves, iteration=done, **figures)
+
+    def tell(done: int, total: int, **figures: Any) -> None:
+        progress(solves - 1, solves, iteration=done, **figures)
+
+    return tell
 
 
 def rows_from_files(
@@ -150,7 +155,8 @@ def artifact(
     report: dict[str, Any],
     extension: Spread | None,
 ) -> Artifact:
-    """What was learned, with the pictures of its kernel; of a subset also who was learned over and who was joined to it."""
+    """What was learned, with the pictures of its kernel; of a subset also who was learned over and who was joined to
+    it."""
     if task.params.objects is not None:
         report |= {"objects": len(task.snapshot.objects), "chosen": len(task.subset.ids)}
         report |= {} if extension is None else extension.report
@@ -166,7 +172,8 @@ def artifact(
 
 
 def _pictures(task: Task, gram: np.ndarray, extension: Spread | None) -> dict[str, np.ndarray]:
-    """Coordinates, neighbours and dendrogram; of a subset also `ids`, `known` and, where others were joined, `factor`."""
+    """Coordinates, neighbours and dendrogram; of a subset also `ids`, `known` and, where others were joined,
+    `factor`."""
     params, before = task.params, None
     if task.previous is not None:
         before = embedding.earlier(task.previous.arrays)

@@ -5,9 +5,9 @@ with objects held out, as in sec. 5.1: trained on comparisons among the rest, te
 j, k not. Without kernels (K = I, GNMDS) new objects cannot be embedded, so comparisons are held out instead. The answer
 is certified by an exact dual gap. Cost: (folds * betas + 1) solves of O(m + sum r^3) an iteration (full), see `mkpoe`.
 
-With `objects` the order is one of comparisons among a subset, and so is the embedding. g(x) = N K_x (eq. 9) extends it to
-any other object that the kernels' files (or the features') name. Without kernels, where K = I and tr W = tr W K is the sum
-of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
+With `objects` the order is one of comparisons among a subset, and so is the embedding. g(x) = N K_x (eq. 9) extends it
+to any other object that the kernels' files (or the features') name. Without kernels, where K = I and tr W = tr W K is
+the sum of squared lengths, another object is joined by its own comparisons as an anchor, with the same hinge and beta.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     constraints: Literal["raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced"] = (
         "canonical-reduced"
     )
-    kernels: dict[str, KernelSpec] = {}
+    kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
     features: KernelSpec | None = None
     beta: Positive | None = None
     betas: tuple[Positive, ...] = ()
@@ -147,16 +147,16 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
     kernel_refits.require_subset_to_extend(task)
     if params.rest == "extended" and params.form == "order":
         raise CannotRefit(
-            f"{KIND}: rest 'extended' joins the other objects by the loss that the subset was learned with; got form 'order', "
-            "which has none, expected 'full' or 'diagonal'"
+            f"{KIND}: rest 'extended' joins the other objects by the loss that the subset was learned with; got form "
+            "'order', which has none, expected 'full' or 'diagonal'"
         )
     if len(comparisons.rows) == 0:
+        counted = task.restricted.counters.get("comparisons", 0)
         raise CannotRefit(
-            f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of "
-            f"{task.restricted.counters.get('comparisons', 0)} in the stream); expected at least one that is not contradicted "
-            "as often as it was said"
+            f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of {counted} in the stream); "
+            "expected at least one that is not contradicted as often as it was said"
         )
-    if decided == 0 and params.constraints == "raw" and not task.restricted.room("quadruplet_counts"):
+    if decided == 0 and params.constraints == "raw" and not task.restricted.section("quadruplet_counts"):
         raise CannotRefit(
             f"{KIND}: all {len(comparisons.rows) // 2} triplets{among} are contradicted as often as they were said, so "
             "nothing can be learned; expected a majority for one at least"
@@ -175,8 +175,8 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
 
 
 def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample_factor.Spread | None:
-    """All other objects joined to the embedded ones: by what files say of them, or without any by their own comparisons;
-    None where they are left out."""
+    """All other objects joined to the embedded ones: by what files say of them, or without any by their own
+    comparisons; None where they are left out."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
     if params.rest == "none":
         return None

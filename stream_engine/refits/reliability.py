@@ -27,7 +27,7 @@ AXES = {
 }
 _OF_WORKERS = "it is about workers, and every answer tells of them"
 LAWS_EXCLUDED = {
-    "previous_artifact": "its rows are workers, not objects; tests/statistics/test_worker_reliability.py continues one from another",
+    "previous_artifact": "its rows are workers, not objects; test_worker_reliability.py continues one from another",
     "subset_of_objects": _OF_WORKERS,
     "subset_of_objects_of_poor_snapshots": _OF_WORKERS,
 }
@@ -54,8 +54,8 @@ def refit(
     """Judge the workers of a snapshot. No randomness.
 
     Arrays, a row a worker in the order of names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight` = max(0, 2
-    accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed` int64;
-    weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
+    accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed`
+    int64; weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
     """
     room = snapshot.section("worker_votes")
     if not room:

@@ -6,6 +6,7 @@ is tight, else k-means on the rows of X. Every artifact carries objective, upper
 certified and by what. Labels keep their meaning from one snapshot to the next. `solve` and `spur` work on any matrix.
 """
 
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -16,7 +17,7 @@ from stream_engine.clustering import label_matching, partition, similarity_of_sn
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.similarity_of_snapshot import Evidence
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import stability
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
@@ -42,20 +43,25 @@ AXES = {
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to cluster.
 
-    `similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
-    ..._decayed, ..._weighted, ..._trusted; for the kernels SPUR chooses k on AddS, as in the paper.
-    `k`: the number of clusters; `lam`: solve SDP-lambda instead; neither: SPUR. `tol`: gap to reach, relative to
-    <W, X>; when `max_iterations` run out the artifact says that it is not certified. `solver`: admm, or cvxpy (slow,
-    the reference). `lambda_factor`: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter).
-    `early_exit`: SPUR stops at the first k whose criterion exceeds this. `min_links`: an object with a nonzero
-    similarity to fewer others gets label -1. `bootstrap`: replicates that say how firm SPUR's k is, for up to
-    `bootstrap_up_to` objects. `stability`: replicates that say how firmly each object is in its cluster, k fixed, for up
-    to `stability_up_to` objects. `warm_up_to`: the solver's state is kept for a warm start of the next refit for up to
-    this many objects (4 n^2 bytes). `memory_gb`: what the solver may use; none: what is free. `objects`: cluster these names
-    only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity.
+    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is
+        recent or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper
+    k: the number of clusters
+    lam: solve SDP-lambda instead; neither of the two: SPUR
+    tol: gap to reach, relative to <W, X>; when `max_iterations` run out the artifact says that it is not certified
+    solver: admm, or cvxpy (slow, the reference)
+    lambda_factor: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter)
+    early_exit: SPUR stops at the first k whose criterion exceeds this
+    min_links: an object with a nonzero similarity to fewer others gets label -1
+    bootstrap: replicates that say how often SPUR would choose this k, for up to `bootstrap_up_to` objects
+    stability: replicates that say how stable each object's place in its cluster is, k fixed, for up to
+        `stability_up_to` objects
+    warm_up_to: the solver's state is kept for a warm start of the next refit for up to this many objects (4 n^2 bytes)
+    memory_gb: what the solver may use; none: what is free
+    objects: cluster these names only, or the so many objects with the most answers
+    rest: the others then get no cluster ("none"), or the nearest by mean similarity ("nearest")
     """
 
-    similarity: Literal[similarity_of_snapshot.SOURCES] = "adds3"
+    similarity: str = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
     lam: float | None = None
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
@@ -74,8 +80,24 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rest: Literal["none", "nearest"] = "none"
 
     def __post_init__(self):
+        similarity_of_snapshot.recipe(self.similarity)
         if self.k is not None and self.lam is not None:
             raise ValueError(f"k and lam: got k={self.k} and lam={self.lam}, expected at most one of them")
+
+
+class Task(NamedTuple):
+    """What is clustered: a snapshot's objects `ids`, in an order that does not depend on their numbers, by
+    `similarity`."""
+
+    snapshot: Snapshot
+    params: Params
+    seed: int
+    similarity: SimilarityInput
+    ids: np.ndarray
+
+    def restricted(self, W):
+        """A similarity of all objects among those that are clustered."""
+        return similarity_of_snapshot.restricted(W, self.ids)
 
 
 class Answer(NamedTuple):
@@ -95,67 +117,84 @@ def refit(
 
     Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
     upper_bound, gap; criterion and criterion_k, one per k tried; residuals (row sums, trace, most negative entry,
-    least eigenvalue); stability (n,) in [0, 1] (0 where not clustered), together (n, n) and stability_ari of the bootstrap,
-    where there was one; warm_* for the next refit. Raises `CannotRefit`.
+    least eigenvalue); stability (n,) in [0, 1] (0 where not clustered), together (n, n) and stability_ari of the
+    bootstrap, where there was one; warm_* for the next refit. Raises `CannotRefit`.
     """
     with threadpool_limits(1):
         try:
-            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
-            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
-            W = similarity_of_snapshot.part(found.W, ids)
-            if isinstance(W, Factored):
-                raise CannotRefit(
-                    f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
-                    "choose objects (--set objects=500, or --objects FILE), or refit spectral"
-                )
-            ids = ids[label_matching.canonical_order(W)]
-            if not len(ids):
-                return _nothing(snapshot, params, seed, found)
-            if params.k is not None and params.k > len(ids):
-                raise CannotRefit(
-                    f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
-                    "have comparisons that do not cancel; lower k or feed more comparisons"
-                )
-            starts = warm_start.states(previous, params, ids)
-            answer = _solved(snapshot, params, seed, found, ids, starts, progress)
-            labels = _labels(answer, ids, len(snapshot.objects), seed)
-            firm = _bootstrap(snapshot, params, seed, ids, labels, answer, progress)
-            sure = _stability(snapshot, params, seed, ids, labels)
-            labels = label_matching.joined(labels, found.W) if params.rest == "nearest" else labels
+            task = _task(snapshot, params, seed)
+            if not len(task.ids):
+                return _nothing(task)
+            starts = warm_start.states(previous, params, task.ids)
+            answer = _solved(task, starts, progress)
+            labels = _labels(answer, task.ids, len(snapshot.objects), seed)
+            bootstrap = _bootstrap(task, labels, answer, progress)
+            stable = _stability(task, labels)
+            if params.rest == "nearest":
+                labels = label_matching.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return _artifact(snapshot, params, seed, previous, found, ids, answer, labels, firm, sure)
+        return _artifact(task, previous, answer, labels, bootstrap, stable)
 
 
-def _solved(snapshot, params: Params, seed: int, found: Evidence, ids, starts, progress) -> Answer:
-    W = similarity_of_snapshot.part(found.W, ids)
-    how = dict(
+def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
+    """The objects to cluster and their similarity. Raises `CannotRefit` where this is too much, or k too many."""
+    similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
+    ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
+    W = similarity_of_snapshot.restricted(similarity.W, ids)
+    if isinstance(W, Factored):
+        raise CannotRefit(
+            f"{KIND}: {params.similarity} of {len(ids):,} objects - expected at most {KERNEL_LIMIT:,} - "
+            "choose objects (--set objects=500, or --objects FILE), or refit spectral"
+        )
+    ids = ids[label_matching.canonical_order(W)]
+    if params.k is not None and len(ids) and params.k > len(ids):
+        raise CannotRefit(
+            f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
+            "have comparisons that do not cancel; lower k or feed more comparisons"
+        )
+    return Task(snapshot, params, seed, similarity, ids)
+
+
+def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
+    """SDP-lambda or SDP-k as asked for; else SPUR, on AddS, and SDP-k of the similarity at the k that it chose."""
+    params, W = task.params, task.restricted(task.similarity.W)
+    limit = limit_in_bytes(params.memory_gb)
+    solve_sdp = partial(
+        solve,
         tol=params.tol,
         max_iterations=params.max_iterations,
         solver=params.solver,
-        seed=seed,
+        seed=task.seed,
         progress=progress,
-        memory_limit=limit_in_bytes(params.memory_gb),
+        memory_limit=limit,
     )
     if params.lam is not None:
-        made = solve(W, lam=params.lam, start=starts.get(0), **how)
-        return Answer(made, int(np.rint(made.trace)), params.lam, None, _states({0: made}))
+        solution = solve_sdp(W, lam=params.lam, start=starts.get(0))
+        return Answer(solution, int(np.rint(solution.trace)), params.lam, None, _states({0: solution}))
     if params.k is not None:
-        made = solve(W, k=params.k, start=starts.get(params.k), **how)
-        return Answer(made, params.k, None, None, _states({params.k: made}))
-    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
-    base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)
+        solution = solve_sdp(W, k=params.k, start=starts.get(params.k))
+        return Answer(solution, params.k, None, None, _states({params.k: solution}))
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
+    base = task.similarity
+    if additive != params.similarity:
+        base = similarity_of_snapshot.similarity(task.snapshot, additive)
     choice = spur(
-        similarity_of_snapshot.part(base.W, ids),
+        task.restricted(base.W),
         base.comparisons,
         factor=params.lambda_factor,
         early_exit=params.early_exit,
         starts=starts,
-        **how,
+        tol=params.tol,
+        max_iterations=params.max_iterations,
+        solver=params.solver,
+        seed=task.seed,
+        progress=progress,
+        memory_limit=limit,
     )
-    made = choice.solution if base is found else solve(W, k=choice.k, **how)
+    solution = choice.solution if base is task.similarity else solve_sdp(W, k=choice.k)
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
-    return Answer(made, choice.k, choice.lam, choice, _states(at_lam | {choice.k: made}))
+    return Answer(solution, choice.k, choice.lam, choice, _states(at_lam | {choice.k: solution}))
 
 
 def _states(solutions: dict[int, Solution]) -> dict[int, State]:
@@ -164,71 +203,70 @@ def _states(solutions: dict[int, Solution]) -> dict[int, State]:
 
 def _labels(answer: Answer, ids: np.ndarray, n: int, seed: int) -> np.ndarray:
     """(n,) int32: the SDP's own partition, or k-means on the rows of X; numbered by first appearance."""
-    solution = answer.solution
-    inside = solution.labels
-    if inside is None:
-        inside = partition.k_means(solution.rows, answer.k, seed) if answer.k > 1 else np.zeros(len(ids), np.int32)
     labels = np.full(n, -1, np.int32)
-    labels[ids] = inside
+    labels[ids] = _rounded(answer.solution, answer.k, seed) if answer.k > 1 else np.zeros(len(ids), np.int32)
     labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
     return labels
 
 
-def _bootstrap(snapshot, params: Params, seed: int, ids, labels, answer: Answer, progress) -> dict[str, Any] | None:
+def _rounded(solution: Solution, k: int, seed: int) -> np.ndarray:
+    """The partition that a solution is, or else k-means on its rows."""
+    return partition.k_means(solution.rows, k, seed) if solution.labels is None else solution.labels
+
+
+def _bootstrap(task: Task, labels: np.ndarray, answer: Answer, progress: Progress) -> dict[str, Any] | None:
     """SPUR again on resampled comparisons: which k they choose, and how well their partitions agree with this one."""
+    params, ids, counters = task.params, task.ids, task.snapshot.counters
     if answer.choice is None or not params.bootstrap or not 4 <= len(ids) <= params.bootstrap_up_to:
         return None
-    chosen, agreements = [], []
-    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
+    ks: list[int] = []
+    agreements: list[float | None] = []
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
     for replicate in range(params.bootstrap):
-        W = similarity_of_snapshot.resampled(snapshot, additive, np.random.default_rng([seed, replicate]))
+        W = similarity_of_snapshot.resampled(task.snapshot, additive, np.random.default_rng([task.seed, replicate]))
         if W is None:
             return None
-        W, c = similarity_of_snapshot.part(W, ids), int(snapshot.counters["triplets"])
-        c += int(snapshot.counters.get("quadruplets", 0)) if additive == "adds4" else 0
+        comparisons = int(counters["triplets"]) + int(counters.get("quadruplets", 0) if additive == "adds4" else 0)
         again = spur(
-            W,
-            c,
+            task.restricted(W),
+            comparisons,
             factor=params.lambda_factor,
             early_exit=params.early_exit,
             tol=1e-3,
             max_iterations=params.max_iterations,
-            seed=seed,
+            seed=task.seed,
         )
-        chosen.append(again.k)
+        ks.append(again.k)
         other = np.full(len(labels), -1, np.int32)
-        other[ids] = (
-            again.solution.labels
-            if again.solution.labels is not None
-            else partition.k_means(again.solution.rows, again.k, seed)
-        )
+        other[ids] = _rounded(again.solution, again.k, task.seed)
         agreements.append(label_matching.agreement(other, labels))
         progress(replicate + 1, params.bootstrap, replicate_k=again.k)
-    return {"k": chosen, "same_k": chosen.count(answer.k) / len(chosen), "mean_ari": float(np.mean(agreements))}
+    mean = float(np.mean([ari for ari in agreements if ari is not None]))
+    return {"k": ks, "same_k": ks.count(answer.k) / len(ks), "mean_ari": mean}
 
 
-def _stability(snapshot, params: Params, seed: int, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Arrays `stability`, `together`, `stability_ari` over all objects; none where it was not asked for or cannot be."""
-    n = len(labels)
+def _stability(task: Task, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Arrays `stability`, `together`, `stability_ari` over all objects; none where it was not asked for or cannot
+    be."""
+    params, ids, n = task.params, task.ids, len(labels)
     if not params.stability or not 4 <= len(ids) <= params.stability_up_to:
         return {}
 
-    def resampled(rng):
-        W = similarity_of_snapshot.resampled_like(snapshot, params.similarity, rng)
-        return None if W is None else similarity_of_snapshot.part(W, ids)
+    def resampled(rng: np.random.Generator):
+        W = similarity_of_snapshot.resampled(task.snapshot, params.similarity, rng)
+        return None if W is None else task.restricted(W)
 
-    found = stability(resampled, partition.compact(labels[ids]), params.stability, seed)
-    if found is None:
+    replicates = stability(resampled, partition.compact(labels[ids]), params.stability, task.seed)
+    if replicates is None:
         return {}
     of_object, together = np.zeros(n), np.zeros((n, n), np.float32)
-    of_object[ids], together[np.ix_(ids, ids)] = found.object, found.together
-    return {"stability": of_object, "together": together, "stability_ari": found.ari}
+    of_object[ids], together[np.ix_(ids, ids)] = replicates.object, replicates.together
+    return {"stability": of_object, "together": together, "stability_ari": replicates.ari}
 
 
-def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> Artifact:
-    """The artifact when no object has evidence: every label -1."""
-    n = len(snapshot.objects)
-    none = np.empty(0)
+def _nothing(task: Task) -> Artifact:
+    """The artifact when no object is similar to another: every label -1."""
+    n = len(task.snapshot.objects)
     arrays = {
         "labels": np.full(n, -1, np.int32),
         "k": np.array(0),
@@ -236,28 +274,38 @@ def _nothing(snapshot: Snapshot, params: Params, seed: int, found: Evidence) -> 
         "objective": np.array(0.0),
         "upper_bound": np.array(0.0),
         "gap": np.array(0.0),
-        "criterion": none,
+        "criterion": np.empty(0),
         "criterion_k": np.empty(0, np.int64),
         "residuals": np.zeros(4),
     }
     report = {
         "objects": n,
         "clustered": 0,
-        "comparisons": found.comparisons,
+        "comparisons": task.similarity.comparisons,
         "k": 0,
         "note": "no object has comparisons that do not cancel: nothing is clustered",
     }
-    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+    return _artifact_of(task, arrays, report)
+
+
+def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
+    params = msgspec.to_builtins(task.params)
+    return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
 
 
 def _artifact(
-    snapshot, params: Params, seed, previous, found: Evidence, ids, answer: Answer, labels, firm, sure
+    task: Task,
+    previous: Artifact | None,
+    answer: Answer,
+    labels: np.ndarray,
+    bootstrap: dict[str, Any] | None,
+    stable: dict[str, np.ndarray],
 ) -> Artifact:
-    solution, choice = answer.solution, answer.choice
+    solution, choice, ids = answer.solution, answer.choice, task.ids
     labels, ari = label_matching.continued(labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
-    kept = warm_start.arrays(answer.states, ids) if len(ids) <= params.warm_up_to else {}
+    kept = warm_start.arrays(answer.states, ids) if len(ids) <= task.params.warm_up_to else {}
     arrays = {
         "labels": labels,
         "k": np.array(answer.k),
@@ -268,27 +316,28 @@ def _artifact(
         "criterion": criterion,
         "criterion_k": tried.astype(np.int64),
         "residuals": np.array(solution.residuals),
-        **sure,
+        **stable,
         **kept,
     }
-    report = _report(params, found, ids, answer, labels, tried, criterion)
-    report["stability"] = (
-        {"mean": float(sure["stability"][ids].mean()), "ari": float(sure["stability_ari"].mean())} if sure else None
-    )
-    report |= {"ari_to_previous": ari, "bootstrap": firm, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
-    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+    report = _report(task, answer, labels, tried, criterion)
+    report["stability"] = None
+    if stable:
+        means = {"mean": float(stable["stability"][ids].mean()), "ari": float(stable["stability_ari"].mean())}
+        report["stability"] = means
+    report |= {"ari_to_previous": ari, "bootstrap": bootstrap, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
+    return _artifact_of(task, arrays, report)
 
 
-def _report(params: Params, found: Evidence, ids, answer: Answer, labels, tried, criterion) -> dict[str, Any]:
-    solution, choice = answer.solution, answer.choice
-    numbers, sizes = np.unique(labels[labels >= 0], return_counts=True)
+def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray) -> dict[str, Any]:
+    params, solution, choice = task.params, answer.solution, answer.choice
+    clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
     return {
         "objects": len(labels),
-        "clustered": len(ids),
-        "comparisons": found.comparisons,
+        "clustered": len(task.ids),
+        "comparisons": task.similarity.comparisons,
         "k": answer.k,
         "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
-        "sizes": {str(number): int(size) for number, size in zip(numbers, sizes)},
+        "sizes": {str(number): int(size) for number, size in zip(clusters, sizes)},
         "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
         "margin": None if choice is None else choice.margin,
         "objective": solution.objective,

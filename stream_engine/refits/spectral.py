@@ -3,11 +3,12 @@
 k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, then batch kernel-k-means on sum_a B_aa / n_a. Sparse
 throughout: O(nnz) a Lanczos step, seconds at 50,000 objects. Without k: one cluster more than the eigenvalues before
 the largest eigengap, among those above SPUR's lambda_min (the rank of SDP-lambda without X >= 0; Perrot et al. 2020,
-sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. k1 of more than
-16,384 objects is clustered in feature space (`sdp.factored`): the same objective, found from its leading axes.
+sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. k1 of more
+than 16,384 objects is clustered in feature space (`clustering.factored_kernel`): the same objective, found from its
+leading axes.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import factored_kernel, label_matching, partition, similarity_of_snapshot
 from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
@@ -26,14 +28,20 @@ AXES = {"labels": speaks(OBJECTS), **numbers("k", "objective", "eigenvalues", "e
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`similarity`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is recent or weighted, adds3_window, k1_window,
-    ..._decayed, ..._weighted, ..._trusted. `k`: the number of clusters; none: by eigenvalues, at most
-    `most`, of AddS. `lambda_factor`: of sqrt(c ln n / n), the edge they must exceed. `refine`: kernel-k-means after
-    k-means. `min_links`: an object with a nonzero similarity to fewer others gets label -1 (k1 of more than 16,384 objects:
-    one that answered fewer questions). `objects`: cluster these names
-    only, or so many with the most evidence; `rest`: the others then get no cluster, or the nearest by mean similarity."""
+    """Parameters of the refit.
 
-    similarity: Literal[similarity_of_snapshot.SOURCES] = "adds3"
+    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is
+        recent or weighted (adds3_window, k1_decayed, ...)
+    k: the number of clusters; none: by eigenvalues of AddS, at most `most`
+    lambda_factor: of sqrt(c ln n / n), the edge that these eigenvalues must exceed
+    refine: kernel-k-means after k-means
+    min_links: an object with a nonzero similarity to fewer others gets label -1 (k1 of more than 16,384 objects: one
+        that answered fewer questions)
+    objects: cluster these names only, or the so many objects with the most answers
+    rest: the others then get no cluster ("none"), or the nearest by mean similarity ("nearest")
+    """
+
+    similarity: str = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
     most: Annotated[int, msgspec.Meta(ge=2)] = 32
     lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
@@ -42,6 +50,17 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
 
+    def __post_init__(self):
+        similarity_of_snapshot.recipe(self.similarity)
+
+
+class Clusters(NamedTuple):
+    """How many clusters; the edge and the eigenvalues it was compared with, NaN and none where k was given."""
+
+    k: int
+    edge: float
+    eigenvalues: np.ndarray
+
 
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
@@ -49,37 +68,37 @@ def refit(
     """Cluster a snapshot's objects. Arrays: labels (n,) int32 (-1: not clustered), k, objective (sum_a B_aa / n_a),
     eigenvalues (k_max,) and edge where k was chosen by them. Raises `CannotRefit`."""
     n = len(snapshot.objects)
-    labels, edge, values = np.full(n, -1, np.int32), np.nan, np.empty(0)
+    labels, clusters, objective = np.full(n, -1, np.int32), Clusters(0, np.nan, np.empty(0)), 0.0
     with threadpool_limits(1):
         try:
-            found = similarity_of_snapshot.similarity(snapshot, params.similarity)
-            ids = similarity_of_snapshot.chosen(snapshot, found.W, params.min_links, params.objects)
+            similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
         except similarity_of_snapshot.NoCounts as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        W, k, objective = similarity_of_snapshot.part(found.W, ids), 0, 0.0
+        W = similarity_of_snapshot.restricted(similarity.W, ids)
         if not isinstance(W, Factored):
             order = label_matching.canonical_order(W)
-            ids, W = ids[order], similarity_of_snapshot.part(W, order)
+            ids, W = ids[order], similarity_of_snapshot.restricted(W, order)
         if len(ids):
-            k, edge, values = _clusters(snapshot, params, found, ids)
-            labels[ids], objective = _clustered(W, k, seed, params.refine, progress)
-            at = np.sort(ids)
-            labels[at] = partition.compact(labels[at])
-        labels = label_matching.joined(labels, found.W) if params.rest == "nearest" else labels
+            clusters = _clusters(snapshot, params, similarity, ids)
+            labels[ids], objective = _clustered(W, clusters.k, seed, params.refine, progress)
+            labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
+        if params.rest == "nearest":
+            labels = label_matching.with_nearest_cluster(labels, similarity.W)
         progress(3, 3)
     labels, ari = label_matching.continued(labels, previous)
     arrays = {
         "labels": labels,
-        "k": np.array(k),
+        "k": np.array(clusters.k),
         "objective": np.array(objective),
-        "eigenvalues": values,
-        "edge": np.array(edge),
+        "eigenvalues": clusters.eigenvalues,
+        "edge": np.array(clusters.edge),
     }
     report: dict[str, Any] = {
         "objects": n,
         "clustered": len(ids),
-        "comparisons": found.comparisons,
-        "k": k,
+        "comparisons": similarity.comparisons,
+        "k": clusters.k,
         "k_by": "given" if params.k is not None else "eigenvalues",
         "objective": objective,
         "ari_to_previous": ari,
@@ -87,33 +106,33 @@ def refit(
     return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
 
 
-def _clustered(W, k: int, seed: int, refine: bool, progress) -> tuple[np.ndarray, float]:
+def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[np.ndarray, float]:
     """Labels and their value."""
     if isinstance(W, Factored):
         return factored_kernel.clustered(W, k, seed, refine, progress)
     progress(1, 3, k=k)
-    found = partition.spectral_partition(W, k, seed)
+    labels = partition.spectral_partition(W, k, seed)
     progress(2, 3, k=k)
-    found = partition.refined(W, found) if refine else found
-    return found, partition.value(W, found)
+    labels = partition.refined(W, labels) if refine else labels
+    return labels, partition.value(W, labels)
 
 
-def _clusters(snapshot, params: Params, found, ids) -> tuple[int, float, np.ndarray]:
-    """k, the edge and the eigenvalues it was compared with (NaN and none when k was given)."""
+def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, ids: np.ndarray) -> Clusters:
+    """The number of clusters as given, or by the largest eigengap of AddS."""
     if params.k is not None:
         if params.k > len(ids):
             raise CannotRefit(
                 f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have "
                 "comparisons that do not cancel; lower k or feed more comparisons"
             )
-        return params.k, np.nan, np.empty(0)
-    additive = similarity_of_snapshot.ADDITIVE[params.similarity]
-    base = found if additive == params.similarity else similarity_of_snapshot.similarity(snapshot, additive)
-    n = len(ids)
+        return Clusters(params.k, np.nan, np.empty(0))
+    additive, base, n = similarity_of_snapshot.recipe(params.similarity).additive, similarity, len(ids)
+    if additive != params.similarity:
+        base = similarity_of_snapshot.similarity(snapshot, additive)
     edge = float(params.lambda_factor * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
-        return 1, edge, np.empty(0)
-    values = top_eigenpairs(similarity_of_snapshot.part(base.W, ids), min(n - 1, params.most - 1), tol=1e-4)[0]
+        return Clusters(1, edge, np.empty(0))
+    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, params.most - 1), tol=1e-4)[0]
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
-    return 1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values
+    return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)

@@ -1,13 +1,13 @@
 """TripletBoost as a refit: from triplet counts and the labels of some objects to a classifier of all of them.
 
-Perrot & von Luxburg (2019). Labelled objects are parted, label set by label set, into those trained on, tested on and
+Perrot & von Luxburg (2019). Labelled objects are split, label set by label set, into those trained on, tested on and
 stopped on; objects without a label are never references or examples, but they are predicted at every refit. Invariant:
 nothing held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there
 is no triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a
 triplet.
 
-With `objects` references and examples are chosen ones only: labels of others train nothing, so they are one more test.
-Others are predicted like unlabelled objects, by what was said of them as anchors about pairs of references.
+With `objects` references and examples are those of a subset only: labels of others train nothing, so they are one more
+test. Others are predicted like unlabelled objects, by what was said of them as anchors about pairs of references.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -53,7 +53,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
     multi_label: read a label "a|b" as the two labels a and b
     memory_mb: refuse to start when more than this many megabytes would be needed; 0: than are free
-    objects: references and examples are these names only, or so many objects with the most evidence
+    objects: references and examples are these names only, or the so many objects with the most answers
     rest: the others are predicted too, or left without a prediction ("none")
     """
 
@@ -73,12 +73,12 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class World(NamedTuple):
-    """What is boosted on: counts about pairs of the chosen objects, label sets of all, who is trained on, who is asked."""
+    """What is boosted on: counts about pairs of the subset, label sets of all, who is trained on, who is asked."""
 
     columns: Columns
     sets: np.ndarray  # (n, Y) bool
     classes: list[str]  # Y, those that can be learned first
-    learned: int  # how many these are: a class that no chosen object has is none
+    learned: int  # how many these are: a class that no object of the subset has is none
     parts: np.ndarray  # (n,) int8, see `labels`
     asked: np.ndarray  # (m,) ids: who gets a prediction
 
@@ -86,8 +86,8 @@ class World(NamedTuple):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that was
-    not to be predicted.
+    """Boost on a published snapshot and predict its objects. Arrays have a row for each; `predicted` is -1 for one that
+    was not to be predicted.
 
     Raises `CannotRefit` when no object of the comparisons has a label, or when memory does not suffice.
     """
@@ -97,20 +97,26 @@ def refit(
             f"triplet_boost - no labelled object among {len(snapshot.objects)}, {len(snapshot.labels)} "
             "labels given - expected at least one - give labels with label events or --labels FILE"
         )
-    going_on = previous is not None and params.mode == "continue"
-    trained = np.flatnonzero(np.isin(previous.arrays["part"], [labels.TRAIN, labels.BEFORE])) if going_on else None
-    world = _world(snapshot, params, seed, sets, classes, trained)
-    _check_memory(world, params, params.rounds + (int(previous.report["rounds"]) if going_on else 0))
-    if not going_on:
-        booster, comparison = _boosted(world, params, seed, params.rounds, None, progress), {}
+    earlier = previous if params.mode == "continue" else None
+    world = _world(snapshot, params, seed, sets, classes, None if earlier is None else _trained_on(earlier))
+    behind = 0 if earlier is None else int(earlier.report["rounds"])
+    _require_memory(world, params, params.rounds + behind)
+    comparison: dict[str, Any] = {}
+    if earlier is None:
+        booster = _boosted(world, params, seed, params.rounds, None, progress)
     else:
-        booster, comparison = _continued(world, params, seed, previous, progress)
+        booster, comparison = _continued(world, params, seed, earlier, progress)
     arrays, report = _outcome(booster, world)
     arrays |= _given_sets(booster, world) if params.multi_label else {}
     report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
-    report["rounds"] += comparison.get("rounds", 0)
+    report["rounds"] += behind
     settings = msgspec.to_builtins(params)
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
+
+
+def _trained_on(earlier: Artifact) -> np.ndarray:
+    """Ids of the objects that an earlier booster, or one before it, was trained on."""
+    return np.flatnonzero(np.isin(earlier.arrays["part"], [labels.TRAIN, labels.BEFORE]))
 
 
 def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained) -> World:
@@ -139,7 +145,9 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
     return World(columns, sets, classes, int(there.sum()), parts, asked)
 
 
-def _boosted(world: World, params, seed, rounds, earlier, progress) -> Booster:
+def _boosted(
+    world: World, params: Params, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress
+) -> Booster:
     """Fit on the training part, watching the part to stop on, or else the test part."""
     parts = world.parts
     stopping = bool((parts == labels.STOP).any())
@@ -160,7 +168,9 @@ def _boosted(world: World, params, seed, rounds, earlier, progress) -> Booster:
     )
 
 
-def _continued(world: World, params, seed, previous, progress) -> tuple[Booster, dict[str, Any]]:
+def _continued(
+    world: World, params: Params, seed: int, previous: Artifact, progress: Progress
+) -> tuple[Booster, dict[str, Any]]:
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
     earlier = _translated(previous, world.classes[: world.learned])
     behind = int(previous.report["rounds"])
@@ -184,16 +194,16 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
     arrays, old = previous.arrays, previous.report["classes"]
     now = {name: c for c, name in enumerate(classes)}
     kept = [c for c, name in enumerate(old) if name in now]
-    said = []
+    label_sets = []
     for name in ("o_j", "o_k"):
         was = np.unpackbits(arrays[name], axis=1, count=len(old), bitorder="little")
         sets = np.zeros((len(was), len(classes)), np.uint8)
         sets[:, [now[old[c]] for c in kept]] = was[:, kept]
-        said.append(np.packbits(sets, axis=1, bitorder="little"))
-    return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *said))
+        label_sets.append(np.packbits(sets, axis=1, bitorder="little"))
+    return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *label_sets))
 
 
-def _check_memory(world: World, params: Params, rounds: int) -> None:
+def _require_memory(world: World, params: Params, rounds: int) -> None:
     """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
@@ -220,11 +230,11 @@ def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
     """Predictions and confidences (n, Y) of who is asked; all others: no label (-1), no weight, abstained."""
     n, ids = len(world.parts), world.asked
     votes = votes_of(booster, world.columns, ids)
-    found, weight = decide(votes, ids, booster.seed), votes.confidence
+    predictions, weight = decide(votes, ids, booster.seed), votes.confidence
     if len(ids) == n:
-        return found, weight
+        return predictions, weight
     every = Predictions(np.full(n, -1, np.int32), np.zeros(n), np.zeros(n), np.ones(n, bool))
-    for whole, rows in zip(every, found, strict=True):
+    for whole, rows in zip(every, predictions, strict=True):
         whole[ids] = rows
     confidence = np.zeros((n, weight.shape[1]))
     confidence[ids] = weight
@@ -268,7 +278,7 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
         "train_error": curve.train_error,
         "watched_error": curve.watched_error,
     }
-    report = {
+    report: dict[str, Any] = {
         "classes": world.classes[: world.learned],
         "rounds": booster.rounds,
         "stored": len(booster.classifiers.alpha),
@@ -284,9 +294,11 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
         "abstention_rate": float(decided.abstained[world.asked].mean()),
     }
     if world.learned < len(world.classes):
-        report["other_classes"] = world.classes[world.learned :]  # that no chosen object has: given, never predicted
+        report["other_classes"] = world.classes[
+            world.learned :
+        ]  # that no object of the subset has: given, never predicted
     if (parts == labels.OUTSIDE).any() and len(world.asked) == len(parts):
-        report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not chosen: never trained on
+        report["outside"] = _right(decided, world, labels.OUTSIDE)  # labelled, not in the subset: never trained on
     return arrays, report
 
 

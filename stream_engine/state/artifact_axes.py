@@ -1,9 +1,11 @@
-"""What the arrays of an artifact speak of: declared beside whatever makes the artifact, read by whatever renumbers objects.
+"""What the arrays of an artifact speak of: declared beside whatever makes the artifact, read by whatever renumbers
+objects.
 
-A refit declares `AXES`, a mapping from the name of an array (or a pattern, "map_*") to what each of its axes runs over and
-what its values are. With that, code that knows nothing of the refit can put an artifact into another order of objects.
+A refit declares `AXES`, a mapping from the name of an array (or a pattern, "map_*") to what each of its axes runs over
+and what its values are. With that, code that knows nothing of the refit can put an artifact into another order of
+objects.
 
-    AXES = {"labels": speaks(OBJECTS), "K": speaks(SUBSET, SUBSET), "triplets": speaks(values=IDS), **numbers("k", "gap")}
+    AXES = {"labels": speaks(OBJECTS), "K": speaks(SUBSET, SUBSET), "triplets": speaks(values=IDS), **numbers("k")}
 """
 
 from collections.abc import Mapping
@@ -34,7 +36,8 @@ NUMBERS, IDS, MERGES = Values
 
 
 class Speaks(NamedTuple):
-    """What one array speaks of. An array with fewer axes than declared has the first of them; further axes are OTHER."""
+    """What one array speaks of. An array with fewer axes than declared has the first of them; further axes are
+    OTHER."""
 
     axes: tuple[Axis, ...]
     values: Values
@@ -63,8 +66,8 @@ def numbers(*names: str) -> dict[str, Speaks]:
 
 
 def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Speaks:
-    """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no entry
-    has this very name. Raises `Undeclared`.
+    """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no
+    entry has this very name. Raises `Undeclared`.
 
     >>> axes = {"map_*": speaks(OTHER, SUBSET, unless="features")}
     >>> declared(axes, "map_0", {"features": None}).axes[1].name, declared(axes, "map_0", {"features": "file.csv"}).axes

@@ -1,7 +1,7 @@
 """TripletBoost against the paper's own steps: every round, the sampler's distribution, totals, votes, parts, the refit.
 
-Oracles are in tests/support/boosting_reference.py. What they cannot see (digits lost over 10^5 rounds, weights out of range) is
-tested by invariants of the state.
+Oracles are in tests/support/boosting_reference.py. What they cannot see (digits lost over 10^5 rounds, weights out of
+range) is tested by invariants of the state.
 """
 
 import msgspec
@@ -237,12 +237,12 @@ def test_the_distribution_is_draw_j_then_redraw_k_until_the_labels_differ(sizes)
     np.add.at(seen, tuple(pairs.T), 1)
     assert (seen[~other] == 0).all()
     margins = [(expected.sum(axis=axis), seen.sum(axis=axis)) for axis in (0, 1)]
-    for expected, seen in ((expected, seen), *margins):
-        often = expected >= 5
+    for mean, counted in ((expected, seen), *margins):
+        often = mean >= 5
         freedom = often.sum()
-        chi = ((seen[often] - expected[often]) ** 2 / expected[often]).sum()
+        chi = ((counted[often] - mean[often]) ** 2 / mean[often]).sum()
         assert abs(chi - freedom) < 5 * np.sqrt(2 * freedom)
-        assert abs(seen[~often].sum() - expected[~often].sum()) < 5 * np.sqrt(expected[~often].sum() + 1)
+        assert abs(counted[~often].sum() - mean[~often].sum()) < 5 * np.sqrt(mean[~often].sum() + 1)
 
 
 def test_one_group_has_no_classifier():

@@ -280,7 +280,8 @@ def test_acceleration_solves_a_linear_map_almost_at_once():
 
 
 def test_acceleration_does_not_run_away_where_the_dual_is_not_unique():
-    """All objects alone is the optimum, with much room: the multiplier of X >= 0 is not unique, and V must not drift."""
+    """All objects alone is the optimum, with much room: the multiplier of X >= 0 is not unique, and V must not
+    drift."""
     W = np.zeros((9, 9))
     for i, j, w in ((0, 4, -1), (0, 7, 1), (1, 7, -1), (3, 4, 1), (5, 6, -1), (6, 8, 1)):
         W[i, j] = W[j, i] = w
@@ -316,8 +317,7 @@ def test_the_triangle_becomes_sparse_only_when_it_is_large_and_thin():
 
 
 def read(path):
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
-    with opened as file:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
         rows = [(r["anchor"], r["near"], r["far"]) for r in csv.DictReader(file)]
     names = {name: at for at, name in enumerate(dict.fromkeys(x for r in rows for x in r))}
     return np.array([[names[x] for x in r] for r in rows]), list(names)

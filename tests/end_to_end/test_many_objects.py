@@ -47,11 +47,11 @@ def test_the_most_evidence_comes_first(sparse):
     for wanted in (2, 5, 17, 40):
         expected = sorted(sorted((i for i, s in enumerate(sums) if s), key=lambda i: (-sums[i], i))[:wanted])
         expected = [i for i in expected if any(full[i, j] for j in expected)]
-        assert similarity_of_snapshot.chosen(snapshot, W, 1, wanted).tolist() == expected
-    named = similarity_of_snapshot.chosen(snapshot, W, 1, ("o3", "o1", "o17"))
+        assert similarity_of_snapshot.subset_ids(snapshot, W, 1, wanted).tolist() == expected
+    named = similarity_of_snapshot.subset_ids(snapshot, W, 1, ("o3", "o1", "o17"))
     assert named.tolist() == [1, 3]
     with pytest.raises(similarity_of_snapshot.NoCounts, match="2 of 3 names are in no comparison, the first is 'x'"):
-        similarity_of_snapshot.chosen(snapshot, W, 1, ("x", "o1", "y"))
+        similarity_of_snapshot.subset_ids(snapshot, W, 1, ("x", "o1", "y"))
 
 
 def test_similarity_of_a_triangle_in_order_is_that_of_any_order(monkeypatch):
@@ -79,7 +79,7 @@ def test_the_rest_joins_the_nearest_cluster(kind, params):
     module, snapshot = refit_module(kind), world().snapshot()
     W = similarity_of_snapshot.similarity(snapshot, "adds3").W
     some = tuple(f"o{i}" for i in (0, 3, 6, 9, 12, 15, 1, 4, 2))  # clusters of unequal size: the mean is not the sum
-    ids = similarity_of_snapshot.chosen(snapshot, W, 1, some)
+    ids = similarity_of_snapshot.subset_ids(snapshot, W, 1, some)
     alone = module.refit(snapshot, module.Params(**params, objects=some), 0).arrays["labels"]
     assert (alone >= 0).nonzero()[0].tolist() == ids.tolist() and set(alone[ids].tolist()) == {0, 1, 2}
     labels = module.refit(snapshot, module.Params(**params, objects=some, rest="nearest"), 0).arrays["labels"]
@@ -88,14 +88,14 @@ def test_the_rest_joins_the_nearest_cluster(kind, params):
         means = [np.mean([W[i, j] for j in ids if alone[j] == a]) for a in range(3)]
         assert labels[i] == int(np.argmax(means))
     W = np.array([[0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 2], [1, 1, 1, 2, 0]])
-    assert label_matching.joined(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [
+    assert label_matching.with_nearest_cluster(np.array([0, 0, 0, 1, -1], np.int32), W).tolist() == [
         0,
         0,
         0,
         1,
         1,
     ]  # 3 votes in sum, 1 in the mean
-    assert label_matching.joined(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
+    assert label_matching.with_nearest_cluster(np.full(5, -1, np.int32), W).tolist() == [-1] * 5
 
 
 SOME = tuple(f"o{i}" for i in range(12))
@@ -120,7 +120,7 @@ def test_k1_of_many_objects_is_clustered_in_feature_space(how, monkeypatch):
     whole = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 11)
     assert isinstance(
-        similarity_of_snapshot.part(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored
+        similarity_of_snapshot.restricted(similarity_of_snapshot.similarity(snapshot, "k1").W, np.arange(12)), Factored
     )
     made = module.refit(snapshot, module.Params(similarity="k1", **how), 0).arrays
     assert label_matching.agreement(whole["labels"], made["labels"]) == 1.0 and int(made["k"]) == int(whole["k"])
@@ -135,15 +135,15 @@ def test_a_factor_of_many_objects_answers_as_the_kernel(monkeypatch):
     monkeypatch.setattr(kernels, "KERNEL_LIMIT", 5)
     W = similarity_of_snapshot.similarity(snapshot, "k1").W
     decided = [(columns.anchor == i)[columns.n_lo != columns.n_hi].sum() for i in range(18)]
-    assert W.said().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [
+    assert W.answered().tolist() == decided and similarity_of_snapshot.linked(W, 4).tolist() == [
         i for i in range(18) if decided[i] >= 4
     ]
-    most = similarity_of_snapshot.chosen(snapshot, W, 1, 5)
+    most = similarity_of_snapshot.subset_ids(snapshot, W, 1, 5)
     assert most.tolist() == sorted(sorted(range(18), key=lambda i: (-decided[i], i))[:5])
     for few in (0, 1000):
         monkeypatch.setattr(kernels, "FEW_COLUMNS", few)
-        np.testing.assert_allclose(similarity_of_snapshot.part(W, most), K[np.ix_(most, most)], atol=1e-12)
-    assert isinstance(similarity_of_snapshot.part(W, np.arange(6)), Factored)
+        np.testing.assert_allclose(similarity_of_snapshot.restricted(W, most), K[np.ix_(most, most)], atol=1e-12)
+    assert isinstance(similarity_of_snapshot.restricted(W, np.arange(6)), Factored)
     sdp = refit_module("sdp_clustering")
     with pytest.raises(CannotRefit, match="k1 of 17 objects - expected at most .* - choose objects"):
         sdp.refit(snapshot, sdp.Params(similarity="k1", k=2), 0)

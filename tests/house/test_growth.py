@@ -1,7 +1,7 @@
 """One file and one line add a thing of every kind: the dummies of tests/support/dummies.py go through every verb.
 
-What runs in a process of its own (`run`, its refit workers) finds them registered by a `sitecustomize` of its own, which is
-that one line and nothing else.
+What runs in a process of its own (`run`, its refit workers) finds them registered by a `sitecustomize` of its own,
+which is that one line and nothing else.
 """
 
 import json
@@ -92,7 +92,7 @@ def test_export_in_both_orders(folder):
 @pytest.mark.parametrize(
     ("extra", "line"),
     [
-        ({"surprise": np.zeros(2)}, "dummy_refit: AXES of tests.support.dummies does not say what the array 'surprise' "),
+        ({"surprise": np.zeros(2)}, "AXES of tests.support.dummies does not say what the array 'surprise' speaks of"),
         ({}, None),
     ],
 )

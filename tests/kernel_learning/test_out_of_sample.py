@@ -1,4 +1,5 @@
-"""Objects outside a choice, placed by their own answers and by what files know of them, and all that reads such artifacts.
+"""Objects outside a choice, placed by their own answers and by what files know of them, and all that reads such
+artifacts.
 
 References: the objective of one object by scipy, and kernels computed over all objects at once.
 """
@@ -105,7 +106,8 @@ def test_answers_of_others_come_object_by_object():
     "params", [KERNEL, msgspec.structs.replace(KERNEL, loss="hinge"), ORDER], ids=["ste", "hinge", "gnmds"]
 )
 def test_the_others_are_placed_by_the_refits_own_objective(params, world):
-    """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's loss."""
+    """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's
+    loss."""
     made = learned(msgspec.structs.replace(params, rest="extended", tolerance=1e-7), world)
     F, K, ids = made.arrays["factor"].astype(float), made.arrays["K"], made.arrays["ids"]
     assert ids.tolist() == list(SOME) and K.shape == (8, 8)
@@ -153,12 +155,13 @@ def test_fewer_directions_are_the_leading_ones(world):
     )
 
 
-# --- what files know of the others ------------------------------------------------------------------------------------
+# --- what files know of the others -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Features of all objects but o2 (chosen) and o9 (not), a kernel of all, words, and features in the order of ids."""
+    """Features of all objects but o2 (chosen) and o9 (not), a kernel of all, words, and features in the order of
+    ids."""
     folder = tmp_path_factory.mktemp("files")
     there = [i for i in range(N) if i not in (2, 9)]
     counts = np.random.default_rng(1).integers(0, 9, (N, 3)).astype(float)
@@ -186,8 +189,9 @@ SPECS = {
 
 @pytest.mark.parametrize("what", SPECS)
 def test_columns_of_others_are_those_of_the_same_kernel(files, what):
-    """Of kinds that look at two objects only: the entries of the kernel of all, in the scale of the chosen ones' kernel.
-    TF-IDF weighs words as they are among the chosen: by sklearn on these. The files say nothing of o9, and 0 of o2."""
+    """Of kinds that look at two objects only: the entries of the kernel of all, in the scale of the chosen ones'
+    kernel. TF-IDF weighs words as they are among the chosen: by sklearn on these. The files say nothing of o9, and 0
+    of o2."""
     from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
     folder, counts = files
@@ -255,8 +259,8 @@ def test_an_embedding_by_kernels_places_by_g(files):
 
 @pytest.mark.parametrize("form", ["ak", "mkl"])
 def test_auxiliary_kernels_place_what_they_know(files, form):
-    """K'' = K0 + mu K_a; the known part of an outsider is Nystrom's, exact towards the chosen: <F_x, F_j> = mu K_a(x, j) where
-    nobody said anything of x, and the whole loss is at its least where somebody did."""
+    """K'' = K0 + mu K_a; the known part of an outsider is Nystrom's, exact towards the chosen: <F_x, F_j> = mu K_a(x,
+    j) where nobody said anything of x, and the whole loss is at its least where somebody did."""
     folder, _ = files
     specs = {"gram": KernelSpec(str(folder / "gram.npz"))}
     triplets = planted_triplets(np.random.default_rng(6), POINTS, 2500, 0.05)
@@ -286,7 +290,7 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
             )
 
 
-# --- what reads such an artifact -----------------------------------------------------------------------------------------
+# --- what reads such an artifact -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rest", ["none", "extended"])
@@ -336,7 +340,8 @@ def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
 
 @pytest.mark.parametrize("kind", ["kernel_learning", "partial_order_embedding"])
 def test_exports_name_the_objects_in_both_orders(kind, files):
-    """By name: every figure about objects stays with its names; a matrix over the chosen has their names in its table."""
+    """By name: every figure about objects stays with its names; a matrix over the chosen has their names in its
+    table."""
     made, rng = Engine(("adds3", "adds4", "triplet_counts"), None), np.random.default_rng(3)
     names = [f"o{i}" for i in rng.permutation(N)]  # ids in another order than names
     made.objects.ids(names)

@@ -89,10 +89,8 @@ def test_embedding_is_the_metric_in_and_out_of_sample(diagonal):
     found = mkpoe.fit(ROWS, KERNELS, 600.0, diagonal=diagonal)
     points = mkpoe.embed(found, KERNELS)
     assert points.shape[0] == 15
-    for p, (k, w) in enumerate(zip(KERNELS, found.weights)):
-        np.testing.assert_allclose(
-            found.maps[p].T @ found.maps[p], np.diag(w) if diagonal else w, atol=1e-6 * np.abs(w).max()
-        )
+    for n_p, w in zip(found.maps, found.weights, strict=True):
+        np.testing.assert_allclose(n_p.T @ n_p, np.diag(w) if diagonal else w, atol=1e-6 * np.abs(w).max())
     np.testing.assert_allclose(points @ points.T, found.gram, atol=1e-7 * np.abs(found.gram).max())
     np.testing.assert_allclose(mkpoe.embed(found, [k[:, [4]] for k in KERNELS])[0], points[4])
     assert mkpoe.gauc(points, ROWS) == pytest.approx(satisfied(found.gram, ROWS))
@@ -322,7 +320,8 @@ def test_refit_with_kernels(aux, variant):
 
 
 def test_objects_and_comparisons_are_held_out_as_the_papers_say(aux):
-    """Objects: train among the rest, test (i, j, i, k) with i out, j and k in. Comparisons: both sides of one never meet."""
+    """Objects: train among the rest, test (i, j, i, k) with i out, j and k in. Comparisons: both sides of one never
+    meet."""
     _, triplets, specs = aux
     snapshot = reference.snapshot_of(triplets, 24)
     voted = net_triplets(triplet_columns(snapshot))

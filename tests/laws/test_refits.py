@@ -224,8 +224,8 @@ def test_subset_of_objects_of_poor_snapshots(refit, poor):
 
 
 def test_axes_are_declared(refit):
-    """Every array says what it speaks of: an axis as long as there are objects, in snapshots of two sizes, runs over them;
-    ids are ids. A refit that takes a subset is asked for one too."""
+    """Every array says what it speaks of: an axis as long as there are objects, in snapshots of two sizes, runs over
+    them; ids are ids. A refit that takes a subset is asked for one too."""
     takes_subset = "objects" in refit.module.Params.__struct_fields__
     for params in (refit.params, *(subsets(refit, 9) if takes_subset else ())):
         made = {}

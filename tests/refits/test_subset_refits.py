@@ -1,6 +1,7 @@
 """Refits over chosen objects: what is chosen, what is left of the counts, boosting of a choice, what is refused.
 
-References: an engine that heard the chosen ones' comparisons only, and plain Python. The others are placed in test_placing.
+References: an engine that heard the chosen ones' comparisons only, and plain Python. The others are placed in
+test_placing.
 """
 
 import itertools
@@ -97,7 +98,7 @@ def test_evidence_is_the_answers_that_name_an_object(quadruplets):
     assert subset.ids_of(silent, 5).tolist() == [1, 2, 4]
 
 
-# --- boosting ------------------------------------------------------------------------------------------------------------
+# --- boosting --------------------------------------------------------------------------------------------------------
 
 
 def labelled(n=60, size=25_000, seed=0, wrong=()):
@@ -182,7 +183,7 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
     assert held.any() and not trained & set(np.flatnonzero(held).tolist())
 
 
-# --- refusals, and size --------------------------------------------------------------------------------------------------
+# --- refusals, and size ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,8 @@ def test_what_does_not_fit_whole_fits_as_a_choice(world):
 
 
 def test_nothing_of_size_n_squared_is_made():
-    """60,000 objects, of which 30 are chosen: a matrix of bytes over all would be 3.6 GB; each refit stays under 0.12 GB."""
+    """60,000 objects, of which 30 are chosen: a matrix of bytes over all would be 3.6 GB; each refit stays under 0.12
+    GB."""
     n, rng = 60_000, np.random.default_rng(0)
     pair = np.array(list(itertools.combinations(range(10), 2)))[rng.integers(45, size=60_000)]
     pair = rng.permuted(pair, axis=1)

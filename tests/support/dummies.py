@@ -63,7 +63,8 @@ def refit(
     arrays = {"length": length, "next_one": next_one, "total": np.array(length.sum())}
     progress(1, 1, letters=int(length.sum()))
     report = {"objects": n, "after": previous is not None}
-    return Artifact("dummy_refit", snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+    as_given = msgspec.to_builtins(params)
+    return Artifact("dummy_refit", snapshot.digest, snapshot.sequence, as_given, seed, arrays, report)
 
 
 # --- an export -------------------------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ def export(published: Published) -> dict[str, Content]:
     if "dummy_refit" not in published.artifacts:
         raise NothingToExport("no dummy_refit artifact in this state")
     arrays = dict(published.artifacts["dummy_refit"].arrays)
-    names, counts = published.snapshot.objects, published.snapshot.room("dummy_accumulator")
+    names, counts = published.snapshot.objects, published.snapshot.section("dummy_accumulator")
     pairs = {"one": [names[i] for i in counts["i"]], "other": [names[j] for j in counts["j"]], "w": counts["w"]}
     return {"dummy_export": Content(arrays, {"dummy_pairs": pairs})}
 
