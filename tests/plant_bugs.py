@@ -343,14 +343,14 @@ BUGS = [
     Bug(
         "a certificate is given without its eigenvalue condition",
         "stream_engine/clustering/certificate.py",
-        "by = _eigenvalues_below(W, made, of, zero)",
+        "by = _eigenvalues_below(W, clipped, of, zero)",
         'by = "partition"',
         CERTIFICATE,
     ),
     Bug(
         "a certificate is given though its multiplier is negative",
         "stream_engine/clustering/certificate.py",
-        "if made.deepest <= zero:",
+        "if clipped.deepest <= zero:",
         "if True:",
         CERTIFICATE,
     ),
@@ -727,7 +727,7 @@ BUGS = [
         "tests/kernel_learning/test_out_of_sample.py -k cost_least",
     ),
     Bug(
-        "who is placed is told the wrong way round",
+        "whoever is joined to a subset is told the wrong way round",
         "stream_engine/kernel_learning/out_of_sample.py",
         "to_lo[at[x]], to_hi[at[x]], to_n_lo[at[x]], to_n_hi[at[x]] = a, b, n_lo[e], n_hi[e]",
         "to_lo[at[x]], to_hi[at[x]], to_n_lo[at[x]], to_n_hi[at[x]] = a, b, n_hi[e], n_lo[e]",
@@ -743,8 +743,8 @@ BUGS = [
     Bug(
         "columns of others in another scale",
         "stream_engine/kernel_learning/auxiliary_kernels.py",
-        "scale = len(mine.known) / (float(np.trace(own)) * chosen)  # as in `join`: a mean diagonal of 1, then unit trace",
-        "scale = len(mine.known) / float(np.trace(own))  # as in `join`: a mean diagonal of 1, then unit trace",
+        "scale = len(mine.known) / (float(np.trace(own)) * size)",
+        "scale = len(mine.known) / float(np.trace(own))",
         "tests/kernel_learning/test_out_of_sample.py -k same_kernel",
     ),
     Bug(

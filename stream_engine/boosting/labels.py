@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
 
-UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not among the chosen objects
+UNLABELLED, TRAIN, TEST, STOP, OUTSIDE, BEFORE = range(6)  # the last two: labelled, but not in the subset
 
 
 class Groups(NamedTuple):
@@ -51,8 +51,8 @@ def parse(objects: Sequence[str], labels: Mapping[str, str], multi_label: bool) 
     >>> sets.tolist(), classes
     ([[False, False], [True, True]], ['a', 'b'])
     """
-    said = {i: labels[name] for i, name in enumerate(objects) if name in labels}
-    parts = {i: sorted(set(text.split("|")) - {""}) if multi_label else [text] for i, text in said.items()}
+    texts = {i: labels[name] for i, name in enumerate(objects) if name in labels}
+    parts = {i: sorted(set(text.split("|")) - {""}) if multi_label else [text] for i, text in texts.items()}
     classes = sorted({label for those in parts.values() for label in those})
     index = {label: c for c, label in enumerate(classes)}
     sets = np.zeros((len(objects), len(classes)), bool)

@@ -210,14 +210,14 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
 
     run = admm.run(C, k, scale, unit, tol, max_iterations, begin, known, tell if progress else None)
     if known * scale >= run.objective:
-        made = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
+        solution = _of_partition(W, labels, lam, run.upper_bound, "dual bound")
         # the iterate is on its way to the partition: a later run had better start from its end, with this dual
         state = State(partition.normalised(labels) + np.minimum(run.state.V, 0.0), run.state.rho)
-        made = made._replace(factor=run.factor, x=run.x, iterations=run.iterations, state=state)
+        solution = solution._replace(factor=run.factor, x=run.x, iterations=run.iterations, state=state)
     else:
         trace = float(np.trace(run.X))
         gap = max(0.0, run.upper_bound - run.objective) / _unit(run.objective, lam, trace, scale)
-        made = Solution(
+        solution = Solution(
             None,
             run.X,
             run.factor,
@@ -232,7 +232,7 @@ def _by_admm(W, k, lam, labels, tol, max_iterations, start, progress) -> Solutio
             run.iterations,
             run.state,
         )
-    return made if made.gap <= tol * (1 + 1e-9) else made._replace(certified=False, certified_by="")
+    return solution if solution.gap <= tol * (1 + 1e-9) else solution._replace(certified=False, certified_by="")
 
 
 def _start(W, labels: np.ndarray, lam: float | None, scale: float) -> State:

@@ -100,9 +100,9 @@ def certified(
     for trial in _trials(W, labels, of, lam, zero):
         if not lam_range[0] <= trial <= lam_range[1]:
             continue
-        made = dual(labels, of, trial)
-        if made.deepest <= zero:
-            by = _eigenvalues_below(W, made, of, zero)
+        clipped = dual(labels, of, trial)
+        if clipped.deepest <= zero:
+            by = _eigenvalues_below(W, clipped, of, zero)
             if by:
                 best = float((np.diag(of.sums) / of.sizes).sum()) - (lam or 0.0) * len(of.sizes)
                 return Certificate(trial, best + (len(labels) - len(of.sizes)) * zero, by)

@@ -45,21 +45,21 @@ def booster(published: Published) -> dict[str, Content]:
 
 
 def kernel(published: Published) -> dict[str, Content]:
-    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method. One over chosen
-    objects has their `ids`, and K is over these; `factor` F (K ~ FF') and `known` are over all."""
-    made = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
-    if not made:
+    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method. One over a
+    subset has their `ids`, and K is over these; `factor` F (K ~ FF') and `known` are over all."""
+    learned = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
+    if not learned:
         raise NothingToExport(
             "no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one"
         )
-    alone = len(made) == 1
+    alone = len(learned) == 1
     return {
         "kernel" if alone else f"kernel.{kind}": Content(
             {name: np.asarray(array) for name, array in a.arrays.items()},
             _weights(published, a),
             objects=_learned(published, a),
         )
-        for kind, a in made.items()
+        for kind, a in learned.items()
     }
 
 

@@ -24,21 +24,21 @@ def partial_order(published: Published) -> dict[str, Content]:
     arrays = {"kept": kept, "reduced": transitive_reduction(kept)}
     if snapshot.section("triplet_counts"):
         columns, counted = triplet_columns(snapshot), _quadruplets(snapshot)
-        found = canonical_order(columns, counted)
+        from_counts = canonical_order(columns, counted)
         arrays |= {
-            "canonical": found.kept,
+            "canonical": from_counts.kept,
             "weight_kept": np.array(weight_kept(kept, columns, counted).fraction),
-            "canonical_weight_kept": np.array(found.weight.fraction),
+            "canonical_weight_kept": np.array(from_counts.weight.fraction),
         }
     return {"partial_order": Content(arrays)}
 
 
 def _quadruplets(snapshot: Snapshot) -> Quadruplets | None:
     """Counted quadruplets in both directions, or None when they are not counted."""
-    room = snapshot.section("quadruplet_counts")
-    if not room:
+    counts = snapshot.section("quadruplet_counts")
+    if not counts:
         return None
-    rows = np.stack([room[key] for key in "ijkl"], axis=1).astype(np.int32)
+    rows = np.stack([counts[key] for key in "ijkl"], axis=1).astype(np.int32)
     both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
-    votes = np.concatenate([room["n_lo"], room["n_hi"]]).astype(np.int64)
+    votes = np.concatenate([counts["n_lo"], counts["n_hi"]]).astype(np.int64)
     return Quadruplets(both[votes > 0], votes[votes > 0])

@@ -10,13 +10,13 @@ from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import kernels
 
 
-def _adds(published: Published, room: str) -> dict[str, Content]:
-    state, n = published.snapshot.section(room), len(published.snapshot.objects)
+def _adds(published: Published, accumulator: str) -> dict[str, Content]:
+    state, n = published.snapshot.section(accumulator), len(published.snapshot.objects)
     if not state:
-        raise NothingToExport(f"{room} is not kept in this state; add it to `accumulators`")
+        raise NothingToExport(f"{accumulator} is not kept in this state; add it to `accumulators`")
     if n > DENSE_LIMIT:
-        return {room: Content({key: state[key] for key in ("i", "j", "w")})}
-    return {room: Content({"W": dense_matrix(state["i"], state["j"], state["w"], n)})}
+        return {accumulator: Content({key: state[key] for key in ("i", "j", "w")})}
+    return {accumulator: Content({"W": dense_matrix(state["i"], state["j"], state["w"], n)})}
 
 
 def adds3(published: Published) -> dict[str, Content]:

@@ -48,14 +48,17 @@ def _online(published: Published) -> dict[str, np.ndarray]:
 
 def workers_online(published: Published) -> dict[str, Content]:
     """The running estimate, updated with every comparison: worker, accuracy, informed (answers it rests on)."""
-    room = _online(published)
-    if not room:
+    estimate = _online(published)
+    if not estimate:
         raise NothingToExport("worker_reliability is not kept in this state; add it to `accumulators`")
-    columns = {"accuracy": (RIGHT + room["right"]) / (SEEN + room["informed"]), "informed": room["informed"]}
+    columns = {
+        "accuracy": (RIGHT + estimate["right"]) / (SEEN + estimate["informed"]),
+        "informed": estimate["informed"],
+    }
     return {
         "workers_online": Content(
-            {**columns, "utf8": room["utf8"], "offsets": room["offsets"]},
-            {"workers_online": {"worker": list(unpack_names(room["utf8"], room["offsets"])), **columns}},
+            {**columns, "utf8": estimate["utf8"], "offsets": estimate["offsets"]},
+            {"workers_online": {"worker": list(unpack_names(estimate["utf8"], estimate["offsets"])), **columns}},
         )
     }
 
@@ -64,12 +67,12 @@ def _adds(how: str):
     def contents(published: Published) -> dict[str, Content]:
         name, n = f"adds3_{how}", len(published.snapshot.objects)
         try:
-            found = weighted_counts.adds3(published.snapshot, how)
+            weighted = weighted_counts.adds3(published.snapshot, how)
         except weighted_counts.NotKept as error:
             raise NothingToExport(str(error)) from None
         if n > DENSE_LIMIT:
-            return {name: Content({"i": found.i, "j": found.j, "w": found.w})}
-        return {name: Content({"W": dense_matrix(found.i, found.j, found.w, n)})}
+            return {name: Content({"i": weighted.i, "j": weighted.j, "w": weighted.w})}
+        return {name: Content({"W": dense_matrix(weighted.i, weighted.j, weighted.w, n)})}
 
     contents.__doc__ = f"W of AddS-3, {weighted_counts.HOWS[how]}."
     return contents

@@ -151,5 +151,5 @@ def _square_by_name(names: list[str], header: list[str], values: list[np.ndarray
             f"wrong shape: got {len(names)} rows and {len(header)} columns with other names; expected a kernel "
             "matrix with one column per row, named alike"
         )
-    at = {name: c for c, name in enumerate(header)}
-    return Table(names, np.stack([values[at[name]] for name in names], axis=1))
+    column = {name: c for c, name in enumerate(header)}
+    return Table(names, np.stack([values[column[name]] for name in names], axis=1))

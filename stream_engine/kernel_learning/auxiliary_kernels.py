@@ -6,8 +6,8 @@ columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the correspo
 matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means
 something.
 
-Where kernels are joined to chosen objects only, `across` gives the columns K(chosen, x) of any other object x that a
-file names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
+Where kernels are over a subset of the objects only, `across` gives the columns K(subset, x) of any other object x that
+a file names, by the same features, gamma and scale: what g(x) = N K_x (McFee & Lanckriet, eq. 9) needs.
 """
 
 import hashlib
@@ -47,26 +47,26 @@ class Auxiliary(NamedTuple):
 
 
 class Across(NamedTuple):
-    """One kernel (or features) between the chosen objects and all others."""
+    """One kernel (or features) between the subset and all other objects."""
 
     known: np.ndarray  # (n,) bool: whom the file says something about
-    columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(chosen, x); features: (D, q)
+    columns: Callable[[np.ndarray], np.ndarray]  # ids of q known objects -> (n', q) K(subset, x); features: (D, q)
 
 
 def load(specs: Mapping[str, KernelSpec], objects: Sequence[str], every: Sequence[str] | None = None) -> Auxiliary:
-    """The kernels named in `specs` over `objects`, which may be a choice of `every` object of the snapshot. Raises
+    """The kernels named in `specs` over `objects`, which may be a subset of `every` object of the snapshot. Raises
     `BadKernel` with one line for whatever is wrong with a file."""
     kernels, report = [], []
     for name, spec in specs.items():
         path = Path(spec.file)
         try:
             table = read_table(spec)
-            kernel, said = join(table, spec, objects, every)
+            kernel, figures = join(table, spec, objects, every)
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({path.name}): {error}") from None
         kernels.append(kernel)
-        report.append({"name": name, "file": path.name, "sha256": digest, "kind": spec.kind, **said})
+        report.append({"name": name, "file": path.name, "sha256": digest, "kind": spec.kind, **figures})
     return Auxiliary(list(specs), kernels, report)
 
 
@@ -74,7 +74,7 @@ class Joined(NamedTuple):
     """Which rows of a table belong to objects, and what to say of those that do not."""
 
     known: np.ndarray  # ids of the objects that the file has something about
-    at: np.ndarray  # their rows
+    rows: np.ndarray  # their rows of the table
     report: dict[str, Any]
 
 
@@ -106,7 +106,7 @@ def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[
     there, inside = set(every), set(known.tolist())
     missing = [name for i, name in enumerate(objects) if i not in inside]
     unknown = [name for name in names if name not in there]
-    said = {
+    report = {
         "objects": len(known),
         "missing": len(missing),
         "missing_as": "identity rows",
@@ -114,68 +114,68 @@ def matched(table: Table, square: bool, objects: Sequence[str], every: Sequence[
         "unknown": len(unknown),
         "unknown_names": unknown[:20],
     }
-    return Joined(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), said)
+    return Joined(known, np.array([row[objects[i]] for i in known.tolist()], np.int64), report)
 
 
 def join(
     table: Table, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a choice of `every`). Raises
+    """`((n, n) kernel of unit trace, what to report)` of a table over `objects` (a subset of `every`). Raises
     `BadKernel`. O(n^3) for its check.
 
-    >>> k, said = join(Table(["b", "a"], np.array([[2.0], [1.0]])), KernelSpec("x.csv", "linear"), ["a", "b", "new"])
-    >>> k.round(3).tolist(), said["missing"]
+    >>> k, report = join(Table(["b", "a"], np.array([[2.0], [1.0]])), KernelSpec("x.csv", "linear"), ["a", "b", "new"])
+    >>> k.round(3).tolist(), report["missing"]
     ([[0.133, 0.267, 0.0], [0.267, 0.533, 0.0], [0.0, 0.0, 0.333]], 1)
     """
-    found = matched(table, spec.kind == "kernel", objects, every)
-    kernel, said = _kernel_of(table.values, found.at, spec)
-    mean = float(np.trace(kernel)) / len(found.known)
+    joined = matched(table, spec.kind == "kernel", objects, every)
+    kernel, figures = _kernel_of(table.values, joined.rows, spec)
+    mean = float(np.trace(kernel)) / len(joined.known)
     if not mean > 0:
         raise BadKernel("its diagonal is zero for every object of the snapshot; expected some spread")
     out = np.eye(len(objects))
-    out[np.ix_(found.known, found.known)] = (kernel + kernel.T) / (2 * mean)
-    return out / np.trace(out), found.report | said
+    out[np.ix_(joined.known, joined.known)] = (kernel + kernel.T) / (2 * mean)
+    return out / np.trace(out), joined.report | figures
 
 
 def across(specs: Mapping[str, KernelSpec], objects: Sequence[str], ids: np.ndarray) -> list[Across]:
-    """Every kernel of `load(specs, chosen)` between the chosen objects (those of `ids`) and all others. Raises
+    """Every kernel of `load(specs, subset)` between the subset (the objects of `ids`) and all others. Raises
     `BadKernel`.
 
-    K(chosen, x) has 0 where the file lacks the chosen one. Memory: the table, and (n', q) a call.
+    K(subset, x) has 0 where the file lacks an object of the subset. Memory: the table, and (n', q) a call.
     """
-    found = []
+    kernels = []
     for name, spec in specs.items():
         try:
             table = read_table(spec)
             mine = matched(table, spec.kind == "kernel", [objects[i] for i in ids.tolist()], objects)
             rest = matched(table, False, objects)
-            found.append(_across(table.values, spec, mine, rest, len(ids), len(objects)))
+            kernels.append(_across(table.values, spec, mine, rest, len(ids), len(objects)))
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
-    return found
+    return kernels
 
 
-def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, chosen: int, n: int) -> Across:
-    own, figures = _kernel_of(values, mine.at, spec)
-    scale = len(mine.known) / (float(np.trace(own)) * chosen)  # as in `join`: a mean diagonal of 1, then unit trace
+def _across(values, spec: KernelSpec, mine: Joined, rest: Joined, size: int, n: int) -> Across:
+    own, figures = _kernel_of(values, mine.rows, spec)
+    scale = len(mine.known) / (float(np.trace(own)) * size)  # as in `join`: a mean diagonal of 1, then unit trace
     row, known = np.full(n, -1, np.int64), np.zeros(n, bool)
-    row[rest.known], known[rest.known] = rest.at, True
+    row[rest.known], known[rest.known] = rest.rows, True
 
     def columns(ids: np.ndarray) -> np.ndarray:
-        out = np.zeros((chosen, len(ids)))
-        out[mine.known] = scale * _kernel_between(values, mine.at, row[ids], spec, figures.get("gamma", 0.0))
+        out = np.zeros((size, len(ids)))
+        out[mine.known] = scale * _kernel_between(values, mine.rows, row[ids], spec, figures.get("gamma", 0.0))
         return out
 
     return Across(known, columns)
 
 
 def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Across:
-    """Features of all objects as columns, (width, q): those of the file, then zeros for the columns that chosen objects
-    without features have of their own. Raises `BadKernel`."""
+    """Features of all objects as columns, (width, q): those of the file, then zeros for the columns that objects of
+    the subset without features have of their own. Raises `BadKernel`."""
     table = read_table(spec)
     values, rest = table.values, matched(table, False, objects)
     row, known = np.full(len(objects), -1, np.int64), np.zeros(len(objects), bool)
-    row[rest.known], known[rest.known] = rest.at, True
+    row[rest.known], known[rest.known] = rest.rows, True
 
     def columns(ids: np.ndarray) -> np.ndarray:
         out = np.zeros((width, len(ids)))
@@ -188,7 +188,7 @@ def features_across(spec: KernelSpec, objects: Sequence[str], width: int) -> Acr
 def load_features(
     name: str, spec: KernelSpec, objects: Sequence[str], every: Sequence[str] | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """`((n, D) features, what to report)` for LPOE, as they stand in the file, over a choice of `every` object. Raises
+    """`((n, D) features, what to report)` for LPOE, as they stand in the file, over a subset of `every` object. Raises
     `BadKernel`.
 
     An object without features gets a column of its own of average length: the identity row of their linear kernel.
@@ -199,17 +199,17 @@ def load_features(
             raise BadKernel(
                 f"got kind {spec.kind!r}; features are taken as they are, expected kind 'linear' and numbers"
             )
-        found = matched(table, False, objects, every)
+        joined = matched(table, False, objects, every)
     except BadKernel as error:
         raise BadKernel(f"{name} ({Path(spec.file).name}): {error}") from None
-    missing = np.setdiff1d(np.arange(len(objects)), found.known)
+    missing = np.setdiff1d(np.arange(len(objects)), joined.known)
     out = np.zeros((len(objects), table.values.shape[1] + len(missing)))
-    out[found.known, : table.values.shape[1]] = table.values[found.at]
+    out[joined.known, : table.values.shape[1]] = table.values[joined.rows]
     out[missing, table.values.shape[1] + np.arange(len(missing))] = np.sqrt(
-        (table.values[found.at] ** 2).sum() / len(found.at)
+        (table.values[joined.rows] ** 2).sum() / len(joined.rows)
     )
     digest = hashlib.sha256(Path(spec.file).read_bytes()).hexdigest()
-    return out, {"name": name, "file": Path(spec.file).name, "sha256": digest, "kind": spec.kind, **found.report}
+    return out, {"name": name, "file": Path(spec.file).name, "sha256": digest, "kind": spec.kind, **joined.report}
 
 
 def _check_finite(values, names: list[str], square: bool) -> None:
@@ -260,19 +260,19 @@ def check_kernel(kernel: np.ndarray) -> None:
         )
 
 
-def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, dict[str, Any]]:
-    """The kernel between the rows `at`, and the figures of its making."""
+def _kernel_of(values, rows: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, dict[str, Any]]:
+    """The kernel between the rows `rows`, and the figures of its making."""
     from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
     from sklearn.metrics import pairwise
 
     if spec.kind == "kernel":
-        return values[np.ix_(at, at)], {}
+        return values[np.ix_(rows, rows)], {}
     if isinstance(values, list):
         try:
-            return pairwise.cosine_similarity(TfidfVectorizer().fit_transform([values[r] for r in at])), {}
+            return pairwise.cosine_similarity(TfidfVectorizer().fit_transform([values[r] for r in rows])), {}
         except ValueError as error:
             raise BadKernel(f"no words to weigh: {error}") from None
-    x = _counted(values[at], spec)
+    x = _counted(values[rows], spec)
     if spec.kind == "linear":
         return x @ x.T, {}
     if spec.kind == "cosine":
@@ -286,18 +286,18 @@ def _kernel_of(values, at: np.ndarray, spec: KernelSpec) -> tuple[np.ndarray, di
     return np.exp(-gamma * d), {"gamma": float(gamma)}
 
 
-def _kernel_between(values, at: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float) -> np.ndarray:
-    """(len(at), len(others)) float64: the kernel that `_kernel_of(values, at, spec)` made, from its rows to other ones;
-    words and terms are weighed as they are among `at`; `gamma` is the one that was used there, if any."""
+def _kernel_between(values, rows: np.ndarray, others: np.ndarray, spec: KernelSpec, gamma: float) -> np.ndarray:
+    """(len(rows), len(others)) float64: the kernel of `_kernel_of(values, rows, spec)`, from its rows to other ones;
+    words and terms are weighed as they are among `rows`; `gamma` is the one that was used there, if any."""
     from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
     from sklearn.metrics import pairwise
 
     if spec.kind == "kernel":
-        return values[np.ix_(at, others)]
+        return values[np.ix_(rows, others)]
     if isinstance(values, list):
-        weigh = TfidfVectorizer().fit([values[r] for r in at])
-        return pairwise.cosine_similarity(*(weigh.transform([values[r] for r in rows]) for rows in (at, others)))
-    x, y = (_counted(values[rows], spec) for rows in (at, others))
+        weigh = TfidfVectorizer().fit([values[r] for r in rows])
+        return pairwise.cosine_similarity(*(weigh.transform([values[r] for r in each]) for each in (rows, others)))
+    x, y = (_counted(values[each], spec) for each in (rows, others))
     if spec.kind == "linear":
         return x @ y.T
     if spec.kind == "cosine":

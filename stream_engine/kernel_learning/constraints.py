@@ -3,7 +3,7 @@
     raw         everything that was said, with multiplicities, contradictions included
     length2     without what was also said the other way round (the paper's second line of Table 2)
     acyclic     what the live guard kept, in order of arrival
-    canonical   the acyclic order of a snapshot from counts alone: no dependence on arrival, more of the evidence
+    canonical   the acyclic order of a snapshot from counts alone: no dependence on arrival, more of the answers
     *-reduced   the transitive reduction of the latter two: fewer comparisons that imply the same
 
 Rows are near_i, near_j, far_i, far_j.
@@ -38,46 +38,51 @@ def kept_columns(columns: Columns, keep: Chooser | None) -> Columns:
         return columns
     pair = pair_of_entry(columns)
     lo, hi = columns.lo[pair], columns.hi[pair]
-    at = keep(np.stack([columns.anchor, lo, columns.anchor, hi], axis=1))
-    return columns_from_rows(columns.anchor[at], lo[at], hi[at], columns.n_lo[at], columns.n_hi[at], columns.n_objects)
+    chosen = keep(np.stack([columns.anchor, lo, columns.anchor, hi], axis=1))
+    return columns_from_rows(
+        columns.anchor[chosen], lo[chosen], hi[chosen], columns.n_lo[chosen], columns.n_hi[chosen], columns.n_objects
+    )
 
 
 def raw(snapshot: Snapshot, keep: Chooser | None = None) -> Constraints:
     """Triplets and quadruplets as they were counted. O(K)."""
     triplets, weight = weighted_triplets(triplet_columns(snapshot))
     quadruplets, times = weighted_quadruplets(snapshot)
-    found = Constraints(np.concatenate([triplet_rows(triplets), quadruplets]), np.concatenate([weight, times]))
-    return found if keep is None else chosen(found, keep(found.rows))
+    every = Constraints(np.concatenate([triplet_rows(triplets), quadruplets]), np.concatenate([weight, times]))
+    return every if keep is None else of_mask(every, keep(every.rows))
+
+
+def of_mask(comparisons: Constraints, keep: np.ndarray) -> Constraints:
+    """The comparisons of a (m,) bool mask."""
+    return Constraints(comparisons.rows[keep], comparisons.weight[keep])
 
 
 def weighted_quadruplets(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
     """`((q, 4) int32, (q,) float64)`: every quadruplet that was counted, both directions of a contradiction."""
-    room = snapshot.section("quadruplet_counts")
-    if not room:
+    counts = snapshot.section("quadruplet_counts")
+    if not counts:
         return np.empty((0, 4), np.int32), np.empty(0)
-    pairs = np.stack([room[key] for key in ("i", "j", "k", "l")], axis=1).astype(np.int32)
+    pairs = np.stack([counts[key] for key in ("i", "j", "k", "l")], axis=1).astype(np.int32)
     rows = np.concatenate([pairs, pairs[:, [2, 3, 0, 1]]])
-    weight = np.concatenate([room["n_lo"], room["n_hi"]]).astype(np.float64)
+    weight = np.concatenate([counts["n_lo"], counts["n_hi"]]).astype(np.float64)
     return rows[weight > 0], weight[weight > 0]
 
 
-def without_contradictions(found: Constraints) -> Constraints:
+def without_contradictions(comparisons: Constraints) -> Constraints:
     """Only what was never said the other way round. O(m log m).
 
     >>> rows = np.array([[0, 1, 0, 2], [0, 2, 0, 1], [1, 2, 1, 0]], np.int32)
     >>> without_contradictions(Constraints(rows, np.ones(3))).rows.tolist()
     [[1, 2, 1, 0]]
     """
-    if len(found.rows) == 0:
-        return found
-    rows = found.rows.astype(np.int64)
+    if len(comparisons.rows) == 0:
+        return comparisons
+    rows = comparisons.rows.astype(np.int64)
     near, far = np.sort(rows[:, :2], axis=1), np.sort(rows[:, 2:], axis=1)
-    said = np.concatenate([near, far], axis=1)
-    turned = np.concatenate([far, near], axis=1)
-    _, number = np.unique(np.concatenate([said, turned]), axis=0, return_inverse=True)
+    as_said, reversed_ = np.concatenate([near, far], axis=1), np.concatenate([far, near], axis=1)
+    _, number = np.unique(np.concatenate([as_said, reversed_]), axis=0, return_inverse=True)
     number = number.reshape(-1)
-    alone = ~np.isin(number[len(rows) :], number[: len(rows)])
-    return Constraints(found.rows[alone], found.weight[alone])
+    return of_mask(comparisons, ~np.isin(number[len(rows) :], number[: len(rows)]))
 
 
 def constraints(snapshot: Snapshot, which: str, keep: Chooser | None = None) -> Constraints:
@@ -99,25 +104,15 @@ def constraints(snapshot: Snapshot, which: str, keep: Chooser | None = None) -> 
 
 
 def _canonical(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
-    said, votes = weighted_quadruplets(snapshot)
-    at = slice(None) if keep is None else keep(said)
-    quadruplets = Quadruplets(said[at], votes[at].astype(np.int64))
+    rows, votes = weighted_quadruplets(snapshot)
+    chosen = slice(None) if keep is None else keep(rows)
+    quadruplets = Quadruplets(rows[chosen], votes[chosen].astype(np.int64))
     return canonical_order(kept_columns(triplet_columns(snapshot), keep), quadruplets).kept
 
 
 def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
-    room = snapshot.section("partial_order")
-    if not room:  # guard.policy = "off"
+    state = snapshot.section("partial_order")
+    if not state:  # guard.policy = "off"
         return np.empty((0, 4), np.int32)
-    kept = PartialOrder.from_state(room, snapshot.settings["guard"]).kept()
+    kept = PartialOrder.from_state(state, snapshot.settings["guard"]).kept()
     return kept if keep is None else kept[keep(kept)]
-
-
-def chosen(found: Constraints, keep: np.ndarray) -> Constraints:
-    """The comparisons of a (m,) bool mask."""
-    return Constraints(found.rows[keep], found.weight[keep])
-
-
-def among(found: Constraints, inside: np.ndarray) -> Constraints:
-    """Only comparisons all of whose objects are in the (n,) bool mask `inside`. O(m)."""
-    return chosen(found, inside[found.rows].all(axis=1))

@@ -74,14 +74,14 @@ def solve(
             iterations += used
             y = weight * np.clip((1.0 + held @ mu[active]) / delta, 0.0, 1.0)
         x, back = held @ mu[active], columns.back(y)
-        found = _certify(columns, weight, mu, x, y, back)
-        best = _merged(best, found)
+        candidate = _certify(columns, weight, mu, x, y, back)
+        best = _merged(best, candidate)
         progress(done + 1, max_rounds, gap=best.certificate.gap, objective=best.certificate.objective)
         kept, missing = _next_active(columns.cost + back, columns.cost, mu, active)
         rounding = _rounding(weight, x, y)
-        if len(missing) == 0 or rounding > 0.5 * (found.certificate.objective - found.certificate.bound):
+        if len(missing) == 0 or rounding > 0.5 * (candidate.certificate.objective - candidate.certificate.bound):
             delta *= 0.4
-            exact |= rounding < 0.1 * tolerance * found.certificate.objective
+            exact |= rounding < 0.1 * tolerance * candidate.certificate.objective
         exact |= best.certificate.gap < NEAR and bool(mu.any())  # at 0 there is no good point to start from yet
         mu[np.setdiff1d(active, kept)] = 0.0
         held = np.concatenate([held[:, np.isin(active, kept)], columns.take(missing)], axis=1)
@@ -104,22 +104,22 @@ def _vertex(held, weight, cost, mu) -> tuple[np.ndarray, np.ndarray]:
     box = 10.0 * max(float(mu.max(initial=0.0)), 1e-300)
     while True:
         fixed, near = violated & ~free, np.flatnonzero(free)
-        found = linprog(
+        program = linprog(
             np.concatenate([cost + weight[fixed] @ held[fixed], weight[near]]),
             b_ub=-np.ones(len(near)),
             A_ub=hstack([csr_array(held[near]), -eye_array(len(near))]).tocsc(),
             method="highs-ds",
             bounds=[(0.0, box)] * c + [(0.0, None)] * len(near),
         )
-        if found.status != 0:
-            raise RuntimeError(f"linear: HiGHS on {c} columns and {len(near)} comparisons: {found.message}")
-        mu = np.maximum(found.x[:c], 0.0)
+        if program.status != 0:
+            raise RuntimeError(f"linear: HiGHS on {c} columns and {len(near)} comparisons: {program.message}")
+        mu = np.maximum(program.x[:c], 0.0)
         crossed = ~free & ((1.0 + held @ mu > 0) != violated)
         if not crossed.any():
             break
         free |= crossed
     y = np.where(fixed, weight, 0.0)
-    y[near] = np.clip(-found.ineqlin.marginals, 0.0, weight[near])
+    y[near] = np.clip(-program.ineqlin.marginals, 0.0, weight[near])
     return mu, y
 
 
@@ -131,9 +131,9 @@ def _certify(columns, weight, mu, x, y, back) -> LinearSolution:
     return LinearSolution(mu.copy(), x, Certificate(objective, float(s * y.sum()), s * y), 0, False)
 
 
-def _merged(best: LinearSolution, found: LinearSolution) -> LinearSolution:
-    primal = min(best, found, key=lambda c: c.certificate.objective)
-    dual = max(best, found, key=lambda c: c.certificate.bound).certificate
+def _merged(best: LinearSolution, candidate: LinearSolution) -> LinearSolution:
+    primal = min(best, candidate, key=lambda c: c.certificate.objective)
+    dual = max(best, candidate, key=lambda c: c.certificate.bound).certificate
     return primal._replace(certificate=Certificate(primal.certificate.objective, dual.bound, dual.dual))
 
 
@@ -146,8 +146,8 @@ def _next_active(reduced, cost, mu, active) -> tuple[np.ndarray, np.ndarray]:
     """`(active columns to keep, columns to add)`: weight or a tight constraint stays, the worst violators come."""
     kept = active[(mu[active] > 0) | (reduced[active] < 0.1 * cost[active])]
     wanting = np.setdiff1d(np.flatnonzero(reduced < -1e-9 * cost), active)
-    room = max(50, len(active) // 2)
-    worst = wanting[np.argsort(reduced[wanting] / cost[wanting], kind="stable")[:room]]
+    most = max(50, len(active) // 2)
+    worst = wanting[np.argsort(reduced[wanting] / cost[wanting], kind="stable")[:most]]
     return kept, np.sort(worst)
 
 
@@ -164,7 +164,7 @@ def _smoothed(held, weight, cost, start, delta) -> tuple[np.ndarray, int]:
         value = weight @ (inside * (slack - 0.5 * delta * inside))
         return scaled_cost @ v + value, scaled_cost + scaled.T @ (weight * inside)
 
-    found = minimize(
+    minimum = minimize(
         value_and_gradient,
         start / unit,
         jac=True,
@@ -172,4 +172,4 @@ def _smoothed(held, weight, cost, start, delta) -> tuple[np.ndarray, int]:
         bounds=[(0.0, None)] * len(unit),
         options={"maxiter": 300, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9, "maxfun": 600},
     )
-    return found.x * unit, found.nit
+    return minimum.x * unit, minimum.nit

@@ -130,10 +130,10 @@ def fit_linear(
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
     s = linear.solve(linear.dense_map(columns, np.ones(features.shape[1])), weight, tolerance, progress=progress)
     used = np.flatnonzero(s.mu > 0)
-    chosen = np.zeros((len(used), features.shape[1]))
-    chosen[np.arange(len(used)), used] = np.sqrt(s.mu[used])
-    coordinates = features @ chosen.T
-    return _linear_embedding(rows, weight, s, [chosen], [s.mu.copy()], coordinates @ coordinates.T)
+    weighted = np.zeros((len(used), features.shape[1]))
+    weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
+    coordinates = features @ weighted.T
+    return _linear_embedding(rows, weight, s, [weighted], [s.mu.copy()], coordinates @ coordinates.T)
 
 
 def embed(embedding: Embedding, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -175,16 +175,6 @@ def smallest_beta(
     return 1.0 / worst if worst > 1e-12 else None
 
 
-def gauc(coordinates: np.ndarray, rows: np.ndarray) -> float | None:
-    """Fraction of comparisons that coordinates (n, d) satisfy (App. C); None when there are none."""
-    return satisfied(coordinates @ coordinates.T, rows)
-
-
-def kernel_weights(embedding: Embedding) -> np.ndarray:
-    """(m, n): the weight of every (kernel, object) pair of a diagonal embedding, McFee & Lanckriet's Fig. 8."""
-    return np.stack([w if w.ndim == 1 else np.diag(w) for w in embedding.weights])
-
-
 def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
     if not beta > 0 or len(rows) == 0:
         raise ValueError(
@@ -214,8 +204,8 @@ def _solve_full(rows, roots, weight, start, tolerance, max_iterations, progress)
         else start.start
     )
     dual = None if start is None or len(start.dual) != len(rows) else start.dual
-    found = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
-    return trimmed(problem, found, tolerance)[0], problem
+    solution = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
+    return trimmed(problem, solution, tolerance)[0], problem
 
 
 def _half(a: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Objects that were not learned, placed among points that were: a convex problem of r unknowns for each of them.
+"""Out-of-sample extension: a convex problem of r unknowns for each object that was not learned.
 
 With the points of lo and hi fixed, d(x, lo) - d(x, hi) is linear in where x is, so what a refit minimises over the row
 of one more object, its comparisons as an anchor alone, all else fixed, is
@@ -28,7 +28,7 @@ PASSES = 10_000  # of coordinate ascent over the comparisons of one object, at m
 STEPS = 200  # of Newton
 
 
-class Asked(NamedTuple):
+class Answers(NamedTuple):
     """What was said of some objects as anchors about pairs of learned ones, object by object: those of x are
     start[x]:start[x + 1]."""
 
@@ -39,20 +39,20 @@ class Asked(NamedTuple):
     n_hi: np.ndarray  # (m,) float64
 
 
-class Placed(NamedTuple):
+class Extended(NamedTuple):
     """`points` (q, r), 0 where nothing was said; `gap` (q,): (primal - dual) / primal, how far from optimal at most."""
 
     points: np.ndarray
     gap: np.ndarray
 
 
-def asked(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> Asked:
+def answers_of(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) -> Answers:
     """The keys whose anchor has a place (n,) >= 0, in 0 ... rows - 1, and whose lo and hi both have a number (n,) >=
     0. O(K).
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
     >>> columns = columns_from_triplets(np.array([[3, 0, 1], [3, 1, 0], [3, 0, 1], [2, 0, 1], [3, 1, 2]]), 4)
-    >>> found = asked(columns, np.array([0, 1, -1, -1]), np.array([-1, -1, 0, 1]), 2)
+    >>> found = answers_of(columns, np.array([0, 1, -1, -1]), np.array([-1, -1, 0, 1]), 2)
     >>> found.start.tolist(), found.lo.tolist(), found.hi.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
     ([0, 1, 2], [0, 0], [1, 1], [1.0, 2.0], [0.0, 1.0])
     """
@@ -62,7 +62,7 @@ def asked(columns: Columns, number: np.ndarray, place: np.ndarray, rows: int) ->
     _count(lo, hi, first, anchor, number, place, start)
     start = np.cumsum(start)
     ids, votes = (np.empty(start[-1], np.int32) for _ in range(2)), (np.empty(start[-1]) for _ in range(2))
-    answers = Asked(start, *ids, *votes)
+    answers = Answers(start, *ids, *votes)
     at = start[:-1].copy()
     _sort(lo, hi, first, anchor, n_lo, n_hi, number, place, at, answers.lo, answers.hi, answers.n_lo, answers.n_hi)
     return answers
@@ -89,30 +89,30 @@ def _sort(lo, hi, start, anchor, n_lo, n_hi, number, place, at, to_lo, to_hi, to
                     at[x] += 1
 
 
-def place(
+def extend(
     free: np.ndarray,
     fixed: np.ndarray,
     given: np.ndarray,
-    said: Asked,
+    answers: Answers,
     ridge: float,
     loss: str,
     tolerance: float = 1e-4,
-) -> Placed:
-    """Where the objects of `said` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
+) -> Extended:
+    """Where the objects of `answers` are: `free` (n', r) are Y, `fixed` (n', s) G, `given` (q, s) their g.
 
-    >>> said = Asked(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
-    >>> found = place(np.array([[-1.0], [1.0]]), np.empty((2, 0)), np.empty((1, 0)), said, 1.0, "hinge")
+    >>> answers = Answers(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]), np.array([0.0]))
+    >>> found = extend(np.array([[-1.0], [1.0]]), np.empty((2, 0)), np.empty((1, 0)), answers, 1.0, "hinge")
     >>> found.points.round(3).tolist()          # |y|^2 + 2 max(0, 1 + 4 y): as near to 0 as satisfies it
     [[-0.25]]
     """
     if not ridge > 0 or loss not in ("ste", "hinge"):
-        raise ValueError(f"placing: got ridge {ridge} and loss {loss!r}; expected ridge > 0 and 'ste' or 'hinge'")
-    points, gap = np.zeros((len(said.start) - 1, free.shape[1])), np.zeros(len(said.start) - 1)
+        raise ValueError(f"extend: got ridge {ridge} and loss {loss!r}; expected ridge > 0 and 'ste' or 'hinge'")
+    points, gap = np.zeros((len(answers.start) - 1, free.shape[1])), np.zeros(len(answers.start) - 1)
     free, fixed, given = (read_only(array, np.float64) for array in (free, fixed, given))
-    start, lo, hi, n_lo, n_hi = (read_only(array) for array in said)
+    start, lo, hi, n_lo, n_hi = (read_only(array) for array in answers)
     solve = _newton if loss == "ste" else _ascent
     solve(free, fixed, given, start, lo, hi, n_lo, n_hi, float(ridge), float(tolerance), points, gap)
-    return Placed(points, gap)
+    return Extended(points, gap)
 
 
 @njit(cache=True, nogil=True)

@@ -1,9 +1,9 @@
-"""A kernel learned over chosen objects, as a factor over all of them: K ~ F F', never n by n.
+"""Out-of-sample extension of a kernel learned over a subset, as a factor over all objects: K ~ F F', never n by n.
 
-A learned kernel is Y Y' + G G' over the chosen ones, G from auxiliary kernels. Another object has its row of G from
-these kernels (Nystrom: K(x, chosen) (G')^+, exact towards chosen objects, or g(x) of McFee & Lanckriet's eq. 9), and
-its row of Y from its own comparisons (`placing`). F keeps the leading directions of [Y G] over the chosen objects.
-O((r + s) d + placing) an object, in blocks; each block is one pass over the keys.
+A learned kernel is Y Y' + G G' over the subset, G from auxiliary kernels. Another object has its row of G from these
+kernels (Nystrom: K(x, subset) (G')^+, exact towards the subset, or g(x) of McFee & Lanckriet's eq. 9), and its row of Y
+from its own comparisons (`out_of_sample`). F keeps the leading directions of [Y G] over the subset.
+O((r + s) d + `out_of_sample`) an object, in blocks; each block is one pass over the keys.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.kernel_learning.out_of_sample import Asked, asked, place
+from stream_engine.kernel_learning.out_of_sample import Answers, answers_of, extend
 from stream_engine.statistics.subset import renumbering
 
-BLOCK = 1 << 15  # objects that are placed at once
+BLOCK = 1 << 15  # objects that are joined at once
 SMALL = 1e-9  # eigenvalues below this fraction of the largest are 0
-NOTHING, LEARNED, PLACED = range(3)
+NOTHING, LEARNED, EXTENDED = range(3)  # what is known of an object
 
 
 class Model(NamedTuple):
-    """What was learned over n' chosen objects, and how others join."""
+    """What was learned over a subset of n' objects, and how others join."""
 
     trace: float  # of the learned kernel, of which Y and G may hold the largest directions only
     free: np.ndarray  # (n', r): Y
@@ -30,11 +30,11 @@ class Model(NamedTuple):
     has_given: np.ndarray  # (n,) bool: who has such a row
     ridge: float
     loss: str
-    votes: Callable[[Asked], Asked] = lambda said: said  # what of the answers counts, and how much
+    votes: Callable[[Answers], Answers] = lambda answers: answers  # what of the answers counts, and how much
 
 
-class Spread(NamedTuple):
-    """`factor` (n, d) float32, zeros where nothing is known; `known` (n,) int8: NOTHING, LEARNED or PLACED."""
+class Extension(NamedTuple):
+    """`factor` (n, d) float32, zeros where nothing is known; `known` (n,) int8: NOTHING, LEARNED or EXTENDED."""
 
     factor: np.ndarray
     known: np.ndarray
@@ -54,59 +54,45 @@ def root(gram: np.ndarray, most: int) -> np.ndarray:
     return vectors * np.where(vectors[largest, np.arange(len(keep))] < 0, -1.0, 1.0)
 
 
-def spread(
-    columns: Columns,
-    ids: np.ndarray,
-    model: Model,
-    directions: int,
-    tolerance: float,
-    progress: Callable[..., None] = lambda done, total, **figures: None,
-) -> Spread:
-    """The factor over all of the snapshot's objects, whose triplet counts are `columns`; the chosen ones are `ids`."""
+def extension(columns: Columns, ids: np.ndarray, model: Model, directions: int, tolerance: float) -> Extension:
+    """The factor over all of the snapshot's objects, whose triplet counts are `columns`; the subset are `ids`."""
     n, rest = columns.n_objects, np.setdiff1d(np.arange(columns.n_objects), ids)
-    whole = np.concatenate([model.free, model.fixed], axis=1)
-    _, sizes, axes = np.linalg.svd(whole, full_matrices=False)
+    learned = np.concatenate([model.free, model.fixed], axis=1)
+    _, sizes, axes = np.linalg.svd(learned, full_matrices=False)
     axes = axes[sizes > np.sqrt(SMALL) * sizes.max(initial=0.0)][:directions].T
     factor, known = np.zeros((n, axes.shape[1]), np.float32), np.full(n, NOTHING, np.int8)
-    factor[ids], known[ids] = whole @ axes, LEARNED
+    factor[ids], known[ids] = learned @ axes, LEARNED
     number, worst, beyond = renumbering(ids, n), 0.0, 0
     for begin in range(0, len(rest), BLOCK):
         here = rest[begin : begin + BLOCK]
-        said = model.votes(asked(columns, number, renumbering(here, n), len(here)))
+        answers = model.votes(answers_of(columns, number, renumbering(here, n), len(here)))
         given = model.given(here)
-        found = place(model.free, model.fixed, given, said, model.ridge, model.loss, tolerance)
-        joined = model.has_given[here] | ((np.diff(said.start) > 0) & (model.free.shape[1] > 0))
-        factor[here] = np.concatenate([found.points, given], axis=1) @ axes
-        known[here[joined]] = PLACED
-        worst, beyond = max(worst, float(found.gap.max(initial=0.0))), beyond + int((found.gap > tolerance).sum())
-        progress(begin + len(here), len(rest), gap=worst)
-    placed, share = (
-        int((known == PLACED).sum()),
-        float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300)),
-    )
-    return Spread(
-        factor,
-        known,
-        {
-            "placed": placed,
-            "nothing_known": len(rest) - placed,
-            "directions": axes.shape[1],
-            "directions_share": share,
-            "placed_gap": worst,
-            "placed_unfinished": beyond,
-        },
-    )
+        points, gap = extend(model.free, model.fixed, given, answers, model.ridge, model.loss, tolerance)
+        joined = model.has_given[here] | ((np.diff(answers.start) > 0) & (model.free.shape[1] > 0))
+        factor[here] = np.concatenate([points, given], axis=1) @ axes
+        known[here[joined]] = EXTENDED
+        worst, beyond = max(worst, float(gap.max(initial=0.0))), beyond + int((gap > tolerance).sum())
+    extended = int((known == EXTENDED).sum())
+    report = {
+        "placed": extended,
+        "nothing_known": len(rest) - extended,
+        "directions": axes.shape[1],
+        "directions_share": float((factor[ids].astype(float) ** 2).sum() / max(model.trace, 1e-300)),
+        "placed_gap": worst,
+        "placed_unfinished": beyond,
+    }
+    return Extension(factor, known, report)
 
 
-def majority(said: Asked) -> Asked:
+def majority(answers: Answers) -> Answers:
     """One vote a question, for the side that more answers are for; ties count for none.
 
     >>> one = np.ones(2)
-    >>> found = majority(Asked(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
+    >>> found = majority(Answers(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
     >>> found.start.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
     ([0, 1], [1.0], [0.0])
     """
-    decided = said.n_lo != said.n_hi
-    start = np.append(0, np.cumsum(decided))[said.start].astype(np.int64)
-    lo_said = (said.n_lo > said.n_hi)[decided]
-    return Asked(start, said.lo[decided], said.hi[decided], lo_said.astype(float), (~lo_said).astype(float))
+    decided = answers.n_lo != answers.n_hi
+    start = np.append(0, np.cumsum(decided))[answers.start].astype(np.int64)
+    lo_wins = (answers.n_lo > answers.n_hi)[decided]
+    return Answers(start, answers.lo[decided], answers.hi[decided], lo_wins.astype(float), (~lo_wins).astype(float))

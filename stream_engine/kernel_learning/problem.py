@@ -174,12 +174,12 @@ def project_psd(matrix: np.ndarray, rank: int) -> tuple[np.ndarray, int]:
 def project(problem: Problem, u: np.ndarray, ranks: list[int]) -> list[int]:
     """Project a flat point onto the cone in place; returns the ranks, the guesses for the next call."""
     blocks, mu = parts(problem, u)
-    found = []
+    new_ranks = []
     for block, rank in zip(blocks, ranks):
         block[:], rank = project_psd(block, rank)
-        found.append(rank)
+        new_ranks.append(rank)
     np.maximum(mu, 0.0, out=mu)
-    return found
+    return new_ranks
 
 
 def scaled(problem: Problem) -> tuple[Problem, np.ndarray]:

@@ -141,23 +141,23 @@ def solve(
         mu[:] = start.mu[: len(mu)]
     dual = start.dual if start is not None else None
     if problem.loss == "ste":
-        found = fista.solve(problem, u, tolerance, max_iterations, progress)
+        solution = fista.solve(problem, u, tolerance, max_iterations, progress)
     elif blocks:
-        found = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
+        solution = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
     else:
         columns = linear.dense_map(problem.columns, problem.column_cost)
         s = linear.solve(columns, problem.weight, tolerance, mu, progress=progress)
-        found = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
-    return _learned(problem, kernels, *trimmed(problem, found, tolerance))
+        solution = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
+    return _learned(problem, kernels, *trimmed(problem, solution, tolerance))
 
 
-def trimmed(problem: Problem, found: fista.Solution, tolerance: float) -> tuple[fista.Solution, list[int]]:
+def trimmed(problem: Problem, solution: fista.Solution, tolerance: float) -> tuple[fista.Solution, list[int]]:
     """`(solution, ranks)` with tiny weights and eigenvalues at exactly 0, if the certificate still holds.
 
     An average of iterates has full rank and no zero weight although the optimum it approaches has; what is below 1e-6
     of the largest goes, unless that would open the gap beyond the tolerance (or beyond what it was).
     """
-    u = found.u.copy()
+    u = solution.u.copy()
     blocks, mu = form.parts(problem, u)
     ranks = []
     for block in blocks:
@@ -169,19 +169,19 @@ def trimmed(problem: Problem, found: fista.Solution, tolerance: float) -> tuple[
     if len(mu):
         mu[mu < TINY * mu.max()] = 0.0
     x = form.forward(problem, u)
-    certificate = found.certificate._replace(objective=form.linear_cost(problem, u) + form.losses(problem, x))
-    if certificate.gap <= max(tolerance, found.certificate.gap):
-        return found._replace(u=u, x=x, certificate=certificate), ranks
-    kept, _ = form.parts(problem, found.u)
-    return found, [int(np.linalg.matrix_rank(block, hermitian=True)) for block in kept]
+    certificate = solution.certificate._replace(objective=form.linear_cost(problem, u) + form.losses(problem, x))
+    if certificate.gap <= max(tolerance, solution.certificate.gap):
+        return solution._replace(u=u, x=x, certificate=certificate), ranks
+    kept, _ = form.parts(problem, solution.u)
+    return solution, [int(np.linalg.matrix_rank(block, hermitian=True)) for block in kept]
 
 
-def _learned(problem: Problem, kernels, found: fista.Solution, ranks: list[int]) -> Learned:
-    blocks, mu = form.parts(problem, found.u)
+def _learned(problem: Problem, kernels, solution: fista.Solution, ranks: list[int]) -> Learned:
+    blocks, mu = form.parts(problem, solution.u)
     k0 = blocks[0].copy() if blocks else np.zeros((problem.n, problem.n))
     gram = k0 + sum((weight * kernel for weight, kernel in zip(mu, kernels)), np.zeros_like(k0))
     fraction = satisfied(gram, problem.rows, problem.weight)
-    c = found.certificate
+    c = solution.certificate
     return Learned(
         gram,
         k0,
@@ -190,7 +190,7 @@ def _learned(problem: Problem, kernels, found: fista.Solution, ranks: list[int])
         fraction if fraction is not None else 0.0,
         c.objective,
         c.bound,
-        found.iterations,
-        found.converged,
+        solution.iterations,
+        solution.converged,
         c.dual,
     )

@@ -171,7 +171,7 @@ def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | N
 
 def _extension(
     task: Task, helpers: Auxiliary, lambda1: float, learned: rckl.Learned
-) -> out_of_sample_factor.Spread | None:
+) -> out_of_sample_factor.Extension | None:
     """All other objects joined to the learned points: their auxiliary parts by Nystrom, the rest by the refit's own
     loss and lambda1; None where they are left out."""
     params, ids = task.params, task.subset.ids
@@ -192,7 +192,9 @@ def _extension(
         lambda1,
         params.loss,
     )
-    return out_of_sample_factor.spread(triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance)
+    return out_of_sample_factor.extension(
+        triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance
+    )
 
 
 class Attempt(NamedTuple):
@@ -288,7 +290,7 @@ def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss
 
 
 def _artifact(
-    task: Task, inputs: Inputs, choice: Choice, learned: rckl.Learned, extension: out_of_sample_factor.Spread | None
+    task: Task, inputs: Inputs, choice: Choice, learned: rckl.Learned, extension: out_of_sample_factor.Extension | None
 ) -> Artifact:
     report: dict[str, Any] = {
         "form": task.params.form,

@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.data import available_memory
 from stream_engine.kernel_learning.auxiliary_kernels import Across
-from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, Spread
+from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_axes import IDS, KERNELS, MERGES, OBJECTS, SUBSET, numbers, speaks
@@ -153,7 +153,7 @@ def artifact(
     gram: np.ndarray,
     arrays: dict[str, np.ndarray],
     report: dict[str, Any],
-    extension: Spread | None,
+    extension: Extension | None,
 ) -> Artifact:
     """What was learned, with the pictures of its kernel; of a subset also who was learned over and who was joined to
     it."""
@@ -171,7 +171,7 @@ def artifact(
     )
 
 
-def _pictures(task: Task, gram: np.ndarray, extension: Spread | None) -> dict[str, np.ndarray]:
+def _pictures(task: Task, gram: np.ndarray, extension: Extension | None) -> dict[str, np.ndarray]:
     """Coordinates, neighbours and dendrogram; of a subset also `ids`, `known` and, where others were joined,
     `factor`."""
     params, before = task.params, None
@@ -181,7 +181,7 @@ def _pictures(task: Task, gram: np.ndarray, extension: Spread | None) -> dict[st
         return embedding.pictures(gram, params.dimensions, params.neighbours, before)
     ids, n = task.subset.ids, len(task.snapshot.objects)
     if extension is None:
-        known, factor = np.where(subset.numbered(ids, n) >= 0, LEARNED, 0).astype(np.int8), None
+        known, factor = np.where(subset.renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
         known, factor = extension.known, extension.factor
     pictures = embedding.pictures_of_chosen(gram, ids, n, params.dimensions, params.neighbours, before, factor, known)

@@ -21,7 +21,7 @@ from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, mkp
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
 from stream_engine.kernel_learning.distance_operator import excess
-from stream_engine.kernel_learning.out_of_sample import Asked
+from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
 from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
@@ -174,7 +174,9 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
 
 
-def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding) -> out_of_sample_factor.Spread | None:
+def _extension(
+    task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding
+) -> out_of_sample_factor.Extension | None:
     """All other objects joined to the embedded ones: by what files say of them, or without any by their own
     comparisons; None where they are left out."""
     params, ids, objects = task.params, task.subset.ids, task.snapshot.objects
@@ -194,14 +196,16 @@ def _extension(task: Task, inputs: Inputs, beta: float, solved: mkpoe.Embedding)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
     votes = _votes(params.constraints, beta / float(inputs.comparisons.weight.sum()))
     model = out_of_sample_factor.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
-    return out_of_sample_factor.spread(triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance)
+    return out_of_sample_factor.extension(
+        triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance
+    )
 
 
-def _votes(which: str, scale: float) -> Callable[[Asked], Asked]:
+def _votes(which: str, scale: float) -> Callable[[Answers], Answers]:
     """What an object's own answers count for: "raw" with multiplicities, else one for the majority, each as much as a
     constraint does, beta / |C|."""
 
-    def votes(answers: Asked) -> Asked:
+    def votes(answers: Answers) -> Answers:
         answers = answers if which == "raw" else out_of_sample_factor.majority(answers)
         return answers._replace(n_lo=answers.n_lo * scale, n_hi=answers.n_hi * scale)
 
@@ -274,7 +278,7 @@ def _artifact(
     inputs: Inputs,
     choice: Choice,
     solved: mkpoe.Embedding,
-    extension: out_of_sample_factor.Spread | None,
+    extension: out_of_sample_factor.Extension | None,
 ) -> Artifact:
     weights = np.stack(solved.weights) if inputs.features is None else solved.weights[0]
     kernels = inputs.kernels if inputs.features is None else [np.eye(inputs.features.shape[1])]  # LPOE charges tr W

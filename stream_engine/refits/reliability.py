@@ -1,5 +1,6 @@
-"""How reliable each worker is (one-coin Dawid & Skene 1979 with a predictor as prior, see `trust`), and the AddS-3 and
-triplet counts in which a worker's votes count as much as the worker is believed to know.
+"""How reliable each worker is, and the AddS-3 in which a worker's votes count as much as the worker is believed to know.
+
+One-coin Dawid & Skene 1979 with a predictor as prior, see `statistics.worker_reliability`.
 
 Needs the accumulator `worker_votes`. The votes are exact; everything estimated is computed from them here, so that a
 worker found out late is weighted down in all that was said before. The next refit starts where the previous one ended.
@@ -34,10 +35,15 @@ LAWS_EXCLUDED = {
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`prior_right`, `prior_wrong`: the Beta prior of every worker, in answers. `rank`: of the predictor that says what
-    others would have answered; 0: only votes on the very same question count; none: chosen. `folds`: workers are judged
-    by a predictor that has not seen their fold. `rounds`: how often it is made anew. `tol`: change of a reliability at
-    which EM stops, after `max_iterations` at the latest."""
+    """Parameters of the refit.
+
+    prior_right, prior_wrong: the Beta prior of every worker, in answers
+    rank: of the predictor that says what others would have answered; 0: only votes on the very same question count;
+        none: chosen
+    folds: workers are judged by a predictor that has not seen their fold
+    rounds: how often the predictor is made anew
+    tol: change of a reliability at which EM stops, after `max_iterations` at the latest
+    """
 
     prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0
     prior_wrong: Annotated[float, msgspec.Meta(gt=0)] = 4.0
@@ -57,15 +63,15 @@ def refit(
     accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed`
     int64; weighted AddS-3 `i`, `j`, `w` and `squares` (sum of squared weights). Raises `CannotRefit`.
     """
-    room = snapshot.section("worker_votes")
-    if not room:
+    tallies = snapshot.section("worker_votes")
+    if not tallies:
         raise CannotRefit(
             f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine with it"
         )
     votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):
-        found = worker_reliability.estimate(
+        estimated = worker_reliability.estimate(
             votes,
             (params.prior_right, params.prior_wrong),
             params.rank,
@@ -77,15 +83,15 @@ def refit(
         )
     progress(1, 2)
     record = worker_reliability.records(votes)
-    weight = worker_reliability.vote_weight(found.accuracy)
+    weight = worker_reliability.vote_weight(estimated.accuracy)
     i, j, w = worker_reliability.adds(votes, weight[votes.worker])
     squares = float((weight**2) @ record.comparisons)
     arrays = {
         **pack_names(votes.names),
-        "accuracy": found.accuracy,
+        "accuracy": estimated.accuracy,
         "weight": weight,
         **record._asdict(),
-        **{tally: np.array(room[tally]) for tally in ("events", "passed", "failed")},
+        **{tally: np.array(tallies[tally]) for tally in ("events", "passed", "failed")},
         "i": i,
         "j": j,
         "w": w,
@@ -99,34 +105,39 @@ def refit(
         msgspec.to_builtins(params),
         seed,
         arrays,
-        _report(found, record, room),
+        _report(estimated, record, tallies),
     )
 
 
 def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | None:
     if previous is None:
         return None
-    known = dict(
+    accuracy = dict(
         zip(unpack_names(previous.arrays["utf8"], previous.arrays["offsets"]), previous.arrays["accuracy"].tolist())
     )
-    return np.array([known.get(name, params.prior_right / (params.prior_right + params.prior_wrong)) for name in names])
+    return np.array(
+        [accuracy.get(name, params.prior_right / (params.prior_right + params.prior_wrong)) for name in names]
+    )
 
 
-def _report(found: worker_reliability.Reliability, record: worker_reliability.Records, room) -> dict[str, Any]:
-    decided, caught = int((record.agreed + record.disagreed).sum()), int(room["passed"].sum() + room["failed"].sum())
-    quantiles = np.quantile(found.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(found.accuracy) else []
+def _report(estimated: worker_reliability.Reliability, record: worker_reliability.Records, tallies) -> dict[str, Any]:
+    decided, caught = (
+        int((record.agreed + record.disagreed).sum()),
+        int(tallies["passed"].sum() + tallies["failed"].sum()),
+    )
+    quantiles = np.quantile(estimated.accuracy, [0.1, 0.5, 0.9]).round(4).tolist() if len(estimated.accuracy) else []
     return {
-        "workers": len(found.accuracy),
+        "workers": len(estimated.accuracy),
         "comparisons": int(record.comparisons.sum()),
         "accuracy_10_50_90": quantiles,
-        "guessing": int((found.accuracy < 0.55).sum()),
+        "guessing": int((estimated.accuracy < 0.55).sum()),
         "agreement_with_others": float(record.agreed.sum() / decided) if decided else None,
         "contradictions_with_self": int(record.contradictions.sum()),
         "repeats": int(record.repeats.sum()),
         "catch_trials": caught,
-        "catch_trials_failed": int(room["failed"].sum()),
-        "predictor_rank": found.rank,
-        "predictor_agreement": found.predicted,
-        "slope": found.slope,
-        "iterations": found.iterations,
+        "catch_trials_failed": int(tallies["failed"].sum()),
+        "predictor_rank": estimated.rank,
+        "predictor_agreement": estimated.predicted,
+        "slope": estimated.slope,
+        "iterations": estimated.iterations,
     }

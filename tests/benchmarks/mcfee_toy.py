@@ -25,6 +25,8 @@ from stream_engine.kernel_learning import constraints as sets
 from stream_engine.kernel_learning import hash_split, mkpoe
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
+from tests.support.kernel_reference import gauc, kernel_weights
+from tests.support.kernel_reference import inside as inside_of
 
 TAXONOMY = (((0, 6), ((8, 3), (9, 5))), ((1, 7), (4, 2)))
 NAMES = ("upper", "lower", "left", "right", "edges", "noise 1", "noise 2", "noise 3", "noise 4", "noise 5")
@@ -98,7 +100,7 @@ def beta_and_fit(rows, weight, kernels, diagonal: bool, seed: int) -> mkpoe.Embe
         right = []
         for number in range(3):
             inside = fold != number
-            train, test = sets.among(sets.Constraints(rows, weight), inside), rows
+            train, test = inside_of(sets.Constraints(rows, weight), inside), rows
             test = test[~inside[test[:, 0]] & inside[test[:, 1]] & inside[test[:, 3]]]
             ids = np.cumsum(inside) - 1
             part = [k[np.ix_(inside, inside)] for k in kernels]
@@ -111,7 +113,7 @@ def beta_and_fit(rows, weight, kernels, diagonal: bool, seed: int) -> mkpoe.Embe
                 tolerance=3e-2,
                 max_iterations=600,
             )
-            right.append(mkpoe.gauc(mkpoe.embed(found, [k[inside] for k in kernels]), test))
+            right.append(gauc(mkpoe.embed(found, [k[inside] for k in kernels]), test))
         scores.append(np.mean(right))
     return mkpoe.fit(
         rows,
@@ -130,7 +132,7 @@ def smallest(rows, weight, kernels, diagonal) -> float:
 
 
 def accuracy(found: mkpoe.Embedding, kernels, train: np.ndarray, test: np.ndarray) -> float:
-    return mkpoe.gauc(mkpoe.embed(found, [k[train] for k in kernels]), triplet_rows(test))
+    return gauc(mkpoe.embed(found, [k[train] for k in kernels]), triplet_rows(test))
 
 
 def split(t: Toy, seed: int, size: int):
@@ -207,7 +209,7 @@ def weights_figure(found: mkpoe.Embedding, inner, path: str) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    weights = mkpoe.kernel_weights(found) * np.stack([np.diag(k) for k in inner])
+    weights = kernel_weights(found) * np.stack([np.diag(k) for k in inner])
     fig, axes = plt.subplots(len(weights), 1, figsize=(8, 1.1 * len(weights)), sharex=True, sharey=True)
     for ax, name, w in zip(axes, NAMES, weights):
         ax.bar(np.arange(len(w)), w, width=1.0)

@@ -20,7 +20,7 @@ from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import encode
 from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
-from stream_engine.kernel_learning.out_of_sample import Asked
+from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.prediction import predictor
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state import artifact as artifacts
@@ -38,14 +38,14 @@ def world() -> Snapshot:
     return planted()
 
 
-# --- placing ---------------------------------------------------------------------------------------------------------
+# --- extending -------------------------------------------------------------------------------------------------------
 
 
 def asked_world(seed=0, n=9, r=3, s=2, counts=(0, 1, 6, 25)) -> tuple:
     rng = np.random.default_rng(seed)
     m = sum(counts)
     lo = rng.integers(0, n, m)
-    said = Asked(
+    said = Answers(
         np.append(0, np.cumsum(counts)),
         lo.astype(np.int32),
         ((lo + rng.integers(1, n, m)) % n).astype(np.int32),
@@ -70,9 +70,9 @@ def objective(y, x, free, fixed, given, said, ridge, loss) -> float:
 def test_a_placed_object_is_where_its_answers_cost_least(loss, ridge):
     """No worse than what scipy finds from many starts, by no more than the gap says; the gap is a true bound."""
     free, fixed, given, said = asked_world()
-    found = out_of_sample.place(free, fixed, given, said, ridge, loss, 1e-8)
+    found = out_of_sample.extend(free, fixed, given, said, ridge, loss, 1e-8)
     assert not found.points[0].any() and (found.gap <= 1e-8).all()
-    rough = out_of_sample.place(free, fixed, given, said, ridge, loss, 0.3)
+    rough = out_of_sample.extend(free, fixed, given, said, ridge, loss, 0.3)
     for x in range(1, 4):
         arguments = (x, free, fixed, given, said, ridge, loss)
         mine = objective(found.points[x], *arguments)
@@ -91,7 +91,7 @@ def test_answers_of_others_come_object_by_object():
     rng = np.random.default_rng(3)
     triplets = np.array([rng.permutation(8)[:3] for _ in range(400)])
     columns, ids, rest = columns_from_triplets(triplets, 8), np.array([1, 4, 5, 7]), np.array([0, 2, 6])
-    said = out_of_sample.asked(columns, subset.renumbering(ids, 8), subset.renumbering(rest, 8), 3)
+    said = out_of_sample.answers_of(columns, subset.renumbering(ids, 8), subset.renumbering(rest, 8), 3)
     found = Counter()
     for x in range(3):
         for t in range(said.start[x], said.start[x + 1]):
@@ -122,7 +122,7 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
             + part.snapshot.section("triplet_counts")["n_hi"].sum()
         )
     loss = "hinge" if hinge else params.loss
-    said = out_of_sample.asked(
+    said = out_of_sample.answers_of(
         triplet_columns(world), subset.renumbering(ids, N), subset.renumbering(np.array(OTHERS), N), len(OTHERS)
     )
     said = said._replace(n_lo=said.n_lo * weight, n_hi=said.n_hi * weight)
@@ -277,13 +277,13 @@ def test_auxiliary_kernels_place_what_they_know(files, form):
         free = own[1][:, own[0] > 1e-9] * np.sqrt(own[0][own[0] > 1e-9])
         aux = np.sqrt(mu) * np.linalg.cholesky(mu * across.columns(ids) / mu + 1e-12 * np.eye(8))
         g = np.linalg.lstsq(aux, mu * across.columns(np.array(OTHERS)), rcond=1e-5)[0].T
-        said = out_of_sample.asked(
+        said = out_of_sample.answers_of(
             triplet_columns(snapshot_of(triplets, N)),
             subset.renumbering(ids, N),
             subset.renumbering(np.array(OTHERS), N),
             len(OTHERS),
         )
-        found = out_of_sample.place(free, aux, g, said, 2.0, "ste", 1e-7).points
+        found = out_of_sample.extend(free, aux, g, said, 2.0, "ste", 1e-7).points
         for x, i in enumerate(OTHERS):
             np.testing.assert_allclose(
                 F[ids] @ F[i], free @ found[x] + aux @ g[x], atol=2e-3 * np.abs(made.arrays["K"]).max()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, fista, hash_split, linear, mkpoe, pdhg, rckl, subgradient
+from stream_engine.kernel_learning import auxiliary_kernels, fista, hash_split, linear, mkpoe, pdhg, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
@@ -16,6 +16,7 @@ from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
+from tests.support import subgradient
 from tests.support.generators import planted_triplets
 
 

@@ -4,7 +4,8 @@ on."""
 import numpy as np
 
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.kernel_learning.distance_operator import triplet_rows
+from stream_engine.kernel_learning.constraints import Constraints, of_mask
+from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
 
@@ -107,3 +108,18 @@ def snapshot_of(triplets, n, names=None, **arrays):
     held |= {name.replace("__", "/"): array for name, array in arrays.items()}
     names = tuple(f"o{i}" for i in range(n)) if names is None else tuple(names)
     return Snapshot(1, {}, names, {}, {"comparisons": len(triplets)}, {"guard": "first"}, held, "0" * 64)
+
+
+def gauc(coordinates: np.ndarray, rows: np.ndarray) -> float | None:
+    """Fraction of comparisons that coordinates (n, d) satisfy (McFee & Lanckriet 2011, App. C); None for none."""
+    return satisfied(coordinates @ coordinates.T, rows)
+
+
+def kernel_weights(embedding) -> np.ndarray:
+    """(m, n): the weight of every (kernel, object) pair of a diagonal embedding, McFee & Lanckriet's Fig. 8."""
+    return np.stack([w if w.ndim == 1 else np.diag(w) for w in embedding.weights])
+
+
+def inside(comparisons: Constraints, mask: np.ndarray) -> Constraints:
+    """Only comparisons all of whose objects are in the (n,) bool mask."""
+    return of_mask(comparisons, mask[comparisons.rows].all(axis=1))

@@ -1,4 +1,4 @@
-"""The little world in which some objects are chosen and the others placed: tests of both, and of what reads such artifacts."""
+"""The little world in which a subset is learned and the others are joined to it, for tests of both and what reads them."""
 
 import numpy as np
 
