@@ -1,4 +1,4 @@
-"""How reliable each worker is, and the AddS-3 in which a worker's votes count as much as the worker is believed to know.
+"""How reliable each worker is, and the AddS-3 in which a worker counts for as much as the worker is believed to know.
 
 One-coin Dawid & Skene 1979 with a predictor as prior, see `statistics.worker_reliability`.
 

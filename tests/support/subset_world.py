@@ -1,4 +1,4 @@
-"""The little world in which a subset is learned and the others are joined to it, for tests of both and what reads them."""
+"""The little world in which a subset is learned and the others are joined to it: for tests of both and of readers."""
 
 import numpy as np
 
