@@ -98,7 +98,10 @@ class KafkaSource:
         self._most = int(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
-        self._start, self._on_loss = _one_of("start", start, START_MODES), _one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS)
+        self._start, self._on_loss = (
+            _one_of("start", start, START_MODES),
+            _one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS),
+        )
         self._make = _client_class(self._options.pop("client", client))  # [kafka] client = "confluent"
         self._format, self._topic_seconds, self._stall_seconds = format, topic_seconds, stall_seconds
         self._stored = self._of_the_topic(positions)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.compiled import njit
-
 from connectors.files.csv_scanner import CARRIAGE_RETURN, COMMA, LINE_FEED, QUOTE
+from stream_engine.data.compiled import njit
 
 MAX_LINES = 1000
 WHOLE, WRONG_WIDTH, UNCLOSED = range(3)

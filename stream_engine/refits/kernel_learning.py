@@ -16,10 +16,11 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, hash_split, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
 from stream_engine.kernel_learning.distance_operator import share_satisfied, triplet_rows
-from stream_engine.kernel_learning.triplet_lists import net_triplets, weighted_triplets
+from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact

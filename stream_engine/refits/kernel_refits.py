@@ -18,7 +18,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_axes import IDS, KERNELS, MERGES, OBJECTS, SUBSET, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import embedding, subset
-from stream_engine.statistics.subset import Part
+from stream_engine.statistics.subset import Subset
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -72,7 +72,7 @@ class Task(NamedTuple):
     params: Any  # of the refit: a KernelParams
     seed: int
     previous: Artifact | None
-    subset: Part
+    subset: Subset
 
     @property
     def restricted(self) -> Snapshot:
@@ -91,7 +91,7 @@ def task(
     """The task, its subset chosen by `params.objects`. Raises `CannotRefit` for names that the snapshot does not
     know."""
     try:
-        restricted = subset.part(snapshot, params.objects, quadruplets)
+        restricted = subset.restrict(snapshot, params.objects, quadruplets)
     except subset.UnknownObjects as error:
         raise CannotRefit(f"{kind}: {error}; expected names of the snapshot, next: see `export objects`") from None
     return Task(kind, snapshot, params, seed, previous, restricted)
@@ -184,6 +184,6 @@ def _pictures(task: Task, gram: np.ndarray, extension: Extension | None) -> dict
         known, factor = np.where(subset.renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
         known, factor = extension.known, extension.factor
-    pictures = embedding.pictures_of_chosen(gram, ids, n, params.dimensions, params.neighbours, before, factor, known)
+    pictures = embedding.pictures_of_subset(gram, ids, n, params.dimensions, params.neighbours, before, factor, known)
     pictures |= {"ids": ids.astype(np.int32), "known": known}
     return pictures if factor is None else pictures | {"factor": factor}

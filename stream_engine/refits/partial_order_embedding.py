@@ -17,13 +17,13 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
-from stream_engine.kernel_learning.triplet_lists import net_triplets
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact

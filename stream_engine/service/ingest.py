@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from connectors import DeadLetter, Position, Record, open_source
 from connectors.files.csv_scanner import column_names
 from stream_engine.data.comparisons import Decoded, Rejected
-from stream_engine.formats import decoder
+from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.state import spark_deltas
 
@@ -42,7 +42,7 @@ class Ingest:
 
     def __init__(self, options: EventOptions, format: str | None = None):
         self.options, self._format = options, format
-        self._decoders: dict[str, Callable[..., Decoded]] = {}
+        self._decoders: dict[str, Decoder] = {}
 
     def decode(self, record: Record) -> Decoded:
         """The record's events as columns. Raises `UnreadableHeader` when a table lacks what every event needs."""
@@ -54,7 +54,7 @@ class Ingest:
         except UnreadableHeader as error:
             raise UnreadableHeader(f"{record.partition}: {error}") from None
 
-    def _decoder(self, record: Record) -> Callable[..., Decoded]:
+    def _decoder(self, record: Record) -> Decoder:
         name = self._format or record.format
         if name not in self._decoders:
             self._decoders[name] = decoder(name, self.options)
