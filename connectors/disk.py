@@ -75,12 +75,13 @@ class Disk:
         os.mkdir(path)
 
 
-def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object]) -> None:
+def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object], durable: bool = True) -> None:
     """Make a file (or a folder of files) of that name durable, whole or not at all: no reader ever sees a part of it.
 
     Written beside its place under a name that readers pass over, synced, renamed, and the name synced. `fill` is the
     content of a file, or a function that writes a file or a folder at the path that it is given. Folders on the way
-    are made. After an error nothing is left. O(bytes).
+    are made. After an error nothing is left. `durable=False` syncs nothing, for what can be made again: whole or not
+    at all for readers still, but a power cut may take it. O(bytes).
     """
     folder, name = os.path.split(os.fspath(path))
     make_folders(disk, folder or ".")
@@ -91,12 +92,14 @@ def write_whole(disk: Disk, path: Path, fill: Chunks | Callable[[Path], object])
             fill(temporary)
         else:
             disk.write_new(temporary, fill)
-        _sync_whole(disk, temporary)
+        if durable:
+            _sync_whole(disk, temporary)
         disk.rename(temporary, path)
     except OSError:
         _remove_whole(disk, temporary)
         raise
-    disk.fsync_dir(folder or ".")
+    if durable:
+        disk.fsync_dir(folder or ".")
 
 
 def make_folders(disk: Disk, folder: Path) -> None:

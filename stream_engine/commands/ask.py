@@ -6,7 +6,6 @@ again repeats it. Takes no lock: a run may be at work on the state.
 """
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import click
 import msgspec
 import numpy as np
 
+from connectors.disk import Disk, write_whole
 from connectors.kafka.produce import Message, send
 from stream_engine import asking
 from stream_engine.asking.known import (
@@ -153,9 +153,5 @@ def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:
     if out.startswith("kafka://"):
         sent = send(map(Message, asked.lines), out, options=options)
         return f"{sent.messages:,} messages in {out}"
-    text = b"\n".join(asked.lines) + b"\n"
-    path = Path(out)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(text)
-    temporary.replace(path)
-    return str(path)
+    write_whole(Disk(), out, [b"\n".join(asked.lines), b"\n"], durable=False)
+    return out

@@ -1,10 +1,10 @@
 """`stream-engine export`: files that scientists load. Takes no lock; a run may be at work on the state."""
 
-import os
 from pathlib import Path
 
 import click
 
+from connectors.disk import Disk, write_whole
 from stream_engine import exports
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.exports import files
@@ -60,12 +60,6 @@ def export(
             continue
         for stem, content in contents.items():
             for file, data in files.encode(stem, content, format, published.snapshot.objects).items():
-                paths.append(_written(Path(out) / file, data))
+                paths.append(Path(out) / file)
+                write_whole(Disk(), paths[-1], [data], durable=False)
     return paths
-
-
-def _written(path: Path, data: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-    return path

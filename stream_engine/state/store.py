@@ -10,13 +10,12 @@ the file survives a crash on a disk that honours fsync (DESIGN.md, "Assumptions 
 a file; a damaged one is reported and the one before it used.
 """
 
-import fcntl
 import json
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.disk import Disk
+from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
@@ -53,28 +52,6 @@ class Store:
         self.directory = Path(directory)
         self.disk = disk or Disk()
 
-    def _publish(self, path: Path, chunks: list[memoryview]) -> None:
-        disk, folder = self.disk, path.parent
-        missing = []
-        while not disk.exists(folder):
-            missing.append(folder)
-            folder = folder.parent
-        for new in reversed(missing):
-            disk.mkdir(new)
-            disk.fsync_dir(new.parent)
-        temporary = path.parent / f".{path.name}.{os.getpid()}"
-        if disk.exists(temporary):  # left by a dead process that had our number, as in a restarted container
-            disk.remove(temporary)
-        try:
-            disk.write_new(temporary, chunks)
-            disk.fsync(temporary)
-            disk.rename(temporary, path)
-        except OSError:
-            if disk.exists(temporary):
-                disk.remove(temporary)
-            raise
-        disk.fsync_dir(path.parent)
-
     def _numbers(self, folder: Path, suffix: str) -> list[int]:
         """Sequence numbers of the files there, ascending."""
         if not self.disk.exists(folder):
@@ -101,20 +78,19 @@ class Store:
     def publish(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
         """Make a snapshot durable; returns it with its digest, and its size in bytes. Raises OSError."""
         chunks, named = snapshots.encode(snapshot)
-        self._publish(self.snapshot_path(snapshot.sequence), chunks)
+        write_whole(self.disk, self.snapshot_path(snapshot.sequence), chunks)
         return named, sum(chunk.nbytes for chunk in chunks)
 
     def publish_artifact(self, artifact: Artifact) -> Artifact:
         """Make an artifact durable; returns it with its digest. Raises OSError."""
         chunks, named = artifacts.encode(artifact)
-        self._publish(self.artifact_path(artifact.kind, artifact.sequence), chunks)
+        write_whole(self.disk, self.artifact_path(artifact.kind, artifact.sequence), chunks)
         return named
 
     def note(self, name: str, value: dict[str, Any]) -> None:
         """Write DIR/NAME.json for people, whole or not at all, not synced: nothing depends on it. Raises OSError."""
-        temporary = self.directory / f".{name}.json.{os.getpid()}"
-        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        temporary.replace(self.directory / f"{name}.json")
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        write_whole(self.disk, self.directory / f"{name}.json", [text.encode()], durable=False)
 
     def noted(self, name: str) -> dict[str, Any]:
         """What `note` wrote last; empty where there is nothing readable."""
@@ -242,18 +218,13 @@ class Lock:
     """Ownership of a state directory; released by the system when the process ends, however it ends."""
 
     def __init__(self, directory: str | Path):
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.read(self._file, 32).decode().strip() or "unknown"
-            os.close(self._file)
-            raise StateInUse(f"{directory}: in use by process {owner}; give this one a --state of its own") from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+            self._folder = FolderLock(directory)
+        except FolderInUse as error:
+            raise StateInUse(
+                f"{directory}: in use by process {error.owner}; give this one a --state of its own"
+            ) from None
 
     def release(self) -> None:
         """Give the state directory up."""
-        os.close(self._file)
+        self._folder.release()
