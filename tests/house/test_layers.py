@@ -178,7 +178,7 @@ PLANTS = {
         "a circle: stream_engine.exports.evidence, stream_engine.prediction",
     ),
     "circle of a room's door and a file in it": (
-        {"stream_engine/formats/event_fields.py": "\nfrom stream_engine.formats import FORMATS\n"},
+        {"stream_engine/formats/options.py": "\nfrom stream_engine.formats import FORMATS\n"},
         "a circle: stream_engine.formats, ",
     ),
     "circle of two connectors": (
