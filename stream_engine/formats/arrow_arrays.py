@@ -74,8 +74,8 @@ def nulls(column: pa.Array) -> np.ndarray:
 def equal(column: pa.Array, wanted: str) -> np.ndarray:
     """(n,) bool: where the value, as text, is `wanted`; never where it is null or has no text."""
     if pt.is_dictionary(column.type):
-        found = np.append(equal(column.dictionary, wanted), False)
-        return found[_codes(column)]
+        of_code = np.append(equal(column.dictionary, wanted), False)  # the slot at the end stands for null
+        return of_code[_codes(column)]
     if not is_text(column.type):
         if pt.is_nested(column.type) or pt.is_null(column.type):
             return np.zeros(len(column), bool)
