@@ -45,14 +45,18 @@ class OpeningThread:
     def wait(self, timeout: float) -> Opened | None:
         """The open client, which is then the caller's to close; None when it is not open within `timeout` seconds.
 
-        Raises what went wrong.
+        Raises what went wrong, once.
         """
         self._thread.join(timeout)
         if self._thread.is_alive():
             return None
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return self._outcome
+        outcome, self._outcome = self._outcome, None
+        if isinstance(outcome, Exception):
+            try:
+                raise outcome
+            finally:
+                del outcome  # an error and the frames it came through must not hold each other, and what is in them
+        return outcome
 
     def end(self) -> None:
         """Interrupt and wait a moment; a thread that still hangs in the network dies with the process."""
