@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import label_matching, similarity_of_snapshot
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import IDS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import dense
@@ -94,7 +94,7 @@ def refit(
         "revenue_per_comparison": best.revenue / similarity.comparisons if similarity.comparisons else 0.0,
         "share_of_bound": best.revenue / bound if bound else None,
     }
-    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
 def tree(W: np.ndarray, method: str) -> Tree:

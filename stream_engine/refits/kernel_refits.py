@@ -14,7 +14,7 @@ from stream_engine.data import available_memory
 from stream_engine.kernel_learning.auxiliary_kernels import Across
 from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import IDS, KERNELS, MERGES, OBJECTS, SUBSET, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import embedding, subset
@@ -164,7 +164,7 @@ def artifact(
         task.kind,
         task.snapshot.digest,
         task.snapshot.sequence,
-        msgspec.json.decode(msgspec.json.encode(task.params)),
+        plain_params(task.params),
         task.seed,
         arrays | _pictures(task, gram, extension),
         report,

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import IDS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import worker_reliability
@@ -102,7 +102,7 @@ def refit(
         KIND,
         snapshot.digest,
         snapshot.sequence,
-        msgspec.to_builtins(params),
+        plain_params(params),
         seed,
         arrays,
         _report(estimated, record, tallies),

@@ -22,7 +22,7 @@ from stream_engine.clustering.spur import Choice, spur
 from stream_engine.clustering.stability import stability
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.kernels import KERNEL_LIMIT
@@ -289,7 +289,7 @@ def _nothing(task: Task) -> Artifact:
 
 
 def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
-    params = msgspec.to_builtins(task.params)
+    params = plain_params(task.params)
     return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
 
 

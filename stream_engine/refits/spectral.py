@@ -18,7 +18,7 @@ from stream_engine.clustering import factored_kernel, label_matching, partition,
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import top_eigenpairs
@@ -103,7 +103,7 @@ def refit(
         "objective": objective,
         "ari_to_previous": ari,
     }
-    return Artifact(KIND, snapshot.digest, snapshot.sequence, msgspec.to_builtins(params), seed, arrays, report)
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
 def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[np.ndarray, float]:

@@ -24,7 +24,7 @@ from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state import snapshot as snapshots
-from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import subset
@@ -110,7 +110,7 @@ def refit(
     arrays |= _given_sets(booster, world) if params.multi_label else {}
     report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
     report["rounds"] += behind
-    settings = msgspec.to_builtins(params)
+    settings = plain_params(params)
     return Artifact("triplet_boost", snapshot.digest, snapshot.sequence, settings, seed, arrays, report)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from stream_engine.data import container
@@ -17,11 +18,20 @@ class Artifact(NamedTuple):
     kind: str  # the refit's registered name
     snapshot: str  # digest of the snapshot it was made from
     sequence: int  # its sequence number
-    params: Mapping[str, Any]
+    params: Mapping[str, Any]  # JSON values: `plain_params` of what the refit was told
     seed: int
     arrays: Mapping[str, np.ndarray]
     report: Mapping[str, Any]  # JSON values only; no NaN (use None)
     digest: str = ""
+
+
+def plain_params(params: msgspec.Struct) -> dict[str, Any]:
+    """What a refit was told, as the JSON values that are read back from its artifact.
+
+    >>> plain_params(msgspec.defstruct("Params", [("k", int), ("lams", tuple[float, ...])])(3, (0.5, 1.0)))
+    {'k': 3, 'lams': [0.5, 1.0]}
+    """
+    return msgspec.json.decode(msgspec.json.encode(params))
 
 
 def encode(artifact: Artifact) -> tuple[list[memoryview], Artifact]:
