@@ -1,3 +1,3 @@
-"""What passes between rooms: comparisons and batches, columns of triplet counts, matrices of similarities, packed names,
-arrays in memory or on disk, the container format of files. Imports nothing else of the engine.
+"""What passes between rooms: comparisons and batches, columns of triplet counts, similarity matrices, names, arrays
+in memory or on disk, the container format of files. Imports nothing else of the engine.
 """

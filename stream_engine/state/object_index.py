@@ -35,7 +35,7 @@ def _is_name(entry, sought):
     first = offsets[i]
     if offsets[i + 1] - first != end - begin:
         return False
-    for k in range(end - begin):
+    for k in range(end - begin):  # noqa: SIM110  # numba compiles no all() over a generator
         if utf8[first + k] != asked[begin + k]:
             return False
     return True

@@ -1,1 +1,1 @@
-"""Pure functions of counts: kernels, their factors and eigenpairs, confidence, worker reliability, subsets of objects."""
+"""Pure functions of counts: kernels, their factors and eigenpairs, confidence, worker reliability, subsets."""
