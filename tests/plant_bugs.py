@@ -182,8 +182,8 @@ BUGS = [
     Bug(
         "names are found by their hash alone",
         "stream_engine/state/object_index.py",
-        "if utf8[first + k] != asked[begin + k]:",
-        "if False:",
+        "while k < length and utf8[first + k] == asked[begin + k]:",
+        "while k < length:",
         "tests/state/test_object_index.py",
     ),
     Bug(

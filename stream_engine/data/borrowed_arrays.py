@@ -1,19 +1,21 @@
-"""Arrays that a compiled kernel borrows from its caller: a record of arrays handed from kernel to kernel costs nothing.
+"""Records of arrays that compiled kernels hand to each other at no cost: borrowed from the caller, not owned.
 
 numba counts references whenever an array is taken out of a record or handed to another function: two atomic
 instructions an array, up to 50 ns a call, as much as the work of a small kernel. `borrowed(record)` gives the same
 arrays without an owner, and what has no owner is not counted. The caller owns them, and keeps them, until the kernel
-returns; so a kernel never returns a borrowed array nor a view of one.
+returns; so a kernel never returns a borrowed array, nor a view of one.
 """
+
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+Record = TypeVar("Record", bound=tuple)
 
-@intrinsic
-def borrowed(typingctx, record):
-    """Inside a kernel: the named tuple of arrays that it was given, the same arrays without an owner."""
 
+def _borrowed(typing_context, record):
     def without_owners(context, builder, signature, arguments):
         (value,) = arguments
         for position, array_type in enumerate(record.types):
@@ -24,3 +26,7 @@ def borrowed(typingctx, record):
         return value
 
     return record(record), without_owners
+
+
+# Inside a kernel: the tuple or named tuple of arrays that it was given, the same arrays without an owner.
+borrowed = cast(Callable[[Record], Record], intrinsic(_borrowed))

@@ -1,18 +1,22 @@
-"""What `partial_order` is made of: compiled kernels over plain arrays, one structure a file.
+"""The partial order of the comparisons: compiled kernels over plain arrays, one structure a file.
 
-    tables      hashes: pair of objects -> node, pair of nodes -> what is known of that comparison
-    rows        comparisons as canonical rows, numbered nodes, topological sorting
-    sequence    order-maintenance list: nodes in a total order with integer labels
-    graph       the guard's arrays: nodes, adjacency in growable pools
-    search      does v reach u? if not, reorder so that u stands before v
-    supports    64 supportive nodes and who reaches them
-    exact       the exact guard: policies first, drop-both, majority
-    sift        the total order that follows the net votes: policy sift
-    canonical   the order of a snapshot, from counts alone
-    reduction   transitive reduction
+    partial_order           the door: `PartialOrder`, its policies and verdicts
+    exact_guard             policies first, drop-both, majority; exact_kernels its verdicts
+    sifting_guard           policy sift: a total order that follows the net votes; sifting_kernels its local search
+    graph                   the exact guard's arrays: nodes, adjacency in growable pools, what is known of an edge
+    pair_nodes              nodes, which stand for pairs of objects, of both guards
+    hash_tables             pair of objects -> node, and pair of nodes -> what is known of that comparison
+    order_maintenance       nodes in a total order with integer labels
+    cycle_search            does v reach u? if not, reorder so that u stands before v
+    reachability_masks      64 supportive nodes and who reaches them
+    pair_rows               comparisons as canonical rows, numbered nodes, topological sorting
+    canonical_order         the order of a snapshot, from counts alone
+    transitive_reduction    the smallest set of comparisons with the same consequences
+    invariants              what `PartialOrder.check` asserts
 
 A node is an unordered pair of objects {i, j}; an edge p -> q says that pair p is nearer than pair q.
-Small kernels on the way of every comparison are inlined, and what is rare is a call behind an `if`: a call that passes
-arrays costs numba 20-50 ns of reference counting, as much as the work itself. Kernels call each other across
-files; the cache of compiled code (`data/compiled.py`) notices a change in any of them.
+The kernels of a guard take one record of arrays (`Graph`, `Votes`); those that Python calls begin by borrowing it, so
+that handing it on costs nothing. Small kernels on the way of every comparison are inlined, and what is rare is a call
+behind an `if`. Kernels call each other across files; the cache of compiled code (`data/compiled.py`) notices a change
+in any of them.
 """

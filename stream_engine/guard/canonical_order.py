@@ -43,7 +43,7 @@ class CanonicalOrder(NamedTuple):
 
 
 class Quadruplets(NamedTuple):
-    """Counted quadruplets: `votes[r]` times row r was said. Opposite rows may both be there."""
+    """Counted quadruplets: `votes[r]` answers gave row r. Opposite rows may both be there."""
 
     rows: np.ndarray  # (q, 4) int32 near_i, near_j, far_i, far_j
     votes: np.ndarray  # (q,) int64
@@ -63,7 +63,8 @@ def net_votes(columns: Columns, quadruplets: Quadruplets | None = None) -> tuple
     if quadruplets is not None and len(quadruplets.rows):
         more, votes = _net_of_rows(quadruplets)
         rows, net = np.concatenate([rows, more]), np.concatenate([net, votes])
-    return canonical(rows, net)
+    rows, net = canonical(rows, net)
+    return rows, net
 
 
 def _net_of_rows(quadruplets: Quadruplets) -> tuple[np.ndarray, np.ndarray]:
@@ -83,19 +84,19 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
     """The order that keeps most of the net votes, as far as greedy, sifting and maximalising find it; see the module.
 
     >>> from stream_engine.data.triplet_columns import columns_from_triplets
-    >>> found = canonical_order(columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0], [2, 0, 1]]), 3))
-    >>> found.kept.tolist(), found.weight
+    >>> result = canonical_order(columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0], [2, 0, 1]]), 3))
+    >>> result.kept.tolist(), result.weight
     ([[0, 1, 0, 2], [0, 2, 1, 2]], Weight(kept=3, total=4))
     """
     rows, net = net_votes(columns, quadruplets)
     heaviest = np.argsort(-net, kind="stable")
     greedy = Exact("first", 64, max(64, len(rows)))
     greedy.judge(rows[heaviest], NOTHING)
-    live = Sifted.along(greedy.order(), rows, net)
+    sifted = Sifted.along(greedy.order(), rows, net)
     del greedy
-    live.settle(PASSES)
-    agreeing, order = live.kept(), live.order()
-    del live
+    sifted.settle(PASSES)
+    agreeing, order = sifted.kept(), sifted.order()
+    del sifted
     whole = Exact.along(order, len(rows))
     whole.judge(agreeing, NOTHING)
     whole.judge(rows[heaviest], NOTHING)
@@ -105,13 +106,13 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
 
 def _weight(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
     """The net votes of those canonical rows that are among the kept ones."""
-    both, mark = canonical(
+    both, votes = canonical(
         np.concatenate([rows, lo_first(np.asarray(kept, np.int32))]),
         np.concatenate([net, np.zeros(len(kept), np.int64)]),
     )
-    again = (both[1:] == both[:-1]).all(axis=1) if len(both) else np.empty(0, bool)
+    twice = (both[1:] == both[:-1]).all(axis=1) if len(both) else np.empty(0, bool)
     # a row that stands twice is voted for and kept; one of the two entries carries the votes
-    return Weight(int((mark[1:] + mark[:-1])[again].sum()), int(net.sum()))
+    return Weight(int((votes[1:] + votes[:-1])[twice].sum()), int(net.sum()))
 
 
 def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:

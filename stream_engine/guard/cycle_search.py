@@ -87,7 +87,7 @@ def put_before(g, u, v):
                 _heap_push(node, work, HEAP_AHEAD, in_f, y, UP)
                 in_f += 1
         if i == node[x, OUT_LEN]:
-            i = 0
+            i = NONE
             x = np.int64(-1)
             if in_f > 0:
                 x = _heap_pop(node, work, HEAP_AHEAD, in_f, UP)
@@ -109,7 +109,7 @@ def put_before(g, u, v):
         if reached & reaching != 0:
             return True
         if j == node[z, IN_LEN]:
-            j = 0
+            j = NONE
             z = np.int64(-1)
             if in_b > 0:
                 z = _heap_pop(node, work, HEAP_BEHIND, in_b, DOWN)

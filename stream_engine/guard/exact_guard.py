@@ -3,7 +3,7 @@
 Invariant: the kept edges are acyclic, and each verdict is the one that a search of all kept edges would give, at that
 moment. Under `first` nothing is ever taken away, so every comparison refused as a cycle closes one in the final order
 too (McFee & Lanckriet 2011, Algorithm 1). Under `drop-both` and `majority` edges are taken away; a comparison refused
-earlier is not reconsidered by itself then, only when it is said again.
+earlier is not reconsidered by itself then, only when it comes again.
 
 State is what verdicts depend on (kept edges; directions seen or net votes), never labels, masks or node numbers.
 About 0.3 microseconds a comparison on a dense small graph; 100 bytes a node and 30-50 a kept edge.
@@ -23,7 +23,7 @@ from stream_engine.guard.exact_kernels import (
     votes_for,
 )
 from stream_engine.guard.graph import SEEN_AB, SEEN_BA, grown, new_graph
-from stream_engine.guard.hash_tables import ID_BITS, key_columns, pair_keys
+from stream_engine.guard.hash_tables import ID_BITS, ID_MASK, key_columns, pair_keys
 from stream_engine.guard.invariants import check_graph
 from stream_engine.guard.order_maintenance import in_order
 from stream_engine.guard.pair_nodes import create_nodes
@@ -43,8 +43,8 @@ class Exact:
     def judge(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(m,) int8 verdicts of (m, 4) int32 rows, in order; `weights` is (m,) int64 or empty for 1 each."""
         codes = np.empty(len(rows), np.int8)
-        at = 0
-        while (at := offer(self.graph, rows, weights, codes, at, self.policy)) < len(rows):
+        judged = 0
+        while (judged := offer(self.graph, rows, weights, codes, judged, self.policy)) < len(rows):
             self.graph = grown(self.graph)
         return codes
 
@@ -65,16 +65,16 @@ class Exact:
         keys = g.key[1 : g.n_nodes + 1].copy()
         if self.policy == FIRST:
             return lambda: {"kept": sorted_edges(keys, edges)[0]}
-        said = g.edge_key != 0
-        said, mark = g.edge_key[said], g.edge_mark[said]
+        taken = g.edge_key != 0
+        remembered, mark = g.edge_key[taken], g.edge_mark[taken]
         if self.policy == DROP_BOTH:
-            return lambda: _struck_state(keys, edges, said, mark)
-        net = g.edge_net[g.edge_key != 0]
+            return lambda: _struck_state(keys, edges, remembered, mark)
+        net = g.edge_net[taken]
         kept_net = votes_for(g, edges)
-        return lambda: _voted_state(keys, edges, kept_net, said, mark, net)
+        return lambda: _voted_state(keys, edges, kept_net, remembered, mark, net)
 
     def state(self) -> dict[str, np.ndarray]:
-        """`kept`; drop-both: `refused` (said in one direction only, not kept) and `struck` (said in both directions);
+        """`kept`; drop-both: `refused` (seen in one direction only, not kept) and `struck` (seen in both directions);
         majority: `refused` and the net votes `kept_net`, `refused_net`, > 0 in the direction of their row."""
         return self.capture()()
 
@@ -109,15 +109,15 @@ class Exact:
         return self
 
     def _load(self, us: np.ndarray, vs: np.ndarray, votes: np.ndarray, kind: int) -> None:
-        at = 0
-        while (at := load_edges(self.graph, us, vs, votes, kind, self.policy, at)) < len(us):
+        loaded = 0
+        while (loaded := load_edges(self.graph, us, vs, votes, kind, self.policy, loaded)) < len(us):
             self.graph = grown(self.graph)
 
     @staticmethod
     def evidence(state: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """`(rows, weights)` to offer to another guard: what is kept first, then what else the policy remembers."""
         rows = [state["kept"]]
-        if "struck" in state:  # both directions were said
+        if "struck" in state:  # both directions were seen
             rows += [state["refused"], state["struck"], state["struck"][:, [2, 3, 0, 1]]]
             return np.concatenate(rows), np.empty(0, np.int64)
         if "kept_net" in state:
@@ -135,9 +135,9 @@ class Exact:
             rows = lo_first(np.asarray(new_id, np.int32)[state[name]])
             if name == "struck":
                 rows = near_first(rows)
-            beside = f"{name}_net"
-            out[name], *nets = canonical(rows, *([state[beside]] if beside in state else []))
-            out |= {beside: net for net in nets}
+            beside = [f"{name}_net"] if f"{name}_net" in state else []
+            out[name], *nets = canonical(rows, *(state[each] for each in beside))
+            out |= dict(zip(beside, nets, strict=True))
         return out
 
     def check(self) -> None:
@@ -145,29 +145,29 @@ class Exact:
         check_graph(self.graph)
 
 
-def _turned(said: np.ndarray, backward: np.ndarray) -> np.ndarray:
+def _turned(remembered: np.ndarray, backward: np.ndarray) -> np.ndarray:
     """(r, 2) nodes, from 0, of these entries of the edge table: a, b with a < b, or b, a where `backward`."""
-    edges = np.stack([(said >> ID_BITS) - 1, (said & ((1 << ID_BITS) - 1)) - 1], axis=1).astype(np.int32)
+    edges = np.stack([(remembered >> ID_BITS) - 1, (remembered & ID_MASK) - 1], axis=1).astype(np.int32)
     edges[backward] = edges[backward, ::-1]
     return edges
 
 
-def _voted_state(keys, edges, kept_net, said, mark, net) -> dict[str, np.ndarray]:
+def _voted_state(keys, edges, kept_net, remembered, mark, net) -> dict[str, np.ndarray]:
     """The state under `majority`."""
     kept, kept_net = sorted_edges(keys, edges, kept_net)
     waiting = (mark == 0) & (net != 0)
     net = net[waiting]
-    refused, refused_net = sorted_edges(keys, _turned(said[waiting], net < 0), np.abs(net))
+    refused, refused_net = sorted_edges(keys, _turned(remembered[waiting], net < 0), np.abs(net))
     return {"kept": kept, "kept_net": kept_net, "refused": refused, "refused_net": refused_net}
 
 
-def _struck_state(keys, edges, said, mark) -> dict[str, np.ndarray]:
+def _struck_state(keys, edges, remembered, mark) -> dict[str, np.ndarray]:
     """The state under `drop-both`."""
     once, both = (mark == SEEN_AB) | (mark == SEEN_BA), mark == SEEN_AB | SEEN_BA
-    struck = _turned(said[both], np.zeros(both.sum(), bool))
-    struck = _turned(said[both], keys[struck[:, 0]] > keys[struck[:, 1]])
+    struck = _turned(remembered[both], np.zeros(both.sum(), bool))
+    struck = _turned(remembered[both], keys[struck[:, 0]] > keys[struck[:, 1]])
     return {
         "kept": sorted_edges(keys, edges)[0],
-        "refused": sorted_edges(keys, _turned(said[once], mark[once] == SEEN_BA))[0],
+        "refused": sorted_edges(keys, _turned(remembered[once], mark[once] == SEEN_BA))[0],
         "struck": sorted_edges(keys, struck)[0],
     }

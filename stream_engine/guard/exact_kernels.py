@@ -1,7 +1,7 @@
 """Kernels of the exact guard: the verdict of each comparison in order, and what it does to the graph.
 
 Verdict of p -> q, in this order: duplicate if p -> q is kept; contradiction if q -> p is kept (drop-both: if q -> p was
-ever said; majority: also if the net vote is not for p -> q); cycle if it would close a longer cycle; else accepted.
+ever seen; majority: also if the net vote is not for p -> q); cycle if it would close a longer cycle; else accepted.
 `_plan` decides from what is known of the pair of nodes alone, `_keep` by search; nothing else changes the graph.
 """
 
@@ -74,7 +74,7 @@ def _keep(g, u, v):
 
 @njit(cache=True, nogil=True)
 def _plan(mark, before, weight, forward, policy):
-    """What a comparison that is said `weight` times does, from what is known of it: `(verdict, take away the opposite
+    """What a comparison that counts `weight` times does, from what is known of it: `(verdict, take away the opposite
     edge?, try to keep it?, what it marks as seen)`. The verdict of a comparison that is tried is settled by the try."""
     same = mark & (KEPT_AB if forward else KEPT_BA) != 0
     opposite = mark & (KEPT_BA if forward else KEPT_AB) != 0

@@ -1,7 +1,7 @@
 """Where a pair of objects and a comparison of two pairs are found: keys, and two tables of open addressing.
 
     pair table      pair of objects -> its node: slots hold node numbers, the pair's key stands with the node
-    edge table      unordered pair of nodes -> slot of their comparison: slots hold the keys, what is known stands beside
+    edge table      unordered pair of nodes -> slot of their comparison: slots hold the keys, what is known is beside
 
 Object ids up to 2^31 - 1 make 62-bit pair keys, node numbers below 2^31 make 62-bit edge keys: nothing can overflow.
 Node 0 is the sentinel of the sequence and never a pair, so that 0 can mark an empty slot in both tables.

@@ -1,5 +1,7 @@
 """Invariants of the guards and of their sequence, for tests and for `PartialOrder.check`. O(nodes + edges)."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from stream_engine.guard.graph import (
@@ -31,9 +33,9 @@ def check_sequence(node: np.ndarray, link: np.ndarray, n: int) -> None:
     order = in_order(link, n)
     assert sorted(order.tolist()) == list(range(1, n + 1)), f"the sequence visits {order.tolist()}, expected 1 .. {n}"
     ring = [0, *order.tolist(), 0]
-    assert all(link[y, 0] == x for x, y in zip(ring, ring[1:])), f"links back differ from links on along {ring}"
+    assert all(link[y, 0] == x for x, y in pairwise(ring)), f"links back differ from links on along {ring}"
     labels = [0, *node[order, LABEL].tolist(), END]
-    assert all(a < b for a, b in zip(labels, labels[1:])), f"labels do not increase: {labels}"
+    assert all(a < b for a, b in pairwise(labels)), f"labels do not increase: {labels}"
 
 
 def blocks(g: Graph, side: int) -> list[tuple[int, int]]:
@@ -46,10 +48,10 @@ def check_pool(g: Graph) -> None:
     """Blocks in use and free blocks tile the used part of the pool exactly."""
     used = [(int(b) >> 6, 1 << (int(b) & 63)) for side in (OUT, IN) for b in g.node[1 : g.n_nodes + 1, side] if b & 63]
     for exponent in range(SUPPORT - FREE):
-        at = int(g.book[FREE + exponent])
-        while at >= 0:
-            used.append((at, 1 << exponent))
-            at = 2 * int(g.pool[at]) if g.pool[at] >= 0 else -1
+        free = int(g.book[FREE + exponent])
+        while free >= 0:
+            used.append((free, 1 << exponent))
+            free = 2 * int(g.pool[free]) if g.pool[free] >= 0 else -1
     end = 0
     for start, size in sorted(used):
         assert start == end, f"pool blocks {sorted(used)} overlap or leave a hole at {end}"
@@ -71,12 +73,12 @@ def check_masks(g: Graph, arcs: set[tuple[int, int]]) -> None:
 
 
 def check_graph(g: Graph) -> None:
-    """Every invariant that graph.py, sequence.py, tables.py and supports.py state."""
+    """Every invariant that graph, order_maintenance, hash_tables and reachability_masks state."""
     n = g.n_nodes
     check_sequence(g.node, g.link, n)
     check_pool(g)
-    arcs = blocks(g, OUT)
-    backward = {(u, v) for v, u in blocks(g, IN)}
+    arcs = blocks(g, int(OUT))
+    backward = {(u, v) for v, u in blocks(g, int(IN))}
     assert len(arcs) == len(set(arcs)) == g.book[N_EDGES], f"{len(arcs)} arcs, {g.book[N_EDGES]} counted: {arcs}"
     assert set(arcs) == backward, f"successors and predecessors differ: {set(arcs) ^ backward}"
     for u, v in arcs:
@@ -109,10 +111,10 @@ def check_graph(g: Graph) -> None:
 
 
 def check_votes(v: Votes) -> None:
-    """Every invariant that sift.py states."""
+    """Every invariant that sifting_kernels states."""
     n = v.n_nodes
     check_sequence(v.node, v.link, n)
-    entries = {}
+    entries: dict[tuple[int, int], tuple[int, int]] = {}
     for x in range(1, n + 1):
         assert v.pair_table[find_pair(v.pair_table, v.key, v.key[x])] == x, f"node {x} is not found from its pair"
         start, degree = int(v.node[x, BLOCK]) >> 6, int(v.node[x, DEGREE])

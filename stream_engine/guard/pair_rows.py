@@ -41,14 +41,14 @@ def _number(rows, keys, table, edges):
                 edges[r, side] = edges[r - 1, side]
                 continue
             key = pair_key(i, j)
-            at = find_pair(table, keys, key)
-            if table[at] == 0:
+            slot = find_pair(table, keys, key)
+            if table[slot] == 0:
                 if not fits(n + 1, table):
                     return -1
                 n += 1
-                table[at] = n
+                table[slot] = n
                 keys[n] = key
-            edges[r, side] = table[at]
+            edges[r, side] = table[slot]
     return n
 
 
@@ -92,10 +92,10 @@ def by_column(values, n, before):
 def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order."""
     n = len(edges.key)
-    at = by_column(edges.near, n, by_column(edges.far, n, np.arange(len(edges.near))))
+    order = by_column(edges.near, n, by_column(edges.far, n, np.arange(len(edges.near))))
     pairs = key_columns(edges.key)
-    rows = np.concatenate([pairs[edges.near[at]], pairs[edges.far[at]]], axis=1)
-    return rows, *(array[at] for array in beside)
+    rows = np.concatenate([pairs[edges.near[order]], pairs[edges.far[order]]], axis=1)
+    return rows, *(array[order] for array in beside)
 
 
 def canonical(rows: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -143,17 +143,17 @@ def adjacency(near, far, n):
         start[x + 1] += 1
     for x in range(n):
         start[x + 1] += start[x]
-    at = start.copy()
+    filled = start.copy()
     targets = np.empty(len(near), np.int32)
     for e in range(len(near)):
-        targets[at[near[e]]] = far[e]
-        at[near[e]] += 1
+        targets[filled[near[e]]] = far[e]
+        filled[near[e]] += 1
     return start, targets
 
 
 @njit(cache=True, nogil=True)
 def sorted_nodes(near, far, n):
-    """(k,) int32: nodes in topological order, those without predecessors first (Kahn 1962); k < n if there is a cycle."""
+    """(k,) int32: nodes in topological order, sources first (Kahn 1962); k < n if there is a cycle."""
     start, targets = adjacency(near, far, n)
     waiting = np.zeros(n, np.int64)
     for y in far:

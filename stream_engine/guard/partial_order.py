@@ -7,11 +7,11 @@ so it has no merge; two guards combine by offering what one has kept to the othe
 Invariant, for every policy: the kept comparisons are acyclic. Policies for a pair of opposite comparisons:
     first      the one that was there first counts (Algorithm 1). Exact: a comparison is refused if and only if it
                closes a cycle with what is kept, at that moment and for ever after.
-    drop-both  once both directions have been said neither counts, for good ("length-2" processing, sec. 7.3).
+    drop-both  once both directions have been answered neither counts, for good ("length-2" processing, sec. 7.3).
     majority   the net vote decides; a tie keeps neither.
-    sift       one live total order follows the net votes; what agrees with it is kept (see order/sift.py).
+    sift       one live total order follows the net votes; what agrees with it is kept (see sifting_kernels).
 Under drop-both and majority edges are taken away; comparisons refused earlier are not reconsidered by themselves.
-Cost per comparison: about 0.3 us dense, 1-6 us at five million edges over two million pairs; see order/search.py.
+Cost per comparison: about 0.3 us dense, 1-6 us at five million edges over two million pairs; see cycle_search.
 """
 
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ class Verdicts(NamedTuple):
     cycle: int
 
 
-def _guard_class(policy: str) -> type:
+def _guard_class(policy: str) -> type[Sifted] | type[Exact]:
     if policy not in POLICIES:
         raise ValueError(f"guard policy {policy!r} is unknown; known: {', '.join(POLICIES)}")
     return Sifted if policy == "sift" else Exact
@@ -91,8 +91,8 @@ class PartialOrder:
         return self._judge_rows(interleaved(batch), np.empty(0, np.int64))
 
     def offer_votes(self, rows: np.ndarray, weights: np.ndarray) -> Verdicts:
-        """Like `offer`, of (m, 4) int32 rows near_i, near_j, far_i, far_j, row r said weights[r] times at once. The
-        policies first and drop-both hear it once."""
+        """Like `offer`, of (m, 4) int32 rows near_i, near_j, far_i, far_j, row r counted weights[r] times at once. The
+        policies first and drop-both count it once."""
         return Verdicts(*np.bincount(self._judge_rows(rows, weights), minlength=len(VERDICTS)).tolist())
 
     def _judge_rows(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -116,9 +116,9 @@ class PartialOrder:
     def state(self) -> dict[str, np.ndarray]:
         """All that later verdicts depend on, in one canonical form: equal guards, equal arrays. O(m + N log N).
 
-        `kept` rows always but for sift; drop-both adds `refused` (said in one direction only, not kept) and `struck`
-        (said in both); majority adds `refused` and the net votes `kept_net`, `refused_net`; sift has `order`, `debt`,
-        `votes`, `voted`, `net` (see order/sifted.py).
+        `kept` rows always but for sift; drop-both adds `refused` (seen in one direction only, not kept) and `struck`
+        (in both); majority adds `refused` and the net votes `kept_net`, `refused_net`; sift has `order`, `debt`,
+        `votes`, `voted`, `net` (see sifting_guard).
         """
         return self._guard.state()
 
@@ -128,7 +128,7 @@ class PartialOrder:
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], policy: str = "first") -> "PartialOrder":
-        """The guard that has this state: the same verdicts from here on, bit for bit. No arrays at all: an empty guard."""
+        """The guard that has this state: the same verdicts from here on, bit for bit. Empty: an empty guard."""
         self = cls(policy)
         if state:
             self._guard = Sifted.from_state(state) if policy == "sift" else Exact.from_state(state, policy)

@@ -1,7 +1,7 @@
 """The guard under policy `sift`: net votes, one live total order, and the comparisons that agree with it.
 
 State: `order` (N, 2) pairs from front to back, `debt` and `votes` beside it, `voted` canonical rows in the direction of
-their net vote and `net` > 0 beside them. Comparisons whose votes cancel out are the same as never said.
+their net vote and `net` > 0 beside them. Comparisons whose votes cancel out are the same as never seen.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,15 +26,15 @@ from stream_engine.guard.sifting_kernels import (
 
 
 class Sifted:
-    """A total order that follows the net votes; see sift.py."""
+    """A total order that follows the net votes; see sifting_kernels."""
 
     def __init__(self, nodes: int = 64, edges: int = 64):
         self.votes = new_votes(nodes, edges)
 
     def judge(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """(m,) int8 verdicts of (m, 4) int32 rows, in order; `weights` is (m,) int64 or empty for 1 each."""
-        codes, at = np.empty(len(rows), np.int8), 0
-        while (at := offer_votes(self.votes, rows, weights, codes, at)) < len(rows):
+        codes, judged = np.empty(len(rows), np.int8), 0
+        while (judged := offer_votes(self.votes, rows, weights, codes, judged)) < len(rows):
             self.votes = grown(self.votes)
         return codes
 
@@ -65,13 +65,14 @@ class Sifted:
 
     def capture(self) -> Callable[[], dict[str, np.ndarray]]:
         """What `state` is made from, copied; the function makes it, whatever is judged meanwhile."""
-        at, node = in_order(self.votes.link, self.votes.n_nodes), self.votes.node
+        order, node = in_order(self.votes.link, self.votes.n_nodes), self.votes.node
         edges, net, _ = self._voted()
-        keys, debt, votes = self._keys().copy(), node[at, DEBT], node[at, VOTES]
+        keys, debt, votes = self._keys().copy(), node[order, DEBT], node[order, VOTES]
 
         def state() -> dict[str, np.ndarray]:
             voted, sorted_net = sorted_edges(keys, edges, net)
-            return {"order": key_columns(keys[at - 1]), "debt": debt, "votes": votes, "voted": voted, "net": sorted_net}
+            pairs = key_columns(keys[order - 1])
+            return {"order": pairs, "debt": debt, "votes": votes, "voted": voted, "net": sorted_net}
 
         return state
 

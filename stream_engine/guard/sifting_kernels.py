@@ -1,8 +1,9 @@
 """One live total order of the pairs that follows the net votes; kept are the comparisons that agree with it.
 
-A vote p -> q changes the net vote between p and q. When it speaks against the order, both nodes fall into debt by it;
-a node whose debt passes 1/50 of its votes is *sifted*: moved to the slot among its neighbours where the sum of agreeing
-net votes is largest (the move of Rudell's sifting for variable orders, as used for feedback arc sets). Every kept
+To find the order that most net votes agree with is the minimum feedback arc set problem (NP-hard); *sifting* is local
+search for it: one node at a time moves to the slot among its neighbours where the sum of agreeing net votes is largest
+(the move of Rudell's sifting for variable orders). A vote p -> q changes the net vote between p and q. When it speaks
+against the order, both nodes fall into debt by it, and a node whose debt passes 1/50 of its votes is sifted. Every kept
 comparison agrees with one total order: acyclic by construction, without any search.
 
 Invariant: the order is total; `net` of x's entry for y is minus `net` of y's entry for x. Ties go to the slot nearest

@@ -18,44 +18,44 @@ ROOM = 192 << 20  # bytes for the rows of one chunk
 
 
 @njit(cache=True, nogil=True)
-def _ancestors(first, end, start, length, sources, row_of, found):
+def _ancestors(first, end, start, length, sources, row_of, ancestors):
     """Number the nodes first .. end - 1, and before them those ancestors that can lie on a path that matters here.
 
     A path that makes x -> v redundant never goes before x, so what lies before every x of this chunk is left out.
-    Fills row_of (-1: none) and found; returns how many there are, and the lowest of them.
+    Fills row_of (-1: none) and ancestors; returns how many there are, and the lowest of them.
     """
     lowest, n = first, 0
     for x in range(first, end):
         row_of[x] = n
-        found[n] = x
+        ancestors[n] = x
         n += 1
         for k in range(start[x], start[x] + length[x]):
             lowest = min(lowest, sources[k])
     head = 0
     while head < n:
-        x = found[head]
+        x = ancestors[head]
         head += 1
         for k in range(start[x], start[x] + length[x]):
             y = sources[k]
             if y >= lowest and row_of[y] < 0:
                 row_of[y] = n
-                found[n] = y
+                ancestors[n] = y
                 n += 1
     return n, lowest
 
 
 @njit(cache=True, nogil=True)
-def _survivors(in_start, in_length, sources, out_start, targets, done, here, bits, row_of, found, some):
+def _survivors(in_start, in_length, sources, out_start, targets, done, here, bits, row_of, ancestors, reaches_some):
     """Leave in targets[out_start[x]:done[x]] only the successors of x that are needed.
 
     sources[in_start[v]:][:in_length[v]] are the predecessors of v, targets[out_start[x]:out_start[x + 1]] the
     successors of x, increasing; `done` and `here` start as out_start: those from here[x] on are not looked at yet.
-    Room, one entry a node: rows of `bits`, row_of (-1), found, and `some`: has the row of this node any bit set?
+    Room, one entry a node: rows of `bits`, row_of (-1), ancestors, and `reaches_some`: any bit set in its row?
     """
     n, chunk = len(in_length), 64 * bits.shape[1]
     for first in range(0, n, chunk):
         end = min(first + chunk, n)
-        n_found, lowest = _ancestors(first, end, in_start, in_length, sources, row_of, found)
+        n_ancestors, lowest = _ancestors(first, end, in_start, in_length, sources, row_of, ancestors)
         for x in range(first, end):
             in_length[x] = 0  # the survivors come back below
         words = (end - first + 63) // 64
@@ -65,11 +65,11 @@ def _survivors(in_start, in_length, sources, out_start, targets, done, here, bit
                 continue
             for w in range(words):
                 bits[r, w] = 0
-            some[x] = False
+            reaches_some[x] = False
             for k in range(out_start[x], done[x]):
                 y = targets[k]
-                if row_of[y] >= 0 and some[y]:
-                    some[x] = True
+                if row_of[y] >= 0 and reaches_some[y]:
+                    reaches_some[x] = True
                     for w in range(words):
                         bits[r, w] |= bits[row_of[y], w]
             while here[x] < out_start[x + 1] and targets[here[x]] < end:
@@ -78,17 +78,17 @@ def _survivors(in_start, in_length, sources, out_start, targets, done, here, bit
                 bit = y - first
                 if bits[r, bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) != 0:
                     continue
-                if some[y]:
+                if reaches_some[y]:
                     for w in range(bit >> 6, words):
                         bits[r, w] |= bits[row_of[y], w]
                 bits[r, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
-                some[x] = True
+                reaches_some[x] = True
                 targets[done[x]] = y
                 done[x] += 1
                 sources[in_start[y] + in_length[y]] = x
                 in_length[y] += 1
-        for i in range(n_found):
-            row_of[found[i]] = -1
+        for i in range(n_ancestors):
+            row_of[ancestors[i]] = -1
 
 
 def _reduced(near: np.ndarray, far: np.ndarray, n: int, chunk: int) -> tuple[np.ndarray, np.ndarray]:

@@ -33,12 +33,13 @@ def _is_name(entry, sought):
         return False
     i = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
     first = offsets[i]
-    if offsets[i + 1] - first != end - begin:
+    length = end - begin
+    if offsets[i + 1] - first != length:
         return False
-    for k in range(end - begin):  # noqa: SIM110  # numba compiles no all() over a generator
-        if utf8[first + k] != asked[begin + k]:
-            return False
-    return True
+    k = 0
+    while k < length and utf8[first + k] == asked[begin + k]:
+        k += 1
+    return k == length
 
 
 @njit(cache=True, nogil=True)

@@ -56,10 +56,8 @@ def test_net_votes_and_weight_are_their_definitions(with_quadruplets):
         quads = quadruplets_of(batch) if with_quadruplets else None
         expected = slow_nets(interleaved(batch))
         rows, net = net_votes(columns, quads)
-        assert {
-            edge: v
-            for edge, v in zip(zip(map(tuple, rows[:, :2].tolist()), map(tuple, rows[:, 2:].tolist())), net.tolist())
-        } == expected
+        edges = zip(map(tuple, rows[:, :2].tolist()), map(tuple, rows[:, 2:].tolist()))
+        assert dict(zip(edges, net.tolist())) == expected
         assert rows.tolist() == sorted(rows.tolist())
         guard = PartialOrder()
         guard.offer(batch)

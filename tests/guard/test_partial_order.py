@@ -5,6 +5,7 @@ masks, state that is not the whole state. Not caught here: slowness (tests/bench
 """
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -416,7 +417,7 @@ def test_sequence_under_hostile_insertions():
             labels = [int(node[y, 0]) for y in (after, *new)] + [
                 int(node[follower, 0]) if follower else order_maintenance.END
             ]
-            assert all(a < b for a, b in zip(labels, labels[1:])), labels
+            assert all(a < b for a, b in pairwise(labels)), labels
         check_sequence(node, link, n)
         assert order_maintenance.in_order(link, n).tolist() == expected
 
