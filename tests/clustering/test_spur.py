@@ -197,6 +197,12 @@ def test_k_lam_and_solver_have_effect(world):
         msgspec.convert({"k": 2, "lam": 1.0}, Params)
 
 
+@pytest.mark.parametrize("module", [sdp_clustering, spectral])
+def test_an_unknown_similarity_is_refused_with_the_known_names(module):
+    with pytest.raises(msgspec.ValidationError, match="similarity: got 'adds5', expected one of adds3, adds4, k1, mulk3"):
+        msgspec.convert({"similarity": "adds5"}, module.Params)
+
+
 def test_the_kernels_take_k_from_adds_as_in_the_paper(world):
     snapshot = snapshot_of(world[0])
     made = refit(snapshot, Params(similarity="k1", bootstrap=0), 0)

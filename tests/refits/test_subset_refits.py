@@ -234,6 +234,12 @@ def test_boosting_refuses_in_one_line():
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("module", [kernel_learning, partial_order_embedding])
+def test_the_old_word_for_an_extension_is_still_read(module):
+    assert msgspec.convert({"objects": 9, "rest": "placed"}, module.Params).rest == "extended"
+    assert module.Params(objects=9, rest="placed") == module.Params(objects=9, rest="extended")
+
+
 def test_what_does_not_fit_whole_fits_as_a_choice(world):
     """The way out that the refusal names: under a limit that the whole exceeds."""
     limit = 1e-4  # GB
