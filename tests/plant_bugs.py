@@ -2,8 +2,8 @@
 
     python -m tests.plant_bugs [FILE ...]      only bugs in files whose path holds one of these, if any are given
 
-Works on a copy of the checkout, with its compiled kernels at hand: what a bug in a kernel changes must be compiled anew all
-the same. Prints one line per bug; exits 1 when a bug survives (or no longer applies).
+Works on a copy of the checkout, with its compiled kernels at hand: what a bug in a kernel changes must be compiled anew
+all the same. Prints one line per bug; exits 1 when a bug survives (or no longer applies).
 """
 
 import os
@@ -132,7 +132,8 @@ BUGS = [
         '        return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()\n',
         (
             "        return handed_over(\n"
-            '            {"lo": lo, "hi": hi, "start": start, "anchor": anchor, "n_lo": counts.n_lo, "n_hi": counts.n_hi}\n'
+            '            {"lo": lo, "hi": hi, "start": start, "anchor": anchor, '
+            '"n_lo": counts.n_lo, "n_hi": counts.n_hi}\n'
             "        )\n"
         ),
         "tests/laws/test_accumulators.py -k shares_nothing",
@@ -535,7 +536,8 @@ BUGS = [
         "the guard hears the losing side of a batch",
         "stream_engine/state/spark_deltas.py",
         "rows = np.where((net > 0)[:, None], np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)",
-        "rows = np.where((net >= 0)[:, None] | True, np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)",
+        "rows = np.where((net >= 0)[:, None] | True, np.hstack([first, second]), "
+        "np.hstack([second, first])).astype(np.int32)",
         "tests/spark/test_deltas.py -k net_votes",
     ),
     Bug(
@@ -639,10 +641,12 @@ BUGS = [
     Bug(
         "calibration learns before it predicts",
         "stream_engine/prediction/observer.py",
-        "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))\n",
+        "                self.scores.setdefault(name, Scores())"
+        ".add(table(x, calibration.probability(x), kind[predicted]))\n",
         (
             "                calibration.learn(x)\n"
-            "                self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))\n"
+            "                self.scores.setdefault(name, Scores())"
+            ".add(table(x, calibration.probability(x), kind[predicted]))\n"
         ),
         PROGRESSIVE,
     ),

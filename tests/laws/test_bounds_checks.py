@@ -1,4 +1,4 @@
-"""The compiled kernels of the hot path once more with numba's bounds checks on: an index out of range is an error there.
+"""The compiled kernels of the hot path once more, with numba's bounds checks on: an index out of range is an error.
 
 Without the checks it reads or writes a neighbour's memory and may change nothing that a test looks at. A second pytest
 runs a few small tests that reach every kernel of the rooms below, with a cache of compiled code of its own.

@@ -1,5 +1,7 @@
-"""Planted bugs in the compiled kernels, for `tests/plant_bugs.py`: each must be caught although the compiled code of the
-kernels as they are is there to be taken from the cache."""
+"""Planted bugs in the compiled kernels, for `tests/plant_bugs.py`.
+
+Each must be caught although compiled code of the kernels as they are is there to be taken from the cache.
+"""
 
 from typing import NamedTuple
 
