@@ -62,7 +62,7 @@ def column_names(header: bytes, errors: str = "strict") -> list[str]:
 
     `errors` says what becomes of bytes that are no UTF-8, as in `bytes.decode`: "strict" raises `UnicodeDecodeError`.
 
-    >>> column_names(b'anchor,"near, or equal", far\\r\\n')
-    ['anchor', 'near, or equal', ' far']
+    >>> column_names(b'name,"first, or second", third\\r\\n')
+    ['name', 'first, or second', ' third']
     """
     return next(csv.reader([header.removeprefix(BOM_UTF8).decode(errors=errors).strip("\r\n")]), [])
