@@ -7,7 +7,7 @@ Invariant: compiled code is loaded only by a process whose kernel sources (`kern
 numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `key()`, names
 the folder of the cache and is part of every entry; numba itself adds the processor. The digest is taken when the first
 kernel is called. A process whose sources change while it runs saves nothing from then on; if they changed before its
-first kernel, it loads nothing either.
+first kernel, or cannot be read, it loads nothing either.
 
 Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
 the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
@@ -176,9 +176,13 @@ class _Folders(NamedTuple):
 
 @cache
 def _folders() -> _Folders:
-    """Where compiled code of this process is; no folders if the sources have changed since it started."""
+    """Where compiled code of this process is; no folders if the sources have changed since it started, or are not
+    to be read."""
     readable: list[Path] = []
-    name = f"stream-engine-{key()}"
+    try:
+        name = f"stream-engine-{key()}"
+    except OSError:  # the sources cannot be read, as in a zip file
+        return _Folders(readable, False)
     if not _sources().unchanged_since(IMPORTED):
         return _Folders(readable, False)
     override = str(_setting("CACHE_DIR"))  # NUMBA_CACHE_DIR
