@@ -131,11 +131,11 @@ KERNEL_BUGS = [
         EXPANDED + " -k 'small_event and ranking'",
     ),
     Bug(
-        "the anchor may be chosen itself",
+        "a pair may be compared with itself turned round",
         "stream_engine/formats/expand.py",
-        "if before <= lo:",
-        "if before < lo:",
-        EXPANDED + " -k 'small_event and pick'",
+        "if (i == k and j == l) or (i == l and j == k):",
+        "if i == k and j == l:",
+        EXPANDED + " -k 'small_event and quadruplet'",
     ),
     Bug(
         "the odd one is the nearest",
