@@ -123,17 +123,20 @@ class PairSums:
 
     def state(self, factor: float = 1.0) -> dict[str, np.ndarray]:
         """The nonzero entries times `factor`."""
+        i: np.ndarray
+        j: np.ndarray
         if self._pairs is None:
-            ids = np.argwhere(self._w).astype(np.int32)
-            w = self._w[ids[:, 0], ids[:, 1]]
+            i, j = np.nonzero(self._w)
+            w = self._w[i, j]
         else:
             self._pairs.settle()
-            ids, w = self._pairs.ids, self._pairs.values[:, 0]
+            i, j = self._pairs.ids.T
+            w = self._pairs.values[:, 0]
         w = w * factor
         keep = w != 0
         return {
-            "i": ids[keep, 0],
-            "j": ids[keep, 1],
+            "i": i[keep].astype(np.int32),
+            "j": j[keep].astype(np.int32),
             "w": w[keep],
             "squares": np.array(self.squares * factor * factor),
         }
