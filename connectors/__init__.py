@@ -47,10 +47,12 @@ class Record(NamedTuple):
 class Source(Protocol):
     """An ordered stream of records. Opening at a position and starting are the same code path.
 
-    `one_by_one`: a partition is read to its end before the next one is begun, so those that wait are not stuck.
+    A source says that it is one (`class Files(Source)`) and has what follows, but for the members with a body: those
+    are what most sources do. `one_by_one`: a partition is read to its end before the next one is begun, so those that
+    wait are not stuck.
     """
 
-    one_by_one: bool
+    one_by_one: bool = False
 
     def poll(self, timeout: float) -> list[Record]:
         """The next records; `[]` when there are none within `timeout` seconds. Raises `SourceFailed`."""
@@ -66,6 +68,7 @@ class Source(Protocol):
 
     def lag_seconds(self) -> Mapping[str, float]:
         """Age of the last delivered record of each partition with unread ones, 0 where all is read; as far as known."""
+        return {}
 
     def opened(self) -> Mapping[str, Position]:
         """Starting points chosen since the last call for partitions that had no stored position, or lost it.
@@ -73,12 +76,15 @@ class Source(Protocol):
         They go into the snapshot before any record does, so that a partition in which nothing was read yet does not
         start elsewhere after a restart.
         """
+        return {}
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""
+        return
 
     def notices(self) -> list[str]:
         """Sentences for the log since the last call: rotation, truncation, new partitions."""
+        return []
 
     def close(self) -> None: ...
 

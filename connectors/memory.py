@@ -8,7 +8,7 @@ list goes on (bytewax's `TestingSource.ABORT`). A `Pause` is one poll that finds
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
-from connectors import Position, Record, SourceFailed
+from connectors import Position, Record, Source, SourceFailed
 
 
 class Crashed(RuntimeError):
@@ -26,15 +26,13 @@ class Pause:
     """An item that makes one poll find nothing."""
 
 
-class MemorySource:
+class MemorySource(Source):
     """Items in order: bytes (of partition `rest` and `format`), `Record`s whose offsets are set here, `Crash`, `Pause`.
 
     >>> source = MemorySource("m", {"m": Position(1, 0xF4DBDF21)}, items=[b"0", b"1", Pause(), b"2"])
     >>> [[record.value for record in source.poll(0)] for _ in range(3)], source.finished()
     ([[b'1'], [], [b'2']], True)
     """
-
-    one_by_one = False
 
     def __init__(
         self,
@@ -110,20 +108,6 @@ class MemorySource:
     def lag(self) -> dict[str, int]:
         """Items that were not handed out yet."""
         return dict(self._lag)
-
-    def lag_seconds(self) -> dict[str, float]:
-        """Items carry no time."""
-        return {}
-
-    def opened(self) -> dict[str, Position]:
-        """A list begins at its first item."""
-        return {}
-
-    def published(self, positions: Mapping[str, Position]) -> None:
-        """A list keeps no positions."""
-
-    def notices(self) -> list[str]:
-        return []
 
     def close(self) -> None: ...
 

@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors import Position, Record, Source, SourceFailed, UnusableSource
 
 FORMAT = 1  # of the deltas, as the job writes it
 _LOOK = 0.2  # seconds between looks for the next batch
 
 
-class DeltaSource:
+class DeltaSource(Source):
     """The batches below `rest`; without `follow` the source is finished when those that are there are read."""
-
-    one_by_one = False
 
     def __init__(self, rest: str, positions: Mapping[str, Position], *, follow: bool = False):
         self.directory = Path(os.path.abspath(rest))
@@ -125,19 +123,5 @@ class DeltaSource:
             self._looked = time.monotonic()
             self._look()
         return {self.partition: sum(number >= self._next for number in self._numbers)}
-
-    def lag_seconds(self) -> dict[str, float]:
-        """Not known: batches carry no time."""
-        return {}
-
-    def opened(self) -> dict[str, Position]:
-        """None are chosen: a job without a position begins at batch 0."""
-        return {}
-
-    def published(self, positions: Mapping[str, Position]) -> None:
-        """Deltas keep no positions; batches below the one in a snapshot may be removed."""
-
-    def notices(self) -> list[str]:
-        return []
 
     def close(self) -> None: ...

@@ -46,7 +46,7 @@ def FileSource(
     return Files([(path, kind_of(path, format)) for path in paths], positions, sizes)
 
 
-class Files:
+class Files(Source):
     """Files read one after the other to their ends; at most one is open."""
 
     one_by_one = True
@@ -117,17 +117,6 @@ class Files:
         if self._reader is not None and (rest := self._reader.lag()) is not None:
             unread[partition_of(self._waiting[0][0])] = rest
         return unread
-
-    def lag_seconds(self) -> dict[str, float]:
-        """Not known: records of files carry no time."""
-        return {}
-
-    def opened(self) -> dict[str, Position]:
-        """None are chosen: a file without a position begins at its first byte."""
-        return {}
-
-    def published(self, positions: Mapping[str, Position]) -> None:
-        """Files keep no positions."""
 
     def notices(self) -> list[str]:
         notices, self._notices = self._notices, []

@@ -95,10 +95,9 @@ def StdinSource(
     return StdinText(stream, start, format, Sizes(block_bytes, max_item_bytes))
 
 
-class _Stdin:
+class _Stdin(Source):
     """What both kinds have in common: nothing is known about what is still to come."""
 
-    one_by_one = False
     _finished = False
 
     def finished(self) -> bool:
@@ -109,20 +108,6 @@ class _Stdin:
 
     def lag(self) -> dict[str, int]:
         return {}
-
-    def lag_seconds(self) -> dict[str, float]:
-        """Not known: a pipe's records carry no time."""
-        return {}
-
-    def opened(self) -> dict[str, Position]:
-        """None are chosen: a pipe begins where it is."""
-        return {}
-
-    def published(self, positions: Mapping[str, Position]) -> None:
-        """A pipe keeps no positions."""
-
-    def notices(self) -> list[str]:
-        return []
 
     def close(self) -> None:
         """Standard input is not ours to close."""

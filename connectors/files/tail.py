@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from time import monotonic, sleep
 
-from connectors import Position, Record, UnusableSource
+from connectors import Position, Record, Source, UnusableSource
 from connectors.files.decompress import Plain
 from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
 from connectors.files.paths import check_readable, expand
@@ -148,14 +148,12 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-class Followed:
+class Followed(Source):
     """The followed files of a path or glob, in turns; files that come to match are taken up from their beginning.
 
     A glob should not match the names that files are rotated to: such a file is known by its inode while it is open, but
     not after a restart, and would then be read as a new one.
     """
-
-    one_by_one = False
 
     def __init__(self, rest: str, positions: Mapping[str, Position], format: str | None, sizes: Sizes):
         self._rest, self._positions, self._format, self._sizes = rest, positions, format, sizes
@@ -239,17 +237,6 @@ class Followed:
     def lag(self) -> dict[str, int]:
         """Unread bytes of each open file, an unfinished last line among them."""
         return {tail.partition: tail.lag() for tail in self._tails.values()}
-
-    def lag_seconds(self) -> dict[str, float]:
-        """Not known: records of files carry no time."""
-        return {}
-
-    def opened(self) -> dict[str, Position]:
-        """None are chosen: a file without a position begins at its first byte."""
-        return {}
-
-    def published(self, positions: Mapping[str, Position]) -> None:
-        """Files keep no positions."""
 
     def notices(self) -> list[str]:
         notices, self._notices[:] = self._notices[:], []

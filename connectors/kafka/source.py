@@ -31,7 +31,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from connectors import Position, Record, SourceFailed, UnusableSource
+from connectors import Position, Record, Source, SourceFailed, UnusableSource
 from connectors.kafka.address import parse_address, partition_name, partition_of, scrubbed
 from connectors.kafka.client import (
     BrokerUnavailable,
@@ -65,7 +65,7 @@ LAG_SECONDS = 0.25  # end offsets are looked up at most so often; what was deliv
 _LOOK = 1.0  # seconds between looks at connection and partitions
 
 
-class KafkaSource:
+class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
     `options` are the client's, under kafka-python's names; a `client` among them wins over the argument. `start` is for
@@ -75,8 +75,6 @@ class KafkaSource:
     whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is an error. After
     `stall_seconds` with unread messages and none delivered the client is replaced.
     """
-
-    one_by_one = False
 
     def __init__(
         self,
