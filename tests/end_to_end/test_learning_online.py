@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.benchmarks import certainty, forgetting, learning_online, river_curves
+from tests.benchmarks import confidence, forgetting, learning_online, river_curves
 from tests.conftest import ROOT
 
 
@@ -28,10 +28,10 @@ def test_forgetting_costs_before_a_change_and_wins_after_it(monkeypatch):
 def test_reliability_is_of_single_answers():
     rng = np.random.default_rng(0)
     said = rng.uniform(0.5, 1, 50_000)
-    bins = certainty.binned(said, (rng.random(50_000) < said).astype(float), np.linspace(0.5, 1, 11))
-    sure = certainty.binned(said, (rng.random(50_000) < said - 0.1).astype(float), np.linspace(0.5, 1, 11))
-    assert bins.answers.sum() == 50_000 and certainty.off(bins) < 0.02 and 0.08 < certainty.off(sure) < 0.12
-    assert certainty.off(certainty.made_majorities()) < 0.01
+    bins = confidence.binned(said, (rng.random(50_000) < said).astype(float), np.linspace(0.5, 1, 11))
+    sure = confidence.binned(said, (rng.random(50_000) < said - 0.1).astype(float), np.linspace(0.5, 1, 11))
+    assert bins.answers.sum() == 50_000 and confidence.off(bins) < 0.02 and 0.08 < confidence.off(sure) < 0.12
+    assert confidence.off(confidence.made_majorities()) < 0.01
 
 
 def test_every_point_has_its_module_and_figure():

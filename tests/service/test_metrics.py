@@ -48,7 +48,7 @@ def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():
     metrics = Metrics()
 
     def tell(done, total, **figures):
-        metrics.refitting("sdp_clustering", {"done": done, "total": total} | figures)
+        metrics.refit_told("sdp_clustering", {"done": done, "total": total} | figures)
 
     made = solve(planted_adds3(30, 3, 2.0)[0], k=5, tol=1e-4, progress=tell)
     value = metrics.registry.get_sample_value
@@ -58,7 +58,7 @@ def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():
             last, rel=1e-9
         )
     assert 0 < value("stream_engine_refit_figure", {"refit": "sdp_clustering", "figure": "gap"}) <= 1e-4
-    metrics.refitting("spectral", {"impossible": True})
+    metrics.refit_told("spectral", {"impossible": True})
     assert value("stream_engine_refit_figure", {"refit": "spectral", "figure": "impossible"}) is None
 
 
