@@ -24,6 +24,13 @@ def judgements() -> Path:
     return folder
 
 
+# The files with the most tests are begun first; these have few, but take minutes: they go with one that is begun early.
+SLOW_AND_FEW = {
+    "tests/laws/test_bounds_checks.py": "tests/laws/test_formats.py",
+    "tests/data/test_compiled.py": "tests/estimators/test_estimators.py",
+    "tests/end_to_end/test_demo.py": "tests/laws/test_refits.py",
+    "tests/commands/test_warm_up.py": "tests/laws/test_accumulators.py",
+}
 _LEFT_OUT = pytest.StashKey[set[str]]()
 
 
@@ -52,6 +59,8 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
             room = path.rpartition("/")[0]
+            if path in SLOW_AND_FEW:
+                return SLOW_AND_FEW[path]
             return room if room in ("tests/kafka", "tests/prometheus", "tests/spark") else path
 
     return Together(config, log)
