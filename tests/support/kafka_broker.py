@@ -205,8 +205,7 @@ class Broker:
             f"{self.lib}/*",
             "kafka.tools.StorageTool",
             "format",
-            "-t",
-            cluster,
+            f"--cluster-id={cluster}",  # one argument: one id in 64 begins with a dash
             "-c",
             str(self.folder / "server.properties"),
             "--add-scram",
