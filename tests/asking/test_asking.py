@@ -165,8 +165,10 @@ def posterior_of(n: int, d: int, seed: int = 0):
     return rng.normal(size=(n, d)), root @ root.transpose(0, 2, 1)
 
 
-def test_the_moments_of_a_question():
+@pytest.mark.parametrize("scale", [1.0, 0.1])  # places far apart, or so near that their spreads make the variance
+def test_the_moments_of_a_question(scale):
     at, spread = posterior_of(3, 2)
+    at = at * scale
     rng = np.random.default_rng(1)
     a, b, c = (rng.multivariate_normal(at[i], spread[i], 400_000) for i in range(3))
     x = ((a - c) ** 2).sum(1) - ((a - b) ** 2).sum(1)
