@@ -7,7 +7,10 @@ def as_text(contents: dict[str, Any]) -> str:
     """What `inspect` found, for people: the summary, the artifacts' reports, how predictions went."""
     lines = [f"state       {contents['state']}", f"snapshots   {', '.join(map(str, contents['snapshots']))}"]
     for key, value in contents["summary"].items():
-        lines.append(f"{key:24}{_short(value)}")
+        if key == "history":
+            lines += [f"{'history':24}{_short(deed)}" for deed in value]
+        else:
+            lines.append(f"{key:24}{_short(value)}")
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]

@@ -40,6 +40,7 @@ class Metrics:
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
         self.rejected = counter("rejected", "Events refused and kept in the dead letters.", "reason")
         self.filtered = counter("filtered", "Events left out by --where.")
+        self.lost = counter("records_lost", "Records passed over with consent: offsets lost or moved.", "partition")
         self.empty = counter("empty_values", "Empty values and tombstones.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects named by comparisons.")
@@ -98,6 +99,8 @@ class Metrics:
             self._gain(self.rejected.labels(reason), ("rejected", reason), n)
         for verdict, n in counters["guard"].items():
             self._gain(self.guard.labels(verdict), ("guard", verdict), n)
+        for partition, n in counters["lost"].items():
+            self._gain(self.lost.labels(partition), ("lost", partition), n)
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 

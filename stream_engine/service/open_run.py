@@ -79,7 +79,7 @@ def open_run(
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)
     if newest:
-        metrics.start_from(newest.counters)
+        metrics.start_from(engine.counters)
         monitor.serve(newest)
         published.serve(newest)
     watchdog = StallWatchdog(settings.input.stall_after, metrics, log)

@@ -8,6 +8,7 @@ always consistent.
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from stream_engine.state.snapshot import Snapshot, frozen
 
 DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
+_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "history": list}  # in a snapshot only where there is something
 _NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
 
 
@@ -33,7 +35,8 @@ class OverlappingStates(ValueError):
 
 
 def empty_counters() -> dict[str, Any]:
-    """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor."""
+    """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
+    that were passed over with consent) by partition; `history` is what operators did to the state, oldest first."""
     return {
         **dict.fromkeys(_PLAIN_COUNTS, 0),
         "rejected": {},
@@ -41,6 +44,7 @@ def empty_counters() -> dict[str, Any]:
         "guard": dict.fromkeys(Verdicts._fields, 0),
         "unknown_fields": [],
         "progressive": {},
+        **{name: empty() for name, empty in _SELDOM.items()},
     }
 
 
@@ -77,6 +81,23 @@ class Engine:
         self.guard = PartialOrder(guard) if guard else None
         self.sequence = 0  # of the last snapshot taken
         self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
+        self.share: str | None = None  # "i/n": the share of a topic's partitions that the state was made with
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """What was done to the state on purpose (positions moved, objects forgotten, ...), oldest first."""
+        return self.counters["history"]
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """Records that were passed over with consent, by partition."""
+        return self.counters["lost"]
+
+    def note(self, did: str, **details: Any) -> None:
+        """Add to the history that an operator did this now; `details` are JSON values. The only clock in here: an
+        operator's deed is no record, and no record leads to one."""
+        time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self.history.append({"did": did, "time": time, **details})
 
     def batch(self, decoded: Decoded) -> Batch:
         """The comparisons of a block by object id; new names get their ids here."""
@@ -196,6 +217,9 @@ class Engine:
         the whole one, at any time and in any thread. The order is copied too; what is left to do is to sort it."""
         self.sequence += 1
         counters = copy.deepcopy(self.counters) | {"sinks": copy.deepcopy(self.sinks)}
+        counters = {name: value for name, value in counters.items() if value or name not in _SELDOM}
+        if self.share:
+            counters["share"] = self.share
         order = self.guard.capture() if self.guard else dict
         arrays = frozen(self._counted_arrays(), self.allocation)
         now = Snapshot(
@@ -225,8 +249,9 @@ class Engine:
         engine = cls((), None, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
-        engine.counters = copy.deepcopy(dict(snapshot.counters))
+        engine.counters = {name: empty() for name, empty in _SELDOM.items()} | copy.deepcopy(dict(snapshot.counters))
         engine.sinks = engine.counters.pop("sinks", {})
+        engine.share = engine.counters.pop("share", None)
         engine.positions = dict(snapshot.positions)
         engine.sequence = snapshot.sequence
         engine.accumulators = {
@@ -272,8 +297,10 @@ class Engine:
         self.positions |= other.positions
         for name in _PLAIN_COUNTS:
             self.counters[name] += other.counters[name]
-        for name in ("rejected", "kinds", "guard"):
+        for name in ("rejected", "kinds", "guard", "lost"):
             self._count(name, other.counters[name])
+        self.counters["history"] = sorted([*self.history, *other.history], key=lambda deed: deed["time"])
+        self.share = None
         unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
         self.counters["unknown_fields"] = sorted(unknown)
 

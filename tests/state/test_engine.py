@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from connectors import Position
 from stream_engine.data.comparisons import InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.exports.summary import summary_of
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import decode, encode
 
@@ -119,3 +120,20 @@ def test_labels_wait_for_their_objects_and_make_none():
     engine.learn(Decoded([], *empty, [Label("z", "car"), Label("y", "van"), Label("y", None)], {"label": 3}, []))
     assert engine.labels == {"z": "car"} and len(engine.objects) == 0
     assert Engine.restore(engine.snapshot()).labels == {"z": "car"}
+
+
+def test_what_was_done_to_a_state_stays_in_it():
+    engine, plain = learned([Triplet("a", "b", "c")]), learned([Triplet("a", "b", "c")])
+    assert not {"history", "lost", "share"} & engine.snapshot().counters.keys()  # nothing to say costs no byte
+    plain.snapshot()
+    engine.note("seek", partition="t/0", to=7)
+    engine.lost["t/0"] = 3
+    engine.share = "0/2"
+    again = Engine.restore(decode(bytes_of(engine)))
+    assert (again.history[0]["did"], again.history[0]["to"], again.lost, again.share) == ("seek", 7, {"t/0": 3}, "0/2")
+    told = summary_of(again.snapshot())
+    assert (told["history"], told["lost"], told["share"]) == (again.history, {"t/0": 3}, "0/2")
+    again.positions, plain.positions = {"t/0": Position(1)}, {"t/1": Position(1)}
+    plain.lost["t/0"] = 1
+    plain.merge(again)
+    assert (plain.history, plain.lost, plain.share) == (again.history, {"t/0": 4}, None)
