@@ -64,7 +64,7 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
     while True:
         running = started(*common, "--state", tmp_path / "killed")
         try:
-            _, said = running.communicate(timeout=usual * rng.uniform(0.5, 0.95) if kills < 8 else 200)
+            _, said = running.communicate(timeout=usual * rng.uniform(0.5, 0.95) if kills < 5 else 200)
         except subprocess.TimeoutExpired:
             running.kill()
             running.communicate()
