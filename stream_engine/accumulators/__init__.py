@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from stream_engine.data.array_checks import Held, check_arrays, check_like
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
@@ -58,6 +59,7 @@ class Statistic(Protocol):
     tolerance: ClassVar[float] = 0.0  # how far a state may be from its definition, relative to the sum of |weights|
     arrival: ClassVar[tuple[str, ...]] = ()  # arrays of the state that depend on the order of arrival all the same
     mergeable: ClassVar[bool]
+    HOLDS: ClassVar[Mapping[str, Held]] = {}  # what the arrays of a state are, by name: see `data.array_checks`
 
     def update(self, batch: Batch) -> None:
         """Count a batch. `batch.n_objects` never shrinks from one call to the next."""
@@ -82,6 +84,16 @@ class Statistic(Protocol):
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The statistic that has this state; it must not keep or change the arrays given."""
         ...
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless these arrays, which come from a file, can be a state over so many objects: `from_state`
+        and compiled code ask nothing. By `HOLDS`; a class adds what entries have to do with each other. A class that
+        declares nothing gets its arrays by name, kind and number of axes, and nothing is known of what is in them."""
+        if cls.HOLDS:
+            check_arrays(cls.HOLDS, state, objects=n_objects)
+        else:
+            check_like(cls.empty(IN_MEMORY, **forgetting).state(), state)
 
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:

@@ -19,7 +19,9 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator, radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
+from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.container import Corrupt
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
@@ -67,6 +69,7 @@ class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
     QUADRUPLETS: ClassVar[bool]
+    HOLDS = {"i": ids("pairs"), "j": ids("pairs"), "w": Held(("<i8",), ("pairs",), 1 - LARGEST_COUNT, LARGEST_COUNT)}
 
     def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
         self._dense_limit = DENSE_LIMIT if dense_limit is None else dense_limit
@@ -148,6 +151,16 @@ class _AddS(Accumulator):
             w[to] = plus[part][keep].astype(np.int64) - minus[part][keep]
             filled = to.stop
         return handed_over({"i": i, "j": j, "w": w})
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless pairs are in order, i < j, w not 0, and all w sum to zero."""
+        super().check_state(state, n_objects, **forgetting)
+        i, j, w = (state[name] for name in "ijw")
+        check_rows("i, j, w", len(w), lambda part: (i[part] < j[part]) & (w[part] != 0), "i < j, and w other than 0")
+        check_rising("i, j", i, j)
+        if (total := w.sum()) != 0:
+            raise Corrupt(f"w: sums to {total}, expected 0: a comparison adds and takes away 1")
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

@@ -20,11 +20,14 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator, Ledger, Statistic
 from stream_engine.accumulators.float_sums import KeySums, PairSums
+from stream_engine.data.array_checks import check_arrays, counts, figures, flags
 from stream_engine.data.comparisons import Batch, triplet_times
+from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 RESCALE = 40.0  # half-lives between reference and newest
 FLOOR = 2.0**-40
+_HOLDS = {"newest": figures(), "untimed": counts(), "half_life": figures(), "by_time": flags()}
 
 
 class _Decayed(Statistic):
@@ -89,6 +92,17 @@ class _Decayed(Statistic):
             "half_life": np.array(self._half_life),
             "by_time": np.array(self.BY_TIME),
         }
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, half_life: float = 1e6, **_: Any) -> None:
+        """Raise `Corrupt` unless the arrays are the sums that they should be, of this half-life and clock."""
+        check_arrays({**cls.SUMS.HOLDS, **_HOLDS}, state, objects=n_objects)
+        cls.SUMS.check(state)
+        newest, of_state = float(state["newest"]), (float(state["half_life"]), bool(state["by_time"]))
+        if of_state != (half_life, cls.BY_TIME):
+            raise Corrupt(f"half_life, by_time: got {of_state}, expected {(half_life, cls.BY_TIME)} by the settings")
+        if not (np.isfinite(newest) if len(state["n_lo" if "n_lo" in state else "w"]) else newest < np.inf):
+            raise Corrupt(f"newest: got {newest}, expected the newest time")
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

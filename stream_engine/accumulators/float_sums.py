@@ -7,10 +7,13 @@ relative 1e-9 (of the sum of absolute values), not bit for bit.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from stream_engine.accumulators import radix
+from stream_engine.data.array_checks import Held, check_rising, check_rows, figures, ids
+from stream_engine.data.column_checks import COLUMNS, check_columns, check_weights
 from stream_engine.data.compiled import njit
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import columns_from_keys, first_of_equal, state_of_columns
@@ -75,6 +78,13 @@ class PairSums:
     An array up to the dense limit (5 ns a comparison), `Sums` above it. State: `i`, `j` int32 (i < j, in order), `w`
     float64, nonzero; `squares` float64: the sum of squared weights, the variance that pure noise would give W.
     """
+
+    HOLDS: ClassVar[Mapping[str, Held]] = {
+        "i": ids("pairs"),
+        "j": ids("pairs"),
+        "w": figures("pairs"),
+        "squares": figures(),
+    }
 
     def __init__(self, dense_limit: int = DENSE_LIMIT, log_floor: int = LOG_FLOOR):
         self._dense_limit = dense_limit
@@ -151,6 +161,14 @@ class PairSums:
             self._pairs.add(np.stack([state["i"], state["j"]], axis=1).astype(np.int32), (state["w"] * factor)[:, None])
 
     @staticmethod
+    def check(state: Mapping[str, np.ndarray]) -> None:
+        """Raise `Corrupt` unless pairs are in order, i < j, w not 0, and the sum of squares none of a negative."""
+        i, j, w = (state[name] for name in "ijw")
+        check_rows("i, j, w", len(w), lambda part: (i[part] < j[part]) & (w[part] != 0), "i < j, and w other than 0")
+        check_rising("i, j", i, j)
+        check_rows("squares", 1, lambda part: ~(state["squares"] < 0), "a sum of squares")
+
+    @staticmethod
     def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]."""
         new_id = np.asarray(new_id, np.int64)
@@ -190,6 +208,8 @@ class KeySums:
     rest.
     """
 
+    HOLDS: ClassVar[Mapping[str, Held]] = {**COLUMNS, "n_lo": figures("keys"), "n_hi": figures("keys")}
+
     def __init__(self, dense_limit: int = 0, log_floor: int = LOG_FLOOR):
         self._sums = Sums(3, 2, log_floor)
 
@@ -219,6 +239,12 @@ class KeySums:
         """Add a state times `factor`."""
         ids, values = _rows(state)
         self._sums.add(ids, values * factor)
+
+    @staticmethod
+    def check(state: Mapping[str, np.ndarray]) -> None:
+        """Raise `Corrupt` unless columns are as `triplet_columns` says, and no sum is negative, nor both zero."""
+        check_columns(state)
+        check_weights(state["n_lo"], state["n_hi"])
 
     @staticmethod
     def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:

@@ -14,6 +14,8 @@ import numpy as np
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
+from stream_engine.data.array_checks import check_rising, check_rows, ids
+from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -47,6 +49,7 @@ class QuadrupletCounts(KeyCounts):
     """
 
     FIELDS, ENCODE = 4, staticmethod(_encode)
+    HOLDS = {**{name: ids("keys") for name in "ijkl"}, **EXACT}
 
     @staticmethod
     def rows_of(batch: Batch) -> np.ndarray:
@@ -57,6 +60,20 @@ class QuadrupletCounts(KeyCounts):
         """One entry a key, in order. O(keys); `n_lo`, `n_hi` are read-only views of live memory."""
         self._counts.settle()
         return handed_over(dict(zip("ijkl", self._counts.ids()))) | self._counts.counts()
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless keys are two pairs of four objects, in order."""
+        super().check_state(state, n_objects, **forgetting)
+        i, j, k, l = (state[name] for name in "ijkl")
+
+        def four(part: slice) -> np.ndarray:
+            a, b, c, d = i[part], j[part], k[part], l[part]
+            return (a < b) & (c < d) & (a < c) & (b != c) & (b != d)
+
+        check_rows("i, j, k, l", len(i), four, "four objects, i < j, k < l, i < k")
+        check_rising("i, j, k, l", i, j, k, l)
+        check_counts(state["n_lo"], state["n_hi"])
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

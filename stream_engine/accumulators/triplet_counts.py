@@ -15,6 +15,7 @@ import numpy as np
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.column_checks import COUNT_COLUMNS, check_columns, check_counts
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import canonical_counts, handed_over
@@ -70,6 +71,7 @@ class TripletCounts(KeyCounts):
     """
 
     FIELDS, ENCODE = 3, staticmethod(_encode)
+    HOLDS = COUNT_COLUMNS
 
     @staticmethod
     def rows_of(batch: Batch) -> np.ndarray:
@@ -88,6 +90,13 @@ class TripletCounts(KeyCounts):
         start[0] = 0  # it stays so without a key
         _columns(counts.high, counts.low, shift, counts.bits, lo, hi, start, anchor)
         return handed_over({"lo": lo, "hi": hi, "start": start, "anchor": anchor}) | counts.counts()
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless columns, anchors and counts are as `triplet_columns` says."""
+        super().check_state(state, n_objects, **forgetting)
+        check_columns(state)
+        check_counts(state["n_lo"], state["n_hi"])
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

@@ -13,6 +13,7 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator
 from stream_engine.accumulators.float_sums import KeySums, PairSums
+from stream_engine.data.array_checks import check_arrays
 from stream_engine.data.comparisons import Batch, triplet_weights
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
@@ -43,6 +44,12 @@ class _Weighted(Accumulator):
     def state(self) -> dict[str, np.ndarray]:
         """The sums: see `float_sums.PairSums`, `float_sums.KeySums`."""
         return self._sums.state()
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless the arrays are the sums that they should be."""
+        check_arrays(cls.SUMS.HOLDS, state, objects=n_objects)
+        cls.SUMS.check(state)
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

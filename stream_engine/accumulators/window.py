@@ -17,7 +17,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, Ledger, Statistic
+from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, figures, flags, ids
 from stream_engine.data.comparisons import Batch, triplet_times
+from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 TRIM_FLOOR = 1 << 12  # triplets
@@ -29,6 +31,13 @@ class _Recent(Statistic):
     BY_TIME: ClassVar[bool]
     needs_provenance = True
     forgets = ("window",)
+    HOLDS: ClassVar[Mapping[str, Held]] = {
+        "rows": ids("rows", 3),
+        "time": figures("times", finite=True),
+        **{name: figures() for name in ("newest", "window")},
+        **{name: counts() for name in ("late", "untimed")},
+        "by_time": flags(),
+    }
 
     def __init__(self, window: float = 1e6):
         self._window = float(window)
@@ -83,6 +92,26 @@ class _Recent(Statistic):
     @abstractmethod
     def _in_order(rows: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and times in the canonical order."""
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, window: float = 1e6, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless rows are triplets in order, inside a window of this length and clock."""
+        super().check_state(state, n_objects, **forgetting)
+        of_state = float(state["window"]), bool(state["by_time"])
+        if of_state != (window, cls.BY_TIME):
+            raise Corrupt(f"window, by_time: got {of_state}, expected {(window, cls.BY_TIME)} by the settings")
+        anchor, near, far = state["rows"].T
+
+        def three(part: slice) -> np.ndarray:
+            return (anchor[part] != near[part]) & (anchor[part] != far[part]) & (near[part] != far[part])
+
+        check_rows("rows", len(anchor), three, "three objects in each")
+        cls._check_times(state, float(state["newest"]), window)
+
+    @classmethod
+    @abstractmethod
+    def _check_times(cls, state: Mapping[str, np.ndarray], newest: float, window: float) -> None:
+        """Raise `Corrupt` unless the rows are those of a window, in its order."""
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
@@ -157,6 +186,15 @@ class Window(_Recent, Accumulator):
             order = np.lexsort((*rows.T[::-1], time))
         return rows[order], time[order]
 
+    @classmethod
+    def _check_times(cls, state: Mapping[str, np.ndarray], newest: float, window: float) -> None:
+        time = state["time"]
+        if len(time) != len(state["rows"]) or not (np.isfinite(newest) or (newest == -np.inf and not len(time))):
+            raise Corrupt(f"time: got {len(time)} for {len(state['rows'])} rows, the newest {newest}")
+        inside = newest - window
+        check_rows("time", len(time), lambda part: (time[part] > inside) & (time[part] <= newest), "times in the window")
+        check_rising("time, rows", time, *state["rows"].T, twice=True)
+
     def merge(self, other: Self) -> None:
         """Take in another window over the same clock."""
         self._load(other.state())
@@ -177,6 +215,11 @@ class WindowByArrival(_Recent, Ledger):
     def update(self, batch: Batch) -> None:
         """Take in the triplets of a batch. O(comparisons) amortised."""
         self._hold(batch.triplets.copy(), np.empty(0))
+
+    @classmethod
+    def _check_times(cls, state: Mapping[str, np.ndarray], newest: float, window: float) -> None:
+        if len(state["rows"]) > window or len(state["time"]) or newest != -np.inf or state["late"] or state["untimed"]:
+            raise Corrupt(f"rows: got {len(state['rows'])} by arrival with times, expected at most {window:g} without")
 
     def _inside(self, rows: np.ndarray, time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return rows[max(0, len(rows) - int(self._window)) :].copy(), time

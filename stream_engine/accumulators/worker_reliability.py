@@ -14,16 +14,18 @@ by the same worker for a vote like others. A ledger. 24 to 64 bytes a key.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from stream_engine.accumulators import Ledger, radix
+from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, figures, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.open_addressing import equals, find_slot
+from stream_engine.data.name_checks import PACKED, check_names
 from stream_engine.data.packed_names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12
@@ -85,6 +87,13 @@ class WorkerReliability(Ledger):
 
     needs_provenance = True
     tolerance = 1e-9
+    HOLDS: ClassVar[Mapping[str, Held]] = {
+        **{name: ids("keys") for name in ("lo", "hi", "anchor")},
+        "odds": figures("keys", finite=True),
+        **PACKED,
+        "right": figures("names", least=0.0, finite=True),
+        "informed": counts("names"),
+    }
 
     def __init__(self) -> None:
         self._keys, self._odds = np.zeros(64, np.uint64), np.zeros(64)
@@ -147,6 +156,22 @@ class WorkerReliability(Ledger):
             "informed": self._informed[old],
             **pack_names(names),
         }
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless keys are in order, workers by name, and none right oftener than informed."""
+        super().check_state(state, n_objects, **forgetting)
+        check_names("worker", state["utf8"], state["offsets"], least=0, most=None, rising=True)
+        lo, hi, anchor = (state[name] for name in ("lo", "hi", "anchor"))
+
+        def three(part: slice) -> np.ndarray:
+            return (lo[part] < hi[part]) & (anchor[part] != lo[part]) & (anchor[part] != hi[part])
+
+        check_rows("lo, hi, anchor", len(lo), three, "three objects, lo < hi")
+        check_rows("hi, anchor", len(lo), lambda part: (hi[part] | anchor[part]) >> BITS == 0, f"ids below 2**{BITS}")
+        check_rising("lo, hi, anchor", lo, hi, anchor)
+        right, informed = state["right"], state["informed"]
+        check_rows("right", len(right), lambda part: right[part] <= informed[part] * (1 + 1e-9), "at most `informed`")
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

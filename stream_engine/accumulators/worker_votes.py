@@ -10,16 +10,19 @@ objects and workers.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
+from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, ids
+from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch, Provenance
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
+from stream_engine.data.name_checks import PACKED, check_names
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.data.triplet_columns import canonical_counts
 
@@ -54,6 +57,13 @@ class WorkerVotes(Accumulator):
     """
 
     needs_provenance = True
+    HOLDS: ClassVar[Mapping[str, Held]] = {
+        **{name: ids("keys") for name in ("lo", "hi", "anchor")},
+        "worker": ids("keys", of="names"),
+        **EXACT,
+        **PACKED,
+        **{tally: counts("names") for tally in TALLIES},
+    }
 
     def __init__(self, key_bits: int = 64, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
         self._counts = SortedCounts(4, key_bits, log_floor, allocation)
@@ -141,6 +151,20 @@ class WorkerVotes(Accumulator):
             **pack_names(names),
             **{tally: self._tallies[which][old] for which, tally in enumerate(TALLIES)},
         }
+
+    @classmethod
+    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
+        """Raise `Corrupt` unless votes are in order and workers by name."""
+        super().check_state(state, n_objects, **forgetting)
+        check_names("worker", state["utf8"], state["offsets"], least=0, most=None, rising=True)
+        lo, hi, anchor, worker = (state[name] for name in ("lo", "hi", "anchor", "worker"))
+
+        def three(part: slice) -> np.ndarray:
+            return (lo[part] < hi[part]) & (anchor[part] != lo[part]) & (anchor[part] != hi[part])
+
+        check_rows("lo, hi, anchor", len(lo), three, "three objects, lo < hi")
+        check_rising("lo, hi, anchor, worker", lo, hi, anchor, worker)
+        check_counts(state["n_lo"], state["n_hi"])
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:

@@ -1,11 +1,14 @@
 """The one byte layout of everything the engine publishes: a JSON header, plain little-endian arrays, a SHA-256.
 
 No pickle, no compression, arrays aligned to 64 bytes so that a reader can map them instead of copying. The layout is
-drawn in DESIGN.md, "Snapshot byte format". Equal contents give equal bytes. O(bytes); hashing is most of it.
+drawn in DESIGN.md, "Snapshot byte format". Equal contents give equal bytes, so there is one way to write a content:
+whatever is not written that way is refused when it is read, also where its checksum is right. What the arrays mean is
+checked by who reads them. O(bytes); hashing is most of it.
 """
 
 import hashlib
 import json
+import math
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,24 +16,42 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.data.signatures import SIGNED, UNSIGNED, Signing, signature, wrongly_signed
+
 MAGIC = b"cmpstrm\n"
-VERSION = 1
+VERSION = 1  # of files without a signature; with one it is SIGNED_VERSION
+SIGNED_VERSION = 2
 ALIGN = 64
+MOST_AXES, DEEPEST = 4, 32  # axes of an array; lists and objects inside each other in the header
 _FIXED = 24  # magic, version, reserved, header length
 _DIGEST = 32
 _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
+_ENTRY = {"name", "dtype", "shape", "at", "bytes"}
+
+Decoded = tuple[str, dict[str, Any], dict[str, np.ndarray], str]
 
 
 class Corrupt(ValueError):
     """The bytes are not a whole, unchanged container of a version that this engine reads. One line says which."""
 
 
-class NewerVersion(Corrupt):
+class LeftAlone(Corrupt):
+    """The file may well be whole, but is not for this process to read; nor is an older one in its place."""
+
+
+class NewerVersion(LeftAlone):
     """The file was written by a newer engine; it is whole, and to be left alone."""
 
 
-def encode(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> tuple[list[memoryview], str]:
-    """`(chunks, digest)`: what to write, in order, and the SHA-256 (hex) that its last 32 bytes are.
+class NotTrusted(LeftAlone):
+    """The file is signed with another key than this process has, or is not signed and should be."""
+
+
+def encode(
+    kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], signing: Signing = UNSIGNED
+) -> tuple[list[memoryview], str]:
+    """`(chunks, digest)`: what to write, in order, and the SHA-256 (hex) of the content, which does not depend on a key
+    (without one it is what the last 32 bytes are).
 
     >>> chunks, digest = encode("demo", {"n": 2}, {"x": np.arange(2)})
     >>> kind, meta, arrays, again = decode(b"".join(chunks))
@@ -50,49 +71,129 @@ def encode(kind: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray])
         padding = -array.nbytes % ALIGN
         data += [array.reshape(-1).view(np.uint8).data, memoryview(bytes(padding))]
         begin += array.nbytes + padding
-    header = json.dumps(
-        {"kind": kind, "meta": meta, "arrays": table},
-        sort_keys=True,
-        ensure_ascii=False,
-        allow_nan=False,
-        separators=(",", ":"),
-    ).encode()
-    head = MAGIC + VERSION.to_bytes(4, "little") + bytes(4) + len(header).to_bytes(8, "little") + header
-    chunks = [memoryview(head + bytes(-len(head) % ALIGN)), *data]
-    digest = hashlib.sha256()
-    for chunk in chunks:
+    header = _as_written({"kind": kind, "meta": meta, "arrays": table})
+    rest = bytes(4) + len(header).to_bytes(8, "little") + header
+    rest += bytes(-(len(rest) + 12) % ALIGN)
+    digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little") + rest)
+    for chunk in data:
         digest.update(chunk)
-    return [*chunks, memoryview(digest.digest())], digest.hexdigest()
+    version = VERSION if signing.key is None else SIGNED_VERSION
+    trailer = digest.digest() + (b"" if signing.key is None else signature(signing.key, digest.digest()))
+    chunks = [memoryview(MAGIC + version.to_bytes(4, "little") + rest), *data, memoryview(trailer)]
+    return chunks, digest.hexdigest()
 
 
-def decode(buffer: bytes | memoryview | mmap.mmap) -> tuple[str, dict[str, Any], dict[str, np.ndarray], str]:
-    """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt` or `NewerVersion`."""
+def _as_written(header: Any) -> bytes:
+    """A header in the one form that it has."""
+    return json.dumps(header, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def decode(buffer: bytes | memoryview | mmap.mmap, signing: Signing = UNSIGNED) -> Decoded:
+    """`(kind, meta, arrays, digest)`; arrays are read-only views of `buffer`. Raises `Corrupt`, and of its kinds
+    `NewerVersion` and `NotTrusted`."""
     view = memoryview(buffer)
     if len(view) < _FIXED + _DIGEST or view[:8] != MAGIC:
         raise Corrupt(f"not a stream-engine file: {len(view)} bytes, starts with {bytes(view[:8])!r}")
     version = int.from_bytes(view[8:12], "little")
-    if version > VERSION:
-        raise NewerVersion(f"format version {version}, this engine reads {VERSION}")
-    digest = hashlib.sha256(view[:-_DIGEST])
-    if digest.digest() != view[-_DIGEST:]:
+    if version > SIGNED_VERSION:
+        raise NewerVersion(f"format version {version}, this engine reads {SIGNED_VERSION}")
+    if version < VERSION:
+        raise Corrupt(f"format version {version}, expected {VERSION} or {SIGNED_VERSION}")
+    end = len(view) - (_DIGEST if version == VERSION else _DIGEST + SIGNED)
+    if end < _FIXED:
+        raise Corrupt(f"cut short: {len(view)} bytes")
+    digest = hashlib.sha256(MAGIC + VERSION.to_bytes(4, "little"))
+    digest.update(view[12:end])
+    if digest.digest() != view[end : end + _DIGEST]:
         raise Corrupt(f"checksum differs over {len(view)} bytes: damaged or cut short")
+    if problem := wrongly_signed(signing, digest.digest(), bytes(view[end + _DIGEST :])):
+        raise NotTrusted(problem)
     size = int.from_bytes(view[16:24], "little")
-    header = json.loads(bytes(view[_FIXED : _FIXED + size]))
-    body = view[_FIXED + size + (-(_FIXED + size) % ALIGN) : -_DIGEST].toreadonly()
-    arrays = {}
-    for entry in header["arrays"]:
-        if entry["dtype"] not in _DTYPES:
-            raise Corrupt(f"array {entry['name']!r} has dtype {entry['dtype']!r}")
-        raw = body[entry["at"] : entry["at"] + entry["bytes"]]
-        arrays[entry["name"]] = np.frombuffer(raw, entry["dtype"]).reshape(entry["shape"])
-    return header["kind"], header["meta"], arrays, digest.hexdigest()
+    begin = _FIXED + size + (-(_FIXED + size) % ALIGN)
+    if any(view[12:16]) or begin > end or any(view[_FIXED + size : begin]):
+        raise Corrupt(f"header of {size} bytes in a file of {len(view)}, or bytes that are not zero around it")
+    header = _header(bytes(view[_FIXED : _FIXED + size]))
+    return header["kind"], header["meta"], _arrays(header["arrays"], view[begin:end].toreadonly()), digest.hexdigest()
 
 
-def load(path: str | Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray], str]:
+def _header(text: bytes) -> dict[str, Any]:
+    """The header, which is written as it would be written again: so no key twice, no NaN, no number out of range."""
+    try:
+        header = json.loads(text)
+        same = _as_written(header) == text
+    except (ValueError, RecursionError) as error:
+        raise Corrupt(f"header: not JSON as an engine writes it: {type(error).__name__}: {error}"[:300]) from None
+    if not same:
+        raise Corrupt("header: not written as an engine writes it: other spaces, an order of keys, or a key twice")
+    if not isinstance(header, dict) or header.keys() != {"kind", "meta", "arrays"}:
+        raise Corrupt("header: expected an object of kind, meta and arrays")
+    for key, kind in (("kind", str), ("meta", dict), ("arrays", list)):
+        if not isinstance(header[key], kind):
+            raise Corrupt(f"header: {key} is a {type(header[key]).__name__}, expected a {kind.__name__}")
+    _check_depth(header)
+    return header
+
+
+def _check_depth(header: dict[str, Any]) -> None:
+    """Copying and writing again go down by recursion; a header of this engine is a handful of levels deep."""
+    level: list[Any] = [header]
+    for _ in range(DEEPEST):
+        level = [each for value in level for each in (value.values() if isinstance(value, dict) else value)]
+        level = [each for each in level if isinstance(each, (dict, list))]
+        if not level:
+            return
+    raise Corrupt(f"header: more than {DEEPEST} lists and objects inside each other")
+
+
+def _arrays(table: list[Any], body: memoryview) -> dict[str, np.ndarray]:
+    """The arrays of a table that is laid out as `encode` lays it out: sorted, one after the other, nothing left."""
+    arrays: dict[str, np.ndarray] = {}
+    begin, last = 0, None
+    for entry in table:
+        name, dtype, shape = _entry(entry)
+        if last is not None and name <= last:
+            raise Corrupt(f"array {name!r} stands after {last!r}, expected names that rise")
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if (entry["at"], entry["bytes"]) != (begin, size) or begin + size > len(body):
+            raise Corrupt(
+                f"array {name!r} of {shape} {dtype} is at {entry['at']} with {entry['bytes']} bytes, expected "
+                f"{size} bytes at {begin} of {len(body)}"
+            )
+        raw, last = body[begin : begin + size], name
+        arrays[name] = np.frombuffer(raw, dtype).reshape(shape)
+        if dtype == "|b1" and size and np.frombuffer(raw, np.uint8).max() > 1:
+            raise Corrupt(f"array {name!r} holds bytes that are neither true nor false")
+        begin += size + -size % ALIGN
+        if any(body[begin - (-size % ALIGN) : begin]):
+            raise Corrupt(f"bytes that are not zero after array {name!r}")
+    if begin != len(body):
+        raise Corrupt(f"{len(body)} bytes of arrays, expected {begin}")
+    return arrays
+
+
+def _entry(entry: Any) -> tuple[str, str, list[int]]:
+    """Name, type and shape of an entry of the table."""
+    if not isinstance(entry, dict) or entry.keys() != _ENTRY or not isinstance(entry["name"], str):
+        raise Corrupt(f"header: an entry of arrays is {str(entry)[:80]}, expected {', '.join(sorted(_ENTRY))}")
+    name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise Corrupt(f"array {name!r} has dtype {dtype!r}"[:200])
+    if not isinstance(shape, list) or len(shape) > MOST_AXES or not all(_is_size(each) for each in shape):
+        raise Corrupt(f"array {name!r} has shape {str(shape)[:80]}, expected up to {MOST_AXES} sizes")
+    if not (_is_size(entry["at"]) and _is_size(entry["bytes"])):
+        raise Corrupt(f"array {name!r}: at and bytes are no sizes: {str(entry['at'])[:40]}, {str(entry['bytes'])[:40]}")
+    return name, dtype, shape
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 48
+
+
+def load(path: str | Path, signing: Signing = UNSIGNED) -> Decoded:
     """`decode` of a file whose arrays stay mapped: processes that read the same snapshot share its pages."""
     with open(path, "rb") as file:
         try:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:
             raise Corrupt("the file is empty") from None
-    return decode(mapped)
+    return decode(mapped, signing)

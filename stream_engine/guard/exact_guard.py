@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from stream_engine.data.container import Corrupt
 from stream_engine.guard.exact_kernels import (
     DROP_BOTH,
     FIRST,
@@ -90,12 +91,15 @@ class Exact:
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], policy: str) -> "Exact":
-        """The guard that has this state: its nodes in a topological order of what is kept, then its edges."""
+        """The guard that has this state: its nodes in a topological order of what is kept, then its edges. Raises
+        `Corrupt` where there is no such order."""
         groups = [(name, kind) for kind, name in enumerate(("kept", "refused", "struck")) if name in state]
         edges = numbered(np.concatenate([state[name] for name, _ in groups]))
         n, m = len(edges.key), len(state["kept"])
         self = cls(policy, max(64, n), max(64, len(edges.near)))
         order = sorted_nodes(edges.near[:m], edges.far[:m], n)
+        if len(order) < n:
+            raise Corrupt(f"kept: a cycle through some of {n - len(order)} pairs, expected an order")
         number = np.empty(n, np.int32)
         number[order] = np.arange(1, n + 1)
         self._create(edges.key[order])
@@ -105,6 +109,8 @@ class Exact:
             votes = np.array(state.get(f"{name}_net", ()), np.int64)
             self._load(us[begin:end], vs[begin:end], votes, kind)
             begin = end
+        if np.count_nonzero(self.graph.edge_key) != len(us):
+            raise Corrupt("kept, refused, struck: a comparison stands twice")
         choose(self.graph)
         return self
 

@@ -25,6 +25,7 @@ from stream_engine.guard.exact_guard import POLICIES as EXACT
 from stream_engine.guard.exact_guard import Exact
 from stream_engine.guard.pair_rows import first_invalid, topological_order
 from stream_engine.guard.sifting_guard import Sifted
+from stream_engine.guard.stored_states import check_state
 from stream_engine.guard.transitive_reduction import transitive_reduction
 
 __all__ = [
@@ -128,11 +129,17 @@ class PartialOrder:
 
     @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], policy: str = "first") -> "PartialOrder":
-        """The guard that has this state: the same verdicts from here on, bit for bit. Empty: an empty guard."""
+        """The guard that has this state: the same verdicts from here on, bit for bit. Empty: an empty guard. Raises
+        `Corrupt` where the comparisons are no order."""
         self = cls(policy)
         if state:
             self._guard = Sifted.from_state(state) if policy == "sift" else Exact.from_state(state, policy)
         return self
+
+    @staticmethod
+    def check_state(state: Mapping[str, np.ndarray], policy: str, n_objects: int) -> None:
+        """Raise `Corrupt` unless the arrays, which come from a file, can be such a state: see `stored_states`."""
+        check_state(state, policy, n_objects)
 
     @staticmethod
     def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray, policy: str = "first") -> dict[str, np.ndarray]:

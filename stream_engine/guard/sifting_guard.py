@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from stream_engine.data.container import Corrupt
 from stream_engine.guard.hash_tables import key_columns, pair_keys
 from stream_engine.guard.invariants import check_votes
 from stream_engine.guard.order_maintenance import in_order
@@ -15,6 +16,7 @@ from stream_engine.guard.pair_nodes import create_nodes
 from stream_engine.guard.pair_rows import canonical, lo_first, sorted_edges
 from stream_engine.guard.sifting_kernels import (
     DEBT,
+    N_EDGES,
     VOTES,
     grown,
     load_votes,
@@ -87,6 +89,10 @@ class Sifted:
         n = len(state["order"])
         self.votes.node[1 : n + 1, DEBT] = state["debt"]
         self.votes.node[1 : n + 1, VOTES] = state["votes"]
+        if len(np.unique(pair_keys(state["order"]))) != n or self.votes.n_nodes != n:
+            raise Corrupt("order: a pair twice, or one that was voted on is missing")
+        if self.votes.book[N_EDGES] != len(state["voted"]):
+            raise Corrupt("voted: a comparison stands twice")
         return self
 
     @classmethod

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from stream_engine.data import container
+from stream_engine.data.signatures import UNSIGNED, Signing
 
 KIND = "artifact"
 
@@ -34,21 +35,21 @@ def plain_params(params: msgspec.Struct) -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(params))
 
 
-def encode(artifact: Artifact) -> tuple[list[memoryview], Artifact]:
+def encode(artifact: Artifact, signing: Signing = UNSIGNED) -> tuple[list[memoryview], Artifact]:
     """`(chunks to write, the artifact with its digest)`."""
     meta = {key: getattr(artifact, key) for key in ("kind", "snapshot", "sequence", "params", "seed", "report")}
-    chunks, digest = container.encode(KIND, meta, artifact.arrays)
+    chunks, digest = container.encode(KIND, meta, artifact.arrays, signing)
     return chunks, artifact._replace(digest=digest)
 
 
-def decode(buffer: bytes | memoryview) -> Artifact:
+def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Artifact:
     """The artifact in `buffer`. Raises `container.Corrupt`."""
-    return _decoded(*container.decode(buffer))
+    return _decoded(*container.decode(buffer, signing))
 
 
-def read_artifact(path: str | Path) -> Artifact:
+def read_artifact(path: str | Path, signing: Signing = UNSIGNED) -> Artifact:
     """The artifact in a file, its arrays mapped. Raises `container.Corrupt`, `OSError`."""
-    return _decoded(*container.load(path))
+    return _decoded(*container.load(path, signing))
 
 
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Artifact:

@@ -14,7 +14,9 @@ from connectors import Position
 from stream_engine.data import container
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, is_whole
 from stream_engine.data.packed_names import Names, pack_names, unpack_names
+from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.data.triplet_columns import Columns, columns_of_state
+from stream_engine.state.snapshot_schema import check_contents, check_meta
 
 KIND = "snapshot"
 
@@ -52,8 +54,8 @@ def _is_final(array: np.ndarray) -> bool:
     return type(array) is np.ndarray and is_whole(array) and not array.flags.writeable and array.flags.c_contiguous
 
 
-def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:
-    """`(chunks to write, the snapshot with its digest)`."""
+def encode(snapshot: Snapshot, signing: Signing = UNSIGNED) -> tuple[list[memoryview], Snapshot]:
+    """`(chunks to write, the snapshot with its digest)`; the digest does not depend on a key."""
     meta = {
         "sequence": snapshot.sequence,
         "positions": {name: list(position) for name, position in snapshot.positions.items()},
@@ -65,13 +67,15 @@ def encode(snapshot: Snapshot) -> tuple[list[memoryview], Snapshot]:
     labels = pack_names(labelled), pack_names([snapshot.labels[name] for name in labelled])
     for prefix, packed in zip(("labels/object", "labels/label"), labels):
         names |= {f"{prefix}_{k}": v for k, v in packed.items()}
-    chunks, digest = container.encode(KIND, meta, {**snapshot.arrays, **names})
+    chunks, digest = container.encode(KIND, meta, {**snapshot.arrays, **names}, signing)
     return chunks, snapshot._replace(digest=digest)
 
 
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Snapshot:
     if kind != KIND:
         raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
+    check_meta(meta)
+    check_contents(meta, arrays)
     objects = Names(arrays.pop("objects/utf8"), arrays.pop("objects/offsets"))
     keys = unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
     values = unpack_names(arrays.pop("labels/label_utf8"), arrays.pop("labels/label_offsets"))
@@ -88,14 +92,14 @@ def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) 
     )
 
 
-def decode(buffer: bytes | memoryview) -> Snapshot:
-    """The snapshot in `buffer`. Raises `container.Corrupt`."""
-    return _decoded(*container.decode(buffer))
+def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:
+    """The snapshot in `buffer`, all of it checked (`snapshot_schema`). Raises `container.Corrupt`."""
+    return _decoded(*container.decode(buffer, signing))
 
 
-def read_snapshot(path: str | Path) -> Snapshot:
-    """The snapshot in a file, its arrays mapped, not copied. Raises `container.Corrupt`, `OSError`."""
-    return _decoded(*container.load(path))
+def read_snapshot(path: str | Path, signing: Signing = UNSIGNED) -> Snapshot:
+    """The snapshot in a file, its arrays mapped, not copied, all checked. Raises `container.Corrupt`, `OSError`."""
+    return _decoded(*container.load(path, signing))
 
 
 def triplet_columns(snapshot: Snapshot) -> Columns:

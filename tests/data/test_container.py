@@ -12,6 +12,7 @@ from stream_engine.data.container import Corrupt, NewerVersion
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact import decode as decode_artifact
 from stream_engine.state.artifact import encode as encode_artifact
+from stream_engine.state.engine import empty_counters
 from stream_engine.state.snapshot import Snapshot, decode, encode
 
 ARRAYS = st.dictionaries(
@@ -41,16 +42,10 @@ def test_round_trip_is_exact_and_bytes_depend_on_content_alone(arrays):
 
 
 def sample() -> bytes:
+    counters = empty_counters() | {"events": 1}
+    settings, arrays = {"accumulators": [], "guard": "first"}, {"partial_order/kept": np.array([[0, 1, 0, 2]], np.int32)}
     chunks, _ = encode(
-        Snapshot(
-            3,
-            {"f": Position(10, 99)},
-            ("a", "b"),
-            {"a": "car"},
-            {"events": 1},
-            {"guard": "first"},
-            {"adds3/w": np.arange(5)},
-        )
+        Snapshot(3, {"f": Position(10, 99)}, ("a", "b", "c"), {"a": "car"}, counters, settings, arrays)
     )
     return b"".join(chunks)
 
@@ -62,7 +57,7 @@ def test_every_flipped_bit_is_noticed():
         with pytest.raises(Corrupt):
             decode(data)
         data[at] ^= 1 << at % 8
-    assert decode(data).objects == ("a", "b")
+    assert decode(data).objects == ("a", "b", "c")
 
 
 def test_every_cut_is_noticed():
@@ -76,8 +71,8 @@ def test_every_cut_is_noticed():
 
 def test_a_newer_version_is_told_from_damage():
     data = bytearray(sample())
-    data[8] = 2
-    with pytest.raises(NewerVersion, match="format version 2, this engine reads 1"):
+    data[8] = 3
+    with pytest.raises(NewerVersion, match="format version 3, this engine reads 2"):
         decode(data)
 
 

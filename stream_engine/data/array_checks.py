@@ -1,0 +1,185 @@
+"""Whether arrays that come from a file are what they are said to be: before compiled code, which asks nothing, sees
+them.
+
+Who writes arrays declares them (`ids`, `counts`, `figures`, ...), and `check_arrays` holds a file against that: names,
+types, sizes, ranges. What entries have to do with each other (order, offsets) is checked by the functions below it.
+All raise `Corrupt` with one line. O(size), BLOCK entries at a time: nothing of the size of an array is made.
+"""
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.data.container import Corrupt
+from stream_engine.data.mapped_arrays import BLOCK
+
+MOST = 1 << 53  # no count of a stream is larger; sums and differences of a few such numbers fit an int64 and a float64
+LARGEST_COUNT = MOST // 64
+
+
+class Held(NamedTuple):
+    """What an array is: its types (numpy's `dtype.str`), what each axis runs over, and between what its values lie.
+
+    Axes of one name are equally long. "pairs+1" is one longer than "pairs"; a number stands for itself. `below` is a
+    number or the name of an axis. `finite`: no NaN, no infinity.
+    """
+
+    dtypes: tuple[str, ...]
+    axes: tuple[str | int, ...]
+    least: float | None = None
+    below: float | str | None = None
+    finite: bool = False
+
+
+def ids(*axes: str | int, of: str = "objects", least: int = 0) -> Held:
+    """Ids of objects, or of what else `of` says."""
+    return Held(("<i4",), axes, least, of)
+
+
+def counts(*axes: str | int, dtypes: tuple[str, ...] = ("<i8",), least: int = 0) -> Held:
+    """Exact counts."""
+    return Held(dtypes, axes, least, LARGEST_COUNT)
+
+
+def figures(*axes: str | int, least: float | None = None, finite: bool = False) -> Held:
+    """Floats. Sums of weights may be infinite, or no number: events may weigh 1e308."""
+    return Held(("<f8",), axes, least, None, finite)
+
+
+def flags(*axes: str | int) -> Held:
+    """True or false."""
+    return Held(("|b1",), axes)
+
+
+def offsets(along: str) -> Held:
+    """Where each of `along` begins, and where the last ends: see `check_offsets`."""
+    return Held(("<i8",), (f"{along}+1",), 0, MOST)
+
+
+def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
+    """Raise `Corrupt` unless there are exactly the arrays that are `held`, as declared. `sizes` gives the length of
+    axes that are known (objects=...); returns those of all.
+
+    >>> check_arrays({"i": ids("keys")}, {"i": np.array([0, 2], np.int32)}, objects=3)
+    {'objects': 3, 'keys': 2}
+    """
+    if held.keys() != arrays.keys():
+        raise Corrupt(f"got the arrays {', '.join(sorted(arrays)) or 'none'}, expected {', '.join(sorted(held))}")
+    for name in held:
+        check_array(name, held[name], arrays[name], sizes)
+    for name in held:
+        check_range(name, held[name], arrays[name], sizes)
+    return sizes
+
+
+def check_array(name: str, held: Held, array: np.ndarray, sizes: dict[str, int]) -> None:
+    """Type and shape; adds the sizes of axes that were not known."""
+    if array.dtype.str not in held.dtypes or array.ndim != len(held.axes):
+        raise Corrupt(
+            f"{name}: got {array.ndim} axes of {array.dtype.str}, expected {len(held.axes)} of "
+            f"{' or '.join(held.dtypes)}"
+        )
+    for axis, size in zip(held.axes, array.shape, strict=True):
+        name_of_axis, _, more = str(axis).partition("+")
+        expected = axis if isinstance(axis, int) else sizes.setdefault(name_of_axis, size - int(more or 0))
+        if size != (expected if isinstance(axis, int) else int(expected) + int(more or 0)) or int(expected) < 0:
+            raise Corrupt(f"{name}: got a length of {size}, expected {expected} {name_of_axis}{'+' + more if more else ''}")
+
+
+def check_range(name: str, held: Held, array: np.ndarray, sizes: Mapping[str, int]) -> None:
+    """The values of an array that has its type and shape."""
+    below = sizes[held.below] if isinstance(held.below, str) else held.below
+    if held.least is None and below is None and not held.finite:
+        return
+    for part in _parts(array.reshape(-1)):
+        low, high = part.min(), part.max()
+        if held.finite and not (np.isfinite(low) and np.isfinite(high)):
+            raise Corrupt(f"{name}: got {low} to {high}, expected finite numbers")
+        if (held.least is not None and low < held.least) or (below is not None and high >= below):
+            least = "any" if held.least is None else f"{held.least:g}"
+            raise Corrupt(f"{name}: got {low} to {high}, expected {least} and more" + _below(below))
+
+
+def _below(below: float | None) -> str:
+    return "" if below is None else f", below {below}"
+
+
+def _parts(array: np.ndarray):
+    return (array[begin : begin + BLOCK] for begin in range(0, len(array), BLOCK))
+
+
+def check_offsets(name: str, starts: np.ndarray, end: int, least: int = 0) -> None:
+    """Offsets begin at 0, rise by `least` or more, and end at `end`."""
+    if starts[0] != 0 or starts[-1] != end:
+        raise Corrupt(f"{name}: got {starts[0]} to {starts[-1]}, expected 0 to {end}")
+    for before, after in _neighbours(starts):
+        if (after - before < least).any():
+            raise Corrupt(f"{name}: offsets that do not rise by {least} or more")
+
+
+def _neighbours(array: np.ndarray):
+    """Entries and those after them, a block at a time."""
+    for begin in range(0, len(array) - 1, BLOCK):
+        block = array[begin : begin + BLOCK + 1]
+        yield block[:-1], block[1:]
+
+
+def check_rising(name: str, *columns: np.ndarray, twice: bool = False) -> None:
+    """Rows of equally long columns stand in order, the first column first; none stands twice, unless it may.
+
+    >>> check_rising("rows", np.array([0, 0, 1]), np.array([4, 5, 0]))
+    """
+    for begin in range(0, len(columns[0]) - 1, BLOCK):
+        part = slice(begin, begin + BLOCK + 1)
+        *first, last = (column[part] for column in columns)
+        rises = last[1:] >= last[:-1] if twice else last[1:] > last[:-1]
+        for column in reversed(first):
+            rises &= column[1:] == column[:-1]
+            rises |= column[1:] > column[:-1]
+        if not rises.all():
+            at = begin + int(np.flatnonzero(~rises)[0])
+            raise Corrupt(f"{name}: entries {at} and {at + 1} are not in order" + ("" if twice else ", or equal"))
+
+
+def check_rows(name: str, size: int, holds: Callable[[slice], Any], expected: str) -> None:
+    """`holds(part)` is true of all rows, given in blocks as slices of 0 .. size - 1."""
+    for begin in range(0, size, BLOCK):
+        if not np.all(holds(slice(begin, min(begin + BLOCK, size)))):
+            raise Corrupt(f"{name}: expected {expected}")
+
+
+def check_groups(name: str, starts: np.ndarray, values: np.ndarray, *owners: np.ndarray) -> None:
+    """Inside each group starts[p] .. starts[p + 1] - 1 (none empty, checked before) `values` rise strictly and are none
+    of the group's `owners`."""
+    for begin in range(0, len(values), BLOCK):
+        part = values[begin : begin + BLOCK]
+        end = begin + len(part)
+        first, last = np.searchsorted(starts, begin, "right") - 1, np.searchsorted(starts, end, "left")
+        here = starts[first : last + 1]
+        sizes = np.diff(np.clip(here, begin, end))
+        rises = np.empty(len(part), bool)
+        rises[1:] = part[1:] > part[:-1]
+        rises[0] = begin == 0 or part[0] > values[begin - 1]
+        rises[here[(here >= begin) & (here < end)] - begin] = True
+        if not rises.all():
+            raise Corrupt(f"{name}: not in order inside a group, or twice")
+        for owner in owners:
+            if (part == np.repeat(owner[first:last], sizes)).any():
+                raise Corrupt(f"{name}: an entry that is its group's own object")
+
+
+def check_like(template: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
+    """Of arrays that nobody declared: the names, kinds and numbers of axes of a template."""
+    if template.keys() != arrays.keys():
+        raise Corrupt(f"got the arrays {', '.join(sorted(arrays)) or 'none'}, expected {', '.join(sorted(template))}")
+    for name, array in arrays.items():
+        like = template[name]
+        if (array.dtype.kind, array.ndim) != (like.dtype.kind, like.ndim):
+            raise Corrupt(f"{name}: got {array.ndim} axes of {array.dtype}, expected {like.ndim} of {like.dtype}")
+
+
+def pattern_of(name: str, declared: Mapping[str, Any]) -> str | None:
+    """The entry of a declaration that speaks of an array: its name, or the first pattern ("map_*") that fits."""
+    return name if name in declared else next((each for each in declared if fnmatchcase(name, each)), None)

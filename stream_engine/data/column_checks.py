@@ -1,0 +1,50 @@
+"""Whether counts by key from a file are what `triplet_columns` says of them. Raises `Corrupt`; O(keys), in blocks."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from stream_engine.data.array_checks import (
+    Held,
+    check_groups,
+    check_offsets,
+    check_rising,
+    check_rows,
+    counts,
+    ids,
+    offsets,
+)
+from stream_engine.data.container import Corrupt
+from stream_engine.data.mapped_arrays import BLOCK
+from stream_engine.data.triplet_columns import COUNT_LIMIT
+
+COLUMNS: dict[str, Held] = {"lo": ids("pairs"), "hi": ids("pairs"), "start": offsets("pairs"), "anchor": ids("keys")}
+EXACT: dict[str, Held] = {name: counts("keys", dtypes=("<i4", "<i8")) for name in ("n_lo", "n_hi")}
+COUNT_COLUMNS = {**COLUMNS, **EXACT}
+
+
+def check_columns(state: Mapping[str, np.ndarray]) -> None:
+    """Pairs lo < hi in order, each with its anchors in order, which are neither of the two."""
+    lo, hi, start, anchor = (state[name] for name in ("lo", "hi", "start", "anchor"))
+    check_rows("lo, hi", len(lo), lambda part: lo[part] < hi[part], "lo < hi")
+    check_rising("lo, hi", lo, hi)
+    check_offsets("start", start, len(anchor), least=1)
+    check_groups("anchor", start, anchor, lo, hi)
+
+
+def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
+    """Exact counts, in the one type that they are kept in, not both zero."""
+    largest = max(int(n_lo.max(initial=0)), int(n_hi.max(initial=0)))
+    expected = "<i4" if largest < COUNT_LIMIT else "<i8"
+    if not n_lo.dtype.str == n_hi.dtype.str == expected:
+        raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype.str} and {n_hi.dtype.str} up to {largest}, expected {expected}")
+    check_rows("n_lo, n_hi", len(n_lo), lambda part: (n_lo[part] | n_hi[part]) > 0, "an answer in each row")
+
+
+def check_weights(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
+    """Sums of weights: none negative, not both zero; infinite, or no number any more, where an event weighed that
+    much."""
+    for begin in range(0, len(n_lo), BLOCK):
+        lo, hi = n_lo[begin : begin + BLOCK], n_hi[begin : begin + BLOCK]
+        if ((lo < 0) | (hi < 0) | ((lo == 0) & (hi == 0))).any():
+            raise Corrupt("n_lo, n_hi: expected weights of 0 and more, one of them above 0")
