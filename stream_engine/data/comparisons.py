@@ -31,6 +31,8 @@ REASONS = {
     "bad_weight": "`weight` is not a finite number >= 0",
     "bad_time": "`time` is neither RFC 3339 nor epoch seconds",
     "incomplete": "the source could not deliver the event whole",
+    "decoder_failed": "the decoder failed on it, which it never should",
+    "process_died": "the process died three times while it was at work on it",
 }
 
 

@@ -192,6 +192,22 @@ def _as_json(columns: dict[str, pa.Array], row: int) -> bytes:
     return msgspec.json.encode({name: plain_value(column[row]) for name, column in columns.items()}, enc_hook=str)
 
 
+def batch_as_bytes(batch: pa.RecordBatch) -> bytes:
+    """What a dead letter keeps of rows that cannot be decoded: one row as JSON, else an IPC stream, else nothing."""
+    try:
+        if batch.num_rows == 1:
+            return _as_json({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, 0)
+    except (pa.ArrowException, TypeError, ValueError, RecursionError):
+        pass  # columns that claim what they do not hold: as they are, then
+    sink = pa.BufferOutputStream()
+    try:
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+    except (pa.ArrowException, ValueError):
+        return b""
+    return sink.getvalue().to_pybytes()
+
+
 def _stream(*rows: dict, **types: pa.DataType) -> bytes:
     """An IPC stream of these rows, for the examples below."""
     names = dict.fromkeys(name for row in rows for name in row)

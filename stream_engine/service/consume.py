@@ -52,6 +52,8 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     blocks = run.ingest.blocks(records)
     while (block := _next(run, blocks)) is not None:
         _learn(run, block, progress)
+        if block.more:
+            continue
         _between_records(run)
         if run.requests.stop:
             return
@@ -73,7 +75,8 @@ def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
     run.dead_letters.keep(block, engine.sequence)
     started = time.monotonic()
     counts, positions = block.counts(), block.positions()
-    batch = engine.learn(block.decoded, positions, counts.total())
+    with run.in_flight.again():
+        batch = engine.learn(block.decoded, positions, counts.total())
     if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
         run.requests.snapshot = "drift"
     metrics.learn_seconds.inc(time.monotonic() - started)

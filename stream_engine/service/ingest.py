@@ -3,6 +3,7 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from connectors.files.csv_scanner import column_names
 from stream_engine.data.comparisons import Decoded, Rejected
 from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.service.in_flight import InFlight
+from stream_engine.service.quarantine import decoded_apart, failure_of, many_apart, refused
+from stream_engine.service.suspects import Suspect
 from stream_engine.state import spark_deltas
 
 BLOCK_BYTES = 8 << 20  # of messages that are decoded at once
@@ -25,10 +29,12 @@ class Block(NamedTuple):
     records: list[Record]
     decoded: Decoded
     dead_letters: list[DeadLetter]
+    more: bool = False  # the rest of its record follows, and the position after it comes with the last part
 
     def positions(self) -> dict[str, Position]:
-        """The position after the last record of every partition."""
-        return {record.partition: Position(record.next_offset, record.mark) for record in self.records}
+        """The position after the last record of every partition; none while the rest of a record follows."""
+        last = {} if self.more else {record.partition: record for record in self.records}
+        return {partition: Position(record.next_offset, record.mark) for partition, record in last.items()}
 
     def counts(self) -> Counter[str]:
         """How many records of the source's unit came from each partition: messages, or else lines or rows."""
@@ -38,10 +44,14 @@ class Block(NamedTuple):
 
 
 class Ingest:
-    """From records to blocks of columns: a decoder for each format, all with the same options."""
+    """From records to blocks of columns: a decoder for each format, all with the same options.
 
-    def __init__(self, options: EventOptions, format: str | None = None):
-        self.options, self._format = options, format
+    A record that a decoder fails on is refused (`quarantine`). `in_flight` is told what is at work; what it suspects
+    of having killed the process is taken in parts, and what is found guilty is refused.
+    """
+
+    def __init__(self, options: EventOptions, format: str | None = None, in_flight: InFlight | None = None):
+        self.options, self._format, self._in_flight = options, format, in_flight
         self._decoders: dict[str, Decoder] = {}
 
     def decode(self, record: Record) -> Decoded:
@@ -50,9 +60,15 @@ class Ingest:
             refused = Rejected(0, 0, "incomplete", record.problem, bytes(record.value))
             return Decoded([], *_NONE, [], {}, [refused])
         try:
-            return self._decoder(record)(record.value, record.header)
+            return self._by_decoder(record)
         except UnreadableHeader as error:
             raise UnreadableHeader(f"{record.partition}: {error}") from None
+        except Exception as error:
+            failure_of(error)
+        return decoded_apart(self._by_decoder, record, self.options.provenance)
+
+    def _by_decoder(self, record: Record) -> Decoded:
+        return self._decoder(record)(record.value, record.header)
 
     def _decoder(self, record: Record) -> Decoder:
         name = self._format or record.format
@@ -67,21 +83,71 @@ class Ingest:
         for record in records:
             alone = record.unit != "message" or bool(record.problem)
             if waiting and (alone or size >= BLOCK_BYTES or record.format != waiting[0].format):
-                yield self._together(waiting)
+                yield from self._messages(waiting)
                 waiting, size = [], 0
             if record.unit == "batch":
-                yield Block([record], *spark_deltas.decode(record))
+                with self._at([record]):
+                    block = Block([record], *spark_deltas.decode(record))
+                yield block
             elif alone:
-                decoded = self.decode(record)
-                yield Block([record], decoded, dead_letters_of(record, decoded.rejected))
+                yield from self._alone(record)
             else:
                 waiting.append(record)
                 size += len(record.value)
         if waiting:
-            yield self._together(waiting)
+            yield from self._messages(waiting)
+
+    def _alone(self, record: Record) -> Iterator[Block]:
+        """A record of many lines or rows: one block, or as many as its suspects ask for."""
+        if self._in_flight is not None and self._in_flight.suspected(record):
+            yield from self._in_parts(record, self._in_flight)
+            return
+        with self._at([record]):
+            decoded = self.decode(record)
+            letters = dead_letters_of(record, decoded.rejected)
+        yield Block([record], decoded, letters)
+
+    def _in_parts(self, record: Record, in_flight: InFlight) -> Iterator[Block]:
+        before = 0
+        for part, single in in_flight.parts_of(record):
+            with in_flight.at([part], single):
+                guilty = in_flight.guilty(part) if single else None
+                decoded = self._refused(part, guilty) if guilty else self.decode(part)
+                letters = dead_letters_of(part, decoded.rejected, before)
+            before += records_in(part, decoded) - decoded.empty
+            yield Block([part], decoded, letters, more=part.next_offset != record.next_offset)
+
+    def _messages(self, records: list[Record]) -> Iterator[Block]:
+        """Messages together; those that the process may have died of, in parts."""
+        if self._in_flight is None or not self._in_flight.suspects:
+            yield self._together(records)
+            return
+        for part in self._in_flight.parts_of_messages(records):
+            guilty = self._in_flight.guilty(part[0]) if len(part) == 1 else None
+            if guilty:
+                with self._in_flight.at(part):
+                    decoded = self._refused(part[0], guilty)
+                yield Block(part, decoded, dead_letters_of(part[0], decoded.rejected))
+            else:
+                yield self._together(part)
+
+    def _refused(self, record: Record, guilty: Suspect) -> Decoded:
+        message = f"the process died {guilty.deaths} times while it was at work on it"
+        return refused(record, "process_died", message, self.options.provenance)
+
+    def _at(self, records: list[Record]) -> AbstractContextManager[None]:
+        return nullcontext() if self._in_flight is None else self._in_flight.at(records)
 
     def _together(self, records: list[Record]) -> Block:
-        decoded, refused_in = self._decoder(records[0]).many([record.value for record in records])
+        with self._at(records):
+            return self._decoded_together(records)
+
+    def _decoded_together(self, records: list[Record]) -> Block:
+        try:
+            decoded, refused_in = self._decoder(records[0]).many([record.value for record in records])
+        except Exception as error:
+            failure_of(error)
+            decoded, refused_in = many_apart(self._decoder(records[0]).many, records, self.options.provenance)
         dead_letters = [
             letter
             for number, rejected in zip(refused_in, decoded.rejected)
@@ -90,14 +156,21 @@ class Ingest:
         return Block(records, decoded, dead_letters)
 
 
-def dead_letters_of(record: Record, rejected: Iterable[Rejected]) -> list[DeadLetter]:
-    """What was refused, with its place in the stream: its own byte or row where the record's unit allows it."""
+def dead_letters_of(record: Record, rejected: Iterable[Rejected], before: int = 0) -> list[DeadLetter]:
+    """What was refused, with its place in the stream: its own byte or row where the record's unit allows it. `before`
+    counts the events before, where the record is a part of one."""
     dead_letters = []
     for each in rejected:
         within = {"byte": each.start, "row": each.index}.get(record.unit, 0)
         dead_letters.append(
             DeadLetter(
-                record.partition, record.offset + within, each.index, each.reason, each.message, each.value, record.key
+                record.partition,
+                record.offset + within,
+                before + each.index,
+                each.reason,
+                each.message,
+                each.value,
+                record.key,
             )
         )
     return dead_letters

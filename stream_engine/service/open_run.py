@@ -15,8 +15,11 @@ from structlog.typing import FilteringBoundLogger
 from connectors import Position, Sink, Source, split_uri
 from connectors.files.paths import named_twice
 from stream_engine.data import mapped_arrays
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.version import installed_version
 from stream_engine.service import http, ingest, wiring
 from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.in_flight import InFlight
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
@@ -42,6 +45,7 @@ class OpenRun:
     engine: Engine
     sources: list[Source]
     ingest: ingest.Ingest
+    in_flight: InFlight
     dead_letters: DeadLetters
     health: SourceHealth
     monitor: PredictionMonitor
@@ -97,6 +101,7 @@ def open_run(
         server = http.Server(application, settings.listen)
         stack.callback(server.close)
         log.info("listening", address=server.address)
+    in_flight = _in_flight(settings, directory, engine, stack, log)
     params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
     workers = Workers(directory, settings.refits.seed, params)
     refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log)
@@ -106,7 +111,8 @@ def open_run(
         directory=directory,
         engine=engine,
         sources=sources,
-        ingest=ingest.Ingest(wiring.event_options(settings), settings.input.format),
+        ingest=ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight),
+        in_flight=in_flight,
         dead_letters=dead_letters,
         health=health,
         monitor=monitor,
@@ -130,6 +136,20 @@ def _newest_snapshot(store: Store, log: FilteringBoundLogger) -> Snapshot | None
             "or start anew with another --state"
         )
     return latest.snapshot
+
+
+def _in_flight(
+    settings: Settings, directory: Path, engine: Engine, stack: ExitStack, log: FilteringBoundLogger
+) -> InFlight:
+    """The note of what is at work. Where there are suspects, what is compiled on first use is compiled now: no record
+    is to be blamed for the time that takes."""
+    in_flight = InFlight(directory, engine.positions, installed_version())
+    stack.callback(in_flight.close)
+    for told in in_flight.told:
+        log.warning(told)
+    if in_flight.suspects:
+        wiring.restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
+    return in_flight
 
 
 def _closing(sinks: Mapping[str, Sink], stack: ExitStack) -> Mapping[str, Sink]:

@@ -1,0 +1,167 @@
+"""What a process is at work on, in a file that outlives it: so that a record that kills it is found, and put aside.
+
+    DIR/in_flight      one line: the records being decoded or learned just now; empty between them, gone after a run
+    DIR/suspects.json  what the deaths so far have in common; there only after a process died at work
+
+Neither is part of the state. The line is written by one call for each block, and never synced: a process that dies
+leaves it to the system. Losing it costs a few more deaths, no event. While there are suspects, the records among them
+are taken in parts that grow smaller from death to death (see `suspects`); everything else goes on as ever.
+"""
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from connectors import Position, Record, SourceFailed
+from connectors.disk import Disk, write_whole
+from stream_engine.formats.options import UnusableOptions
+from stream_engine.service.record_parts import item_starts, part_of
+from stream_engine.service.suspects import Flight, Suspect, after_death, still_ahead
+
+PARTS = 2048  # of a stretch of suspects
+
+
+class _Deaths(msgspec.Struct, frozen=True):
+    """The content of suspects.json; `process` is the last one whose death was counted. Another version of the engine
+    may do better on the same record: it is tried again."""
+
+    version: str
+    process: str = ""
+    suspects: list[Suspect] = []
+
+
+class InFlight:
+    """The note of one run about what it is at work on, and what is known of the deaths before it.
+
+    `told` holds a sentence for each thing an operator should know.
+    """
+
+    def __init__(self, directory: str | Path, positions: Mapping[str, Position], version: str):
+        self._path, self._deaths_path = Path(directory) / "in_flight", Path(directory) / "suspects.json"
+        self._process = uuid.uuid4().hex
+        self._line = b"\n"
+        self.told: list[str] = []
+        before = self._read_deaths(version)
+        suspects, flight = before.suspects, self._left_behind()
+        if flight and flight.process != before.process:
+            suspects = after_death(suspects, flight)
+            self.told.append(f"the process before this one died at work on {_places(flight.ranges)}")
+        self.suspects = still_ahead(suspects, positions)
+        if flight or self.suspects != before.suspects:
+            self._write_deaths(_Deaths(version, flight.process if flight else before.process, self.suspects))
+        self._guilty = [suspect for suspect in self.suspects if suspect.guilty()]
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+
+    def _read_deaths(self, version: str) -> _Deaths:
+        with suppress(OSError, msgspec.MsgspecError):
+            deaths = msgspec.json.decode(self._deaths_path.read_bytes(), type=_Deaths)
+            if deaths.version == version:
+                return deaths
+        return _Deaths(version)
+
+    def _left_behind(self) -> Flight | None:
+        """What the process before was at work on when it died; None when it was not, or ended well."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes().partition(b"\n")[0], type=Flight)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write_deaths(self, deaths: _Deaths) -> None:
+        try:
+            if deaths.suspects:
+                write_whole(Disk(), self._deaths_path, [msgspec.json.encode(deaths) + b"\n"])
+            else:
+                self._deaths_path.unlink(missing_ok=True)
+        except OSError as error:
+            self.told.append(f"{self._deaths_path}: what a process died of cannot be noted: {error.strerror}")
+
+    # ---- while it runs
+
+    @contextmanager
+    def at(self, records: Sequence[Record], alone: bool = False) -> Iterator[None]:
+        """These records are at work inside the block. `alone`: one item, of a record that was taken in parts."""
+        first = {record.partition: record.offset for record in reversed(records)}
+        after = {record.partition: record.next_offset for record in records}
+        ranges = {partition: (first[partition], after[partition]) for partition in first}
+        single = alone or (len(records) == 1 and records[0].unit == "message")
+        flight = Flight(ranges, single, check_of(records[0]) if single else None, self._process)
+        self._line = msgspec.json.encode(flight) + b"\n"
+        with self.again():
+            yield
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """What was at work last is so inside the block. A failure of the run is no death; a bug that ends it is."""
+        self._put(self._line)
+        try:
+            yield
+        except (MemoryError, OSError, UnusableOptions, SourceFailed):
+            self._put(b"\n")
+            raise
+        self._put(b"\n")
+
+    def _put(self, line: bytes) -> None:
+        with suppress(OSError):  # a full disk; the run says so of its snapshots
+            os.pwrite(self._file, line, 0)
+
+    def suspected(self, record: Record) -> bool:
+        """Whether the process may have died of something in this record."""
+        return any(each.holds(record.partition, record.offset, record.next_offset) for each in self.suspects)
+
+    def parts_of(self, record: Record) -> Iterator[tuple[Record, bool]]:
+        """A suspected record in order, what is not suspected as a whole; and whether a part is one item alone."""
+        starts = item_starts(record)
+        after = [*starts[1:], record.next_offset - record.offset]
+        holds = [self._holds(record, record.offset + a, record.offset + b) for a, b in zip(starts, after, strict=True)]
+        for begin, end in _cut(holds):
+            yield part_of(record, starts, begin, end), end - begin == 1
+
+    def parts_of_messages(self, records: Sequence[Record]) -> Iterator[list[Record]]:
+        """Messages in order, those under suspicion in parts."""
+        for begin, end in _cut([self.suspected(record) for record in records]):
+            yield list(records[begin:end])
+
+    def _holds(self, record: Record, first: int, after: int) -> bool:
+        return any(each.holds(record.partition, first, after) for each in self.suspects)
+
+    def guilty(self, record: Record) -> Suspect | None:
+        """Why this record, taken by itself, is not to be decoded any more."""
+        return next((each for each in self._guilty if each.is_record(record, check_of(record))), None)
+
+    def close(self) -> None:
+        """The run has ended, and did not die. What a bug was at work on stays noted."""
+        left = os.pread(self._file, 1, 0)
+        os.close(self._file)
+        if left in (b"", b"\n"):
+            self._path.unlink(missing_ok=True)
+
+
+def _cut(suspected: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where to cut: stretches without a suspect stay whole, those with suspects have `PARTS` parts in all.
+
+    >>> list(_cut([False, False, True, True, False]))
+    [(0, 2), (2, 3), (3, 4), (4, 5)]
+    """
+    size = -(-sum(suspected) // PARTS)
+    begin = 0
+    for suspect, group in groupby(suspected):
+        end = begin + len(list(group))
+        for at in range(begin, end, size if suspect else end - begin):
+            yield at, min(end, at + size) if suspect else end
+        begin = end
+
+
+def check_of(record: Record) -> int | None:
+    """The CRC-32 of a record's bytes; None for rows of a table."""
+    return crc32(record.value) if isinstance(record.value, bytes) else None
+
+
+def _places(ranges: Mapping[str, tuple[int, int]]) -> str:
+    shown = [f"{partition}@{first}..{after}" for partition, (first, after) in list(ranges.items())[:3]]
+    return ", ".join(shown) + (f" and {len(ranges) - 3} more partitions" if len(ranges) > 3 else "")

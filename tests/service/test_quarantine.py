@@ -1,0 +1,247 @@
+"""A decoder that fails, and a record that kills the process: put aside, counted, and their neighbours are as ever."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from connectors import Position, Record
+from stream_engine.formats import json_events
+from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
+from stream_engine.formats.csv_events import Decoder as CsvDecoder
+from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.service import quarantine
+from stream_engine.service.in_flight import InFlight
+from stream_engine.service.ingest import Ingest
+from stream_engine.service.suspects import Flight, Suspect, after_death
+from stream_engine.state.engine import Engine
+from tests.support.process import ENVIRONMENT, engine, jsonl, summary
+
+EVENTS = [{"anchor": f"a{i}", "near": f"b{i}", "far": f"c{i % 7}"} for i in range(100)]
+POISON = {"anchor": "poison", "near": "potion", "far": "c"}
+REFUSED = {**POISON, "anchor": "potion"}  # of the same length, and refused by every decoder itself
+
+
+class Failing:
+    """A decoder that fails on every value in which `word` stands."""
+
+    def __init__(self, decoder, error: Exception, word: bytes = b"poison"):
+        self._decoder, self._error, self._word, self.calls = decoder, error, word, 0
+
+    def _check(self, value) -> None:
+        self.calls += 1
+        if self._word in (value if isinstance(value, bytes) else repr(value.to_pylist()).encode()):
+            raise self._error
+
+    def __call__(self, value, header=b""):
+        self._check(value)
+        return self._decoder(value, header)
+
+    def many(self, values):
+        for value in values:
+            self._check(value)
+        return self._decoder.many(values)
+
+
+def lines(events) -> bytes:
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def csv_of(events) -> bytes:
+    return b"".join(",".join(f'"{event[key]}\n"' for key in event).encode() + b"\n" for event in events)
+
+
+def whole(value, **more) -> Record:
+    size = value.num_rows if isinstance(value, pa.RecordBatch) else len(value)
+    return Record(value, "f", 1000, 1000 + size, **more)
+
+
+def records_with(events, kind: str) -> list[Record]:
+    """The events as the records of a source: one block, or a message each."""
+    if kind == "json":
+        return [whole(lines(events))]
+    if kind == "csv":
+        return [whole(csv_of(events), format="csv", header=b"anchor,near,far\n")]
+    if kind == "arrow":
+        return [whole(pa.RecordBatch.from_pylist(events), format="arrow", unit="row")]
+    values = [json.dumps(event).encode() for event in events]
+    return [Record(value, f"t/{i % 2}", i // 2, i // 2 + 1, unit="message") for i, value in enumerate(values)]
+
+
+def learned(events, kind: str, decoder=None):
+    """An engine that has learned the events, and the dead letters."""
+    reading, letters, state = Ingest(EventOptions(provenance=True)), [], Engine()
+    for record in (records := records_with(events, kind)):
+        if decoder:
+            reading._decoders[record.format] = decoder
+    for block in reading.blocks(records):
+        state.learn(block.decoded, block.positions(), block.counts().total())
+        letters += block.dead_letters
+    return state, letters
+
+
+DECODERS = {"json": json_events.Decoder, "csv": CsvDecoder, "arrow": ArrowDecoder, "messages": json_events.Decoder}
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+@pytest.mark.parametrize("at", [[0], [50, 51], [3, 99]])
+def test_only_the_event_that_a_decoder_fails_on_is_refused(kind, at):
+    events = [dict(event) for event in EVENTS]
+    events[70] = REFUSED
+    for i in at:
+        events[i] = POISON
+    options = EventOptions(provenance=True)
+    failing = Failing(DECODERS[kind](options), TypeError("no such\n  thing"))
+    state, letters = learned(events, kind, failing)
+    healthy, _ = learned([event for event in events if event not in (POISON, REFUSED)], kind)
+    assert {letter.reason for letter in letters} == {"decoder_failed", "not_distinct"}
+    assert [letter.message for letter in letters if letter.event_index != 70 and letter.reason == "decoder_failed"] == [
+        "TypeError: no such thing"
+    ] * len(at)
+    assert state.counters["rejected"] == {"decoder_failed": len(at), "not_distinct": 1}
+    assert state.counters["records"] == 100 and state.counters["events"] == 99 - len(at)
+    assert state.objects.names == healthy.objects.names
+    for name, array in healthy.arrays().items():
+        assert (state.arrays()[name] == array).all(), name
+    _, expected = learned([REFUSED if event == POISON else event for event in events], kind)
+    assert [letter[:3] for letter in letters] == [letter[:3] for letter in expected]  # the same places
+    assert all(b"poison" in letter.value for letter in letters if letter.reason == "decoder_failed")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no"), pa.ArrowMemoryError("no"), OSError(12, "no"), UnreadableHeader("no")], ids=repr
+)
+@pytest.mark.parametrize("kind", ["json", "messages"])
+def test_what_is_no_verdict_about_an_event_ends_the_run(error, kind):
+    with pytest.raises(type(error)):
+        learned([*EVENTS, POISON], kind, Failing(json_events.Decoder(EventOptions()), error))
+
+
+def test_a_decoder_that_always_fails_is_not_asked_for_every_line(monkeypatch):
+    monkeypatch.setattr(quarantine, "LOCATED", 4)
+    failing = Failing(json_events.Decoder(EventOptions()), ValueError("x"), b"anchor")
+    state, letters = learned(EVENTS, "json", failing)
+    assert b"".join(letter.value for letter in letters) == lines(EVENTS) and failing.calls < 30
+    assert state.counters["rejected"]["decoder_failed"] == len(letters) < 30
+
+
+def test_suspects_grow_fewer_and_are_acquitted_when_the_stream_gets_past_them():
+    one = after_death([], Flight({"f": (0, 90)}))
+    assert after_death(one, Flight({"f": (90, 95)})) == [Suspect({"f": (90, 95)}, 1)]  # got past the first
+    assert len(after_death(one, Flight({"g": (0, 9)}))) == 2  # another partition says nothing about it
+    two = after_death(one, Flight({"f": (30, 31)}, True, 7))
+    other = after_death(two, Flight({"f": (30, 31)}, True, 8))  # the file was replaced: another record
+    assert [each.guilty() for each in (*two, *other)] == [False, False]
+    elsewhere = after_death(two, Flight({"f": (31, 32)}, True, 7))
+    assert [(each.ranges, each.deaths) for each in elsewhere] == [({"f": (31, 32)}, 1)]
+    (found,) = after_death(two, Flight({"f": (30, 31)}, True, 7))
+    assert found.guilty()
+
+
+def test_parts_are_single_where_suspects_are_few(tmp_path):
+    note = InFlight(tmp_path, {}, "1")
+    record = whole(lines(EVENTS))
+    with pytest.raises(ZeroDivisionError), note.at([record]):
+        raise ZeroDivisionError  # a bug that ends the run is a death
+    note.close()
+    again = InFlight(tmp_path, {}, "1")
+    assert again.suspected(record) and not again.suspected(record._replace(partition="g")) and len(again.told) == 1
+    parts = list(again.parts_of(record))
+    assert b"".join(part.value for part, _ in parts) == record.value and [single for _, single in parts] == [True] * 100
+    assert [part.offset for part, _ in parts][1:] == [part.next_offset for part, _ in parts][:-1]
+    again.close()
+    assert not (tmp_path / "in_flight").exists()
+    assert InFlight(tmp_path, {"f": Position(record.next_offset)}, "1").suspects == []  # a snapshot is past them
+    assert InFlight(tmp_path, {}, "2").suspects == []  # another version may do better
+
+
+def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> bool:
+    """A process that dies at the first part of a record that kills it, unless it takes it for guilty; whether it takes
+    anything for that."""
+    note = InFlight(directory, {}, "1")
+    accused = False
+    for part, single in note.parts_of(record):
+        guilty = single and note.guilty(part) is not None
+        accused |= guilty
+        with suppress(ZeroDivisionError), note.at([part], single):
+            if not guilty and kills(part):
+                raise ZeroDivisionError
+            continue
+        break
+    note.close()
+    return accused
+
+
+def test_who_kills_a_healthy_process_again_and_again_accuses_nothing(tmp_path):
+    record, chance = whole(lines(EVENTS * 30)), random.Random(5)
+    for _ in range(100):
+        moment = chance.randrange(record.offset, record.next_offset)
+        assert not dies(tmp_path, record, lambda part, moment=moment: part.offset <= moment < part.next_offset)
+
+
+def test_among_more_lines_than_parts_the_guilty_one_is_found_a_death_later(tmp_path):
+    record = whole(lines([*EVENTS * 25, POISON, *EVENTS * 5]))
+    assert [dies(tmp_path, record, lambda part: b"poison" in part.value) for _ in range(6)] == [False] * 4 + [True] * 2
+
+
+# ---- in processes that really die
+
+KILLER = """
+import json, os, signal, sys
+from stream_engine.__main__ import main
+from stream_engine.formats import json_events
+
+arguments, deaths = json.loads(sys.argv[1])
+decode, many, calls = json_events.Decoder.__call__, json_events.Decoder.many, 0
+
+def dying(values):
+    global calls
+    calls += 1
+    if calls == die_at or any(die_at == -1 and value and b"poison" in value for value in values):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+json_events.Decoder.__call__ = lambda self, value, header=b"": (dying([value]), decode(self, value, header))[1]
+json_events.Decoder.many = lambda self, values: (dying(values), many(self, values))[1]
+for die_at in deaths:
+    if not (child := os.fork()):
+        os._exit(main(arguments))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def killed(deaths: list[int], *arguments) -> list[int]:
+    """Exit statuses of `stream-engine ARGUMENTS`, run again and again in a process of its own, that is killed when the
+    n-th value is decoded, or (-1) whenever an event with the word poison is, or (0) never."""
+    script = json.dumps([list(map(str, arguments)), deaths])
+    done = subprocess.run([sys.executable, "-c", KILLER, script], env=ENVIRONMENT, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr, done.stderr
+    return list(map(int, done.stdout.split()))
+
+
+KILLED = -signal.SIGKILL
+
+
+def test_a_line_that_kills_the_process_is_put_aside_after_three_deaths(tmp_path):
+    state, events = tmp_path / "s", jsonl(tmp_path / "e.jsonl", [*EVENTS[:50], POISON, *EVENTS[50:]])
+    run = ("run", events, "--state", state, "--no-refits")
+    assert killed([-1] * 4, *run) == [KILLED] * 3 + [0]
+    found = summary(state)
+    assert found["rejected"] == {"process_died": 1} and found["events"] == 100 and found["records"] == 101
+    (letter,) = map(json.loads, (state / "dead_letters" / "000001.jsonl").read_text().splitlines())
+    assert json.loads(letter["value"]) == POISON and (letter["offset"], letter["index"]) == (
+        len(lines(EVENTS[:50])),
+        50,
+    )
+    assert letter["message"] == "the process died 3 times while it was at work on it"
+    engine("run", jsonl(tmp_path / "healthy.jsonl", EVENTS), "--state", tmp_path / "h", "--no-refits")
+    healthy = summary(tmp_path / "h")
+    assert all(found[key] == healthy[key] for key in ("objects", "guard", "comparisons", "unique_triplets"))
+    engine(*run)  # nothing is left to do, and the note of the deaths goes
+    assert not (state / "in_flight").exists() and not (state / "suspects.json").exists()
