@@ -44,6 +44,16 @@ class Record(NamedTuple):
     problem: str = ""
 
 
+class Lost(NamedTuple):
+    """What a source goes on without: it was gone before it was read, and going on was allowed."""
+
+    partition: str
+    offset: int  # where reading had got to
+    going_on_at: int
+    records: int | None  # how many are lost; None: nobody knows
+    why: str
+
+
 class Source(Protocol):
     """An ordered stream of records. Opening at a position and starting are the same code path.
 
@@ -77,6 +87,10 @@ class Source(Protocol):
         start elsewhere after a restart.
         """
         return {}
+
+    def losses(self) -> list[Lost]:
+        """What was lost since the last call; it enters the state together with the starting points of `opened`."""
+        return []
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Told after a snapshot with these positions is durable; a courtesy to lag tools, never read back."""

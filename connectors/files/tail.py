@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from time import monotonic, sleep
 
-from connectors import Position, Record, Source, UnusableSource
+from connectors import Lost, Position, Record, Source, UnusableSource
 from connectors.files.decompress import Plain
 from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
 from connectors.files.paths import check_readable, expand
@@ -35,8 +35,8 @@ class Growing:
 class Tail:
     """One followed path: the file that is open (none while the path does not exist), and the one of that name now."""
 
-    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str]):
-        self.path, self.partition = path, partition_of(path)
+    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str], losses: list[Lost]):
+        self.path, self.partition, self._losses = path, partition_of(path), losses
         self._kind, self._position, self._sizes, self._notices = kind, position, sizes, notices
         self._file: Growing | None = None
         self._former: list[Growing] = []  # drained, kept open until nobody can take them for new files
@@ -126,6 +126,9 @@ class Tail:
         change = f"{there:,} bytes are there" if there is not None else "it begins differently"
         read = max(file.blocks.at, self._position.offset)
         lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
+        if lost > 0:
+            why = f"a line whose first {lost:,} bytes were there was cut away before it was finished"
+            self._losses.append(Lost(self.partition, read, 0, 1, why))
         half = f" ({lost:,} bytes of a line that was not finished are gone)" if lost > 0 else ""
         self._notices.append(
             f"{self.path} was cut or replaced: {change}, {read:,} had been read{half}; it is read from its beginning"
@@ -159,12 +162,13 @@ class Followed(Source):
         self._rest, self._positions, self._format, self._sizes = rest, positions, format, sizes
         self._tails: dict[str, Tail] = {}
         self._notices: list[str] = []
+        self._losses: list[Lost] = []
         self._ignored: set[str] = set()
         for path in expand(rest):
             kind = _followable(path, format)
             if os.path.lexists(path):
                 check_readable(path)
-            self._tails[path] = Tail(path, kind, self._position(path), sizes, self._notices)
+            self._tails[path] = Tail(path, kind, self._position(path), sizes, self._notices, self._losses)
         if not self._tails:
             self._notices.append(f"{rest}: no file matches; waiting for one to appear")
         self._looked = monotonic()
@@ -225,7 +229,7 @@ class Followed(Source):
             )
             return
         self._notices.append(f"{path} has appeared; it is followed from byte {self._position(path).offset:,}")
-        self._tails[path] = Tail(path, kind, self._position(path), self._sizes, self._notices)
+        self._tails[path] = Tail(path, kind, self._position(path), self._sizes, self._notices, self._losses)
 
     def finished(self) -> bool:
         return False
@@ -241,6 +245,11 @@ class Followed(Source):
     def notices(self) -> list[str]:
         notices, self._notices[:] = self._notices[:], []
         return notices
+
+    def losses(self) -> list[Lost]:
+        """Lines that were cut away unfinished, since the last call."""
+        losses, self._losses[:] = self._losses[:], []
+        return losses
 
     def close(self) -> None:
         for tail in self._tails.values():

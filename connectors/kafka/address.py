@@ -6,7 +6,7 @@ connectors holds the value of a secret option (`scrubbed`).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -102,6 +102,18 @@ def known_to(defaults: Mapping[str, Any], others: Mapping[str, Any], options: Ma
     if unknown := [key for key in options if key not in defaults and key not in others]:
         raise UnusableSource(f"kafka options: unknown {', '.join(sorted(unknown))}; the names are kafka-python's")
     return {key: value for key, value in options.items() if key in defaults}
+
+
+def one_of(what: str, got: str, choices: tuple[str, ...]) -> str:
+    """`got`, which is among `choices`. Raises `UnusableSource`."""
+    if got not in choices:
+        raise UnusableSource(f"kafka {what}: got {got!r}, expected one of {', '.join(choices)}")
+    return got
+
+
+def listed(partitions: Collection[int]) -> str:
+    """Partition numbers for people."""
+    return ",".join(map(str, sorted(partitions)))
 
 
 # kafka-python's name -> librdkafka's, where swapping underscores for dots does not do it

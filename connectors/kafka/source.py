@@ -31,8 +31,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from connectors import Position, Record, Source, SourceFailed, UnusableSource
-from connectors.kafka.address import parse_address, partition_name, partition_of, scrubbed
+from connectors import Lost, Position, Record, Source, SourceFailed, UnusableSource
+from connectors.kafka.address import listed, one_of, parse_address, partition_name, partition_of, scrubbed
 from connectors.kafka.client import (
     BrokerUnavailable,
     Client,
@@ -97,8 +97,8 @@ class KafkaSource(Source):
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
         self._start, self._on_loss = (
-            _one_of("start", start, START_MODES),
-            _one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS),
+            one_of("start", start, START_MODES),
+            one_of("on_offset_loss", on_offset_loss, ON_OFFSET_LOSS),
         )
         self._make = _client_class(self._options.pop("client", client))  # [kafka] client = "confluent"
         self._format, self._topic_seconds, self._stall_seconds = format, topic_seconds, stall_seconds
@@ -110,6 +110,7 @@ class KafkaSource(Source):
             )
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []
+        self._losses: list[Lost] = []
         self._progress: dict[int, Progress] = {}
         self._asked = 0.0  # when `_progress` was
         self._last_time: dict[str, float] = {}
@@ -178,6 +179,11 @@ class KafkaSource(Source):
         """
         opened, self._opened = self._opened, {}
         return opened
+
+    def losses(self) -> list[Lost]:
+        """Offsets that were gone before they were read, since the last call."""
+        losses, self._losses = self._losses, []
+        return losses
 
     def published(self, positions: Mapping[str, Position]) -> None:
         """Commit to the group named by the option `group_id`, if any; for lag tools, never read back."""
@@ -328,7 +334,7 @@ class KafkaSource(Source):
         if not added:
             return
         self._take_up(self._starting_points(reading.client, ranges, mark))
-        self._notices.append(f"{self.address}: reading added partitions {_listed(added)} from their beginning")
+        self._notices.append(f"{self.address}: reading added partitions {listed(added)} from their beginning")
 
     def _check_for_gone(self, reading: Reading, numbers: Collection[int]) -> None:
         gone, now = self._selected.of(self._stored) - frozenset(numbers), time.monotonic()
@@ -338,7 +344,7 @@ class KafkaSource(Source):
             reading.gone_since = now
         elif now - reading.gone_since > self._topic_seconds:
             raise SourceFailed(
-                f"{self.address}: partitions {_listed(gone)} are gone since {self._topic_seconds:g} s; "
+                f"{self.address}: partitions {listed(gone)} are gone since {self._topic_seconds:g} s; "
                 "was the topic deleted?"
             )
 
@@ -385,12 +391,12 @@ class KafkaSource(Source):
                 raise BrokerUnavailable("closing")
         if missing := self._selected.missing(numbers):
             raise UnusableSource(
-                f"{self.address}: partitions {_listed(missing)} do not exist; the topic has {_listed(numbers)}"
+                f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
             )
         if gone := self._selected.of(self._stored) - numbers:
             raise SourceFailed(
-                f"{self.address}: partitions {_listed(gone)} of the stored positions do not exist; the "
-                f"topic has {_listed(numbers)}. Was it made anew? Use a new state directory for it"
+                f"{self.address}: partitions {listed(gone)} of the stored positions do not exist; the "
+                f"topic has {listed(numbers)}. Was it made anew? Use a new state directory for it"
             )
         return self._selected.of(numbers)
 
@@ -415,6 +421,7 @@ class KafkaSource(Source):
         self._progress |= {p: Progress(position.offset, points.ends[p]) for p, position in points.positions.items()}
         self._opened |= {self._name(partition): points.positions[partition] for partition in points.without_position}
         self._notices += points.notices
+        self._losses += points.losses
 
     # ---- small questions
 
@@ -431,18 +438,8 @@ class KafkaSource(Source):
 
 
 def _client_class(name: str) -> Callable[..., UnopenedClient]:
-    module, _, attribute = CLIENTS[_one_of("client", name, tuple(CLIENTS))].partition(":")
+    module, _, attribute = CLIENTS[one_of("client", name, tuple(CLIENTS))].partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ImportError as error:
         raise UnusableSource(f"kafka client {name}: {error}; install stream-engine[{name}]") from error
-
-
-def _one_of(what: str, got: str, choices: tuple[str, ...]) -> str:
-    if got not in choices:
-        raise UnusableSource(f"kafka {what}: got {got!r}, expected one of {', '.join(choices)}")
-    return got
-
-
-def _listed(partitions: Collection[int]) -> str:
-    return ",".join(map(str, sorted(partitions)))

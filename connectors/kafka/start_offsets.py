@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from connectors import Position, SourceFailed, UnusableSource
-from connectors.kafka.address import Address, partition_numbers
+from connectors import Lost, Position, SourceFailed, UnusableSource
+from connectors.kafka.address import Address, partition_name, partition_numbers
 from connectors.kafka.client import Range
 
 START_MODES = ("none", "earliest", "latest")  # where a partition without a stored position begins, at a first start
@@ -22,6 +22,7 @@ class OffsetLoss(NamedTuple):
 
     why: str
     go_on_at: int  # the first offset that was not read and is there
+    records: int | None = 0  # how many are lost by it, as offsets tell; None: they are another topic's by now
 
 
 def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None) -> OffsetLoss | None:
@@ -31,7 +32,7 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
     >>> offset_loss(Position(5, same), Range(0, 9), same), offset_loss(Position(5, same), Range(5, 5), 0)
     (None, None)
     >>> offset_loss(Position(5, same), Range(6, 9), same)
-    OffsetLoss(why='retention has deleted it', go_on_at=6)
+    OffsetLoss(why='retention has deleted it', go_on_at=6, records=1)
     >>> offset_loss(Position(5, same), Range(0, 9), other).go_on_at
     0
     >>> offset_loss(Position(5, same), Range(0, 3), same).go_on_at
@@ -40,9 +41,9 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
     4
     """
     if stored.mark and mark and stored.mark != mark:
-        return OffsetLoss("it belongs to an earlier topic of this name, which was deleted", span.first)
+        return OffsetLoss("it belongs to an earlier topic of this name, which was deleted", span.first, None)
     if stored.offset < span.first:
-        return OffsetLoss("retention has deleted it", span.first)
+        return OffsetLoss("retention has deleted it", span.first, span.first - stored.offset)
     if cut is not None:  # what is behind `cut` was never read, wherever the end may be by now
         return OffsetLoss(
             "the log was cut back behind it (a broker that lacked it became leader)",
@@ -50,9 +51,8 @@ def offset_loss(stored: Position, span: Range, mark: int, cut: int | None = None
         )
     if stored.offset > span.end:
         same = stored.mark and mark  # else the topic may be another one, none of which was read
-        return OffsetLoss(
-            "the partition ends before it (a log cut back, or a topic made anew)", span.end if same else span.first
-        )
+        why = "the partition ends before it (a log cut back, or a topic made anew)"
+        return OffsetLoss(why, span.end, 0) if same else OffsetLoss(why, span.first, None)
     return None
 
 
@@ -62,7 +62,8 @@ class StartingPoints(NamedTuple):
     positions: dict[int, Position]  # of every partition
     ends: dict[int, int]  # where it ended then
     without_position: frozenset[int]  # those that no stored position gave
-    notices: list[str]  # what was lost
+    notices: list[str]  # what was lost, for people
+    losses: list[Lost]  # the same for the state
 
 
 def starting_points(
@@ -86,7 +87,7 @@ def starting_points(
     ({0: Position(offset=5, mark=7), 1: Position(offset=2, mark=7)}, frozenset({1}))
     """
     offsets: dict[int, int] = {}
-    without_position, notices = set(), []
+    without_position, notices, losses = set(), list[str](), list[Lost]()
     for partition, span in sorted(ranges.items()):
         position = stored.get(partition)
         loss = None if position is None else offset_loss(position, span, mark, cut.get(partition))
@@ -99,9 +100,11 @@ def starting_points(
         else:
             offsets[partition] = loss.go_on_at
             notices.append(_accepted(loss, f"{address}: partition {partition}", position, span, on_loss))
+            name = partition_name(address.topic, partition)
+            losses.append(Lost(name, position.offset, loss.go_on_at, loss.records, loss.why))
     positions = {partition: Position(offset, mark) for partition, offset in offsets.items()}
     ends = {partition: span.end for partition, span in ranges.items()}
-    return StartingPoints(positions, ends, frozenset(without_position), notices)
+    return StartingPoints(positions, ends, frozenset(without_position), notices, losses)
 
 
 def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_loss: str) -> str:

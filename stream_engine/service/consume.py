@@ -15,6 +15,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.snapshot_publisher import Publication
 from stream_engine.service.source_health import POLL_SECONDS
+from stream_engine.service.taken_losses import take_loss
 from stream_engine.state.labels import waiting
 
 
@@ -48,7 +49,12 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     run.metrics.poll_seconds.inc(time.monotonic() - started)
     for notice in source.notices():
         run.log.warning(notice)
-    run.engine.positions |= source.opened()  # starting points that the source chose belong to the state like those read
+    opened = source.opened()  # starting points that the source chose belong to the state like those read
+    run.engine.positions |= opened
+    run.metrics.expect(opened)
+    for loss in source.losses():
+        take_loss(run.engine, loss)
+        run.metrics.follow(run.engine.counters)
     blocks = run.ingest.blocks(records)
     while (block := _next(run, blocks)) is not None:
         _learn(run, block, progress)

@@ -5,13 +5,18 @@ and summary.json agree up to what happened before this process started.
 """
 
 import platform
-from collections.abc import Mapping
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
+from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
+from stream_engine.guard.partial_order import VERDICTS
+from stream_engine.prediction.drift import SIGNALS
 
+DEEDS = ("seek", "offsets lost", "reshard")  # what an engine or an operator does to a state, and notes in it
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
 
@@ -41,6 +46,7 @@ class Metrics:
         self.rejected = counter("rejected", "Events refused and kept in the dead letters.", "reason")
         self.filtered = counter("filtered", "Events left out by --where.")
         self.lost = counter("records_lost", "Records passed over with consent: offsets lost or moved.", "partition")
+        self.history = counter("history", "What was done to the state on purpose, by kind; since ever.", "did")
         self.empty = counter("empty_values", "Empty values and tombstones.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects named by comparisons.")
@@ -88,6 +94,28 @@ class Metrics:
             "drift_level", "Present share of wrong predictions, as the detector sees it.", "signal"
         )
         self._seen: dict[tuple, float] = {}
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Counters whose labels are closed sets are there from the start, so that `increase()` sees the first."""
+        closed = {
+            self.events: EVENT_TYPES,
+            self.comparisons: ("triplet", "quadruplet"),
+            self.rejected: REASONS,
+            self.guard: VERDICTS,
+            self.drifts: SIGNALS,
+            self.history: DEEDS,
+        }
+        for instrument, labels in closed.items():
+            for label in labels:
+                instrument.labels(label)
+
+    def expect(self, partitions: Iterable[str] = (), refits: Iterable[str] = ()) -> None:
+        """What this run may lose of, and the refits that it may fail at: their counters are there from now on."""
+        for partition in partitions:
+            self.lost.labels(partition)
+        for kind in refits:
+            self.refit_failures.labels(kind)
 
     def follow(self, counters: Mapping[str, Any]) -> None:
         """Add what the engine's counters gained since the last call."""
@@ -101,6 +129,8 @@ class Metrics:
             self._gain(self.guard.labels(verdict), ("guard", verdict), n)
         for partition, n in counters["lost"].items():
             self._gain(self.lost.labels(partition), ("lost", partition), n)
+        for did, n in Tally(deed["did"] for deed in counters["history"]).items():
+            self._gain(self.history.labels(did), ("history", did), n)
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 
@@ -112,10 +142,14 @@ class Metrics:
                 self.refit_figure.labels(kind, figure).set(value)
 
     def start_from(self, counters: Mapping[str, Any]) -> None:
-        """Take the counters of a restored state as the starting point: only what comes after is added."""
+        """Take the counters of a restored state as the starting point: only what comes after is added.
+
+        But what was lost, and done to the state, is told in full: else nobody would see what happens between two runs.
+        """
         probe = Metrics()
-        probe.follow(counters)
+        probe.follow({**counters, "lost": {}, "history": []})
         self._seen = probe._seen
+        self.follow(counters)
 
     def _gain(self, instrument: Counter, key: tuple, value: float) -> None:
         gained = value - self._seen.get(key, 0)

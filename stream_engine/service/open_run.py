@@ -28,6 +28,7 @@ from stream_engine.service.refit_workers import Workers
 from stream_engine.service.requests import Requests
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.settings import BadSettings, Settings, params_of
+from stream_engine.service.share import partition_numbers
 from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.stall_watchdog import StallWatchdog
@@ -96,6 +97,7 @@ def open_run(
         _learn_labels(settings.input.labels, settings.input.labels_columns, engine, dead_letters, log)
         metrics.follow(engine.counters)
     sources = _open_sources(settings, engine.positions, health, stack)
+    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
     if settings.listen:
         application = http.app(metrics.registry, health.not_ready, lambda: published.newest, lambda: monitor.figures)
         server = http.Server(application, settings.listen)

@@ -13,6 +13,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
 from stream_engine.service.settings import NO_GUARD, BadSettings, Settings, shard
+from stream_engine.service.share import agreed_share
 from stream_engine.state import spark_deltas
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -31,13 +32,16 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
     guard = None if settings.guard.policy == NO_GUARD else settings.guard.policy
     fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)), allocation)
     if snapshot is None:
+        fresh.share = agreed_share(settings, None, {})
         return fresh
     if snapshot.settings != fresh.settings():
         raise BadSettings(
             f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
             "settings, or another --state"
         )
-    return Engine.restore(snapshot, allocation)
+    engine = Engine.restore(snapshot, allocation)
+    engine.share = agreed_share(settings, engine.share, engine.positions)
+    return engine
 
 
 def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:

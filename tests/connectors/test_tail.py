@@ -91,6 +91,8 @@ def test_truncation_in_place_is_said_and_read_from_the_beginning(log, new, said)
     assert until(source, lambda values: b"".join(values) == new) == [new] * bool(new)
     (notice,) = source.notices()
     assert notice.startswith(f"{log} was cut or replaced: {said}") and notice.endswith("it is read from its beginning")
+    (lost,) = source.losses()  # the line whose first half was there
+    assert lost[:4] == (str(log), 4, 0, 1) and "4 bytes" in lost.why and source.losses() == []
     append(log, b"x\n")
     assert until(source, bool) == [b"x\n"] and source.notices() == []
     source.close()

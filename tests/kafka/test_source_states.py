@@ -162,6 +162,7 @@ def test_lost_offsets_are_gone_on_from_only_if_wanted(open_source):
     assert source.poll(1) == [] and isinstance(source._state, Reading)
     assert client.assigned == [{0: 0}, {0: 5}] and source.opened() == {"t/0": Position(5, 7)}
     assert "4 offsets are lost, reading on from 5" in source.notices()[0]
+    assert source.losses() == [("t/0", 1, 5, 4, "retention has deleted it")] and source.losses() == []
 
 
 def test_records_in_hand_are_delivered_when_the_topic_turns_out_to_be_another_one(open_source):

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from connectors import Lost
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits.sdp_clustering import solve
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.taken_losses import take_loss
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support.planted_similarities import planted_adds3
@@ -68,3 +70,46 @@ def test_naming_rules():
             continue
         assert re.fullmatch(r"stream_engine_[a-z0-9_]+", family.name) and family.documentation.endswith(".")
         assert not re.search(r"(milliseconds|minutes|_kb|_mb)$", family.name)
+
+
+def test_counters_of_closed_sets_are_there_at_zero():
+    """`increase()` sees no first failure of a counter that begins with it."""
+    metrics = Metrics()
+    metrics.expect(["votes/0"], ["spectral"])
+    there = {
+        ("rejected", "reason", "bad_time"),
+        ("events", "kind", "label"),
+        ("comparisons", "kind", "quadruplet"),
+        ("guard_verdicts", "verdict", "cycle"),
+        ("drifts", "signal", "loss"),
+        ("history", "did", "offsets lost"),
+        ("records_lost", "partition", "votes/0"),
+        ("refit_failures", "refit", "spectral"),
+    }
+    for name, label, value in there:
+        assert metrics.registry.get_sample_value(f"stream_engine_{name}_total", {label: value}) == 0, name
+
+
+def test_what_was_lost_or_done_between_two_runs_is_told_in_full():
+    engine = Engine()
+    engine.learn_many([Triplet("a", "b", "c")])
+    engine.lost["votes/0"] = 7
+    engine.note("seek", partition="votes/0")
+    metrics = Metrics()
+    metrics.start_from(Engine.restore(engine.snapshot()).counters)
+    value = metrics.registry.get_sample_value
+    assert value("stream_engine_records_lost_total", {"partition": "votes/0"}) == 7
+    assert value("stream_engine_history_total", {"did": "seek"}) == 1
+    assert value("stream_engine_comparisons_total", {"kind": "triplet"}) == 0
+
+
+def test_a_loss_is_counted_and_noted_and_one_that_nobody_can_count_is_noted():
+    engine, metrics = Engine(), Metrics()
+    for records in (4, 3, None):
+        take_loss(engine, Lost("votes/0", 1, 5, records, "retention has deleted it"))
+    metrics.follow(engine.counters)
+    assert engine.lost == {"votes/0": 7} and [deed["records"] for deed in engine.history] == [4, 3, None]
+    assert engine.history[0].items() >= {"did": "offsets lost", "partition": "votes/0", "at": 1, "to": 5}.items()
+    value = metrics.registry.get_sample_value
+    assert value("stream_engine_records_lost_total", {"partition": "votes/0"}) == 7
+    assert value("stream_engine_history_total", {"did": "offsets lost"}) == 3
