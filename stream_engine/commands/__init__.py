@@ -22,6 +22,7 @@ VERBS = {
     "warm-up": "stream_engine.commands.warm_up:command",
     "ask": "stream_engine.commands.ask:command",
     "spark-counts": "stream_engine.commands.spark_counts:command",
+    "verify": "stream_engine.commands.verify:command",
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
@@ -36,6 +37,7 @@ FIRST_SENTENCES = {
     "warm-up": "Compile what is compiled on first use, so that a run starts at full speed.",
     "ask": "What to ask people next: questions as JSON lines, the most useful first.",
     "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
+    "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")

@@ -1,0 +1,79 @@
+"""`stream-engine verify`: is a state whole, and is it what its sources hold? Reads only; takes no lock."""
+
+from typing import Any
+
+import click
+
+from stream_engine.commands import state_option
+from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.service.repair.check_state import NOTE, OK, WRONG, Finding, check_state
+from stream_engine.service.repair.recount import Recount, recount
+from stream_engine.state.store import Store
+
+
+class Wrong(RuntimeError):
+    """What `verify` ends with when something is wrong; one line."""
+
+
+@click.command("verify")
+@state_option
+@click.option("--dead-letters", metavar="FOLDER", help="Where its dead letters are, instead of DIR/dead_letters.")
+@click.option(
+    "--from",
+    "starts",
+    multiple=True,
+    metavar="PARTITION=OFFSET",
+    help="Where the first run began in a partition, when that was not its beginning (--start latest).",
+)
+@input_options
+def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **given: Any) -> None:
+    """Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs."""
+    begun = dict(_start(text) for text in starts)
+    settings = settings_of(given) if given["source"] or given["config"] or given["input__labels"] else None
+    wrong = _print(check_state(state, dead_letters or _folder(settings)))
+    if settings and (settings.source or settings.input.labels):
+        snapshot = Store(state).latest().snapshot
+        if snapshot is None:
+            raise Wrong(f"{state}: no snapshot is whole, there is nothing to recount")
+        wrong += _print(_told(recount(settings, snapshot, begun), snapshot.sequence))
+    if wrong:
+        raise Wrong(f"{state}: {wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
+    click.echo(f"{state}: nothing is wrong")
+
+
+def _start(text: str) -> tuple[str, int]:
+    name, _, offset = text.rpartition("=")
+    if not name or not offset.isdecimal():
+        raise click.UsageError(f"--from: got {text!r}, expected PARTITION=OFFSET such as votes/0=1200")
+    return name, int(offset)
+
+
+def _folder(settings: Any) -> str | None:
+    """The folder of dead letters that a configuration names."""
+    target = settings.dead_letters if settings else None
+    return target if target and "://" not in target else None
+
+
+def _print(findings: Any) -> int:
+    """Print findings, one a line; how many are wrong."""
+    wrong = 0
+    for what, verdict, text in findings:
+        click.echo(f"{verdict:6} {what}: {text}")
+        wrong += verdict == WRONG
+    return wrong
+
+
+def _told(found: Recount, sequence: int) -> list[Finding]:
+    what = f"recount of snapshot {sequence:012d}"
+    findings = [Finding("sources", WRONG, problem) for problem in found.problems]
+    findings += [Finding(what, WRONG, line) for line in found.differing]
+    if not findings:
+        equal = "to the last byte" if found.same_bytes else "in all that does not depend on the order of arrival"
+        findings.append(Finding(what, OK, f"{found.records:,} records give the same state {equal}"))
+    if not found.one_order:
+        findings.append(
+            Finding(what, NOTE, "several partitions have no one order of arrival: the guard was checked, not recounted")
+        )
+    elif not found.same_bytes and not found.differing and not found.problems:
+        findings.append(Finding(what, NOTE, "equal section by section, not in bytes: another version wrote it"))
+    return findings

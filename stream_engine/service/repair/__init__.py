@@ -1,0 +1,1 @@
+"""States checked against their sources, cut anew, and moved on purpose."""

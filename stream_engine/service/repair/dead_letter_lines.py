@@ -1,0 +1,42 @@
+"""The lines of a folder of dead letters up to the position that a snapshot relies on."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SEGMENT_BITS = 40  # of a position: the length of its segment
+
+
+class Segment(NamedTuple):
+    """A file of letters and how many of its bytes lie before the position."""
+
+    number: int
+    path: Path
+    size: int
+    wanted: int
+
+
+def segments(folder: str | os.PathLike[str], position: int) -> list[Segment]:
+    """The segments that a position relies on, oldest first; older ones may have been moved away, the last one is always
+    among them."""
+    last, length = (position >> SEGMENT_BITS) + 1, position & ((1 << SEGMENT_BITS) - 1)
+    path = Path(folder)
+    names = os.listdir(path) if path.is_dir() else []
+    there = sorted(int(match[1]) for name in names if (match := re.fullmatch(r"(\d{6,})\.jsonl", name)))
+    found = []
+    for number in sorted({*(number for number in there if number < last), *([last] if length else [])}):
+        file = path / f"{number:06d}.jsonl"
+        size = file.stat().st_size if file.exists() else 0
+        found.append(Segment(number, file, size, length if number == last else size))
+    return found
+
+
+def lines(segment: Segment) -> Iterator[bytes]:
+    """The lines of a segment before the position, each with its newline. O(bytes)."""
+    left = segment.wanted
+    with segment.path.open("rb") as file:
+        while left > 0 and (line := file.readline()):
+            yield line[:left]
+            left -= len(line)

@@ -1,0 +1,173 @@
+"""`verify`: finds what is damaged without the sources, and with them every figure that is not theirs."""
+
+import gzip
+import json
+import random
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import zstandard
+from pyarrow import csv, parquet
+
+from stream_engine.state.engine import Engine
+from stream_engine.state.store import Lock, Store
+from tests.end_to_end.test_service import stream
+from tests.support.process import engine, jsonl, one_line
+
+
+def lines(seed: int, n: int = 150) -> list:
+    return stream(random.Random(seed), n)
+
+
+@pytest.fixture
+def state(tmp_path):
+    """A state of one file that has grown since, with its dead letters."""
+    events = lines(5)
+    source = jsonl(tmp_path / "a.jsonl", events[:100])
+    engine("run", source, "--state", tmp_path / "s", "--no-refits", "--guard", "first")
+    jsonl(source, events)
+    return tmp_path / "s"
+
+
+def changed(state, **replaced) -> None:
+    """Publish the newest snapshot again with other contents: right checksum, wrong figures."""
+    store = Store(state)
+    snapshot = store.latest().snapshot
+    arrays = {name: np.array(array) for name, array in snapshot.arrays.items()}
+    counters = json.loads(json.dumps(snapshot.counters))
+    for name, change in replaced.items():
+        change(arrays if name == "arrays" else counters)
+    store.publish(snapshot._replace(sequence=snapshot.sequence + 1, arrays=arrays, counters=counters))
+
+
+def test_a_state_is_what_its_source_holds_to_the_last_byte_though_the_source_has_grown(state):
+    lock = Lock(state)  # a run is at work
+    said = engine("verify", "--state", state, state.parent / "a.jsonl").stdout
+    lock.release()
+    assert "100 records give the same state to the last byte" in said and "nothing is wrong" in said
+    assert "ok     lock: held by process" in said and " letters up to the position" in said
+    assert "ok     lock: free" in engine("verify", "--state", state).stdout
+
+
+FORMATS = {
+    "a.csv": csv.write_csv,
+    "a.parquet": lambda table, path: parquet.write_table(table, path, row_group_size=7),
+    "a.arrow": lambda table, path: pa.ipc.new_file(path, table.schema).write_table(table),
+}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.zst", "a.parquet", "a.arrow", "*.jsonl"])
+def test_every_kind_of_file_can_be_read_again(tmp_path, name):
+    drawn, names = random.Random(7), [f"object-{i}" for i in range(6)]
+    triplets = [dict(zip(("anchor", "near", "far"), drawn.sample(names, 3))) for _ in range(60)]
+    plain = tmp_path / name.removesuffix(".gz").removesuffix(".zst")
+    if name == "*.jsonl":
+        for part in (0, 1):
+            jsonl(tmp_path / f"{part}.jsonl", triplets[part::2])
+    else:
+        table = pa.Table.from_pylist(triplets)
+        if name == "a.arrow":
+            with pa.ipc.new_file(plain, table.schema) as writer:
+                writer.write_table(table, max_chunksize=7)
+        else:
+            FORMATS[plain.name](table, plain)
+        if name != plain.name:
+            data = plain.read_bytes()
+            packed = gzip.compress(data) if name.endswith(".gz") else zstandard.compress(data)
+            (tmp_path / name).write_bytes(packed)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("object,kind\nobject-1,car\nobject-2,van\n")
+    more = ("--where", "far=object-3") if name == "a.csv" else ("--labels", labels)
+    engine("run", tmp_path / name, "--state", tmp_path / "s", "--no-refits", *more)
+    said = engine("verify", "--state", tmp_path / "s", tmp_path / name, *more).stdout
+    assert f"{len(triplets) + 2 * ('--labels' in more)} records give the same state" in said
+    assert ("to the last byte" in said) == (name != "*.jsonl")
+    changed(tmp_path / "s", arrays=lambda arrays: arrays["adds3/w"].__imul__(2))
+    wrong = engine("verify", "--state", tmp_path / "s", tmp_path / name, *more, status=1).stdout
+    assert (
+        "adds3: is not the AddS of triplet_counts" in wrong
+        and "WRONG  recount of snapshot 000000000002: adds3: " in wrong
+    )
+
+
+def swap_first(arrays) -> None:
+    lo = arrays["triplet_counts/n_lo"]
+    lo[0] += 1
+
+
+WRONG = {
+    "adds3: is not the AddS": {"arrays": lambda a: a["adds3/w"].__setitem__(slice(0, 2), a["adds3/w"][:2][::-1] + 1)},
+    "triplets: [0-9]+, but triplet_counts add up to": {"arrays": swap_first},
+    "guard: [0-9]+ verdicts on": {"counters": lambda c: c["guard"].update(cycle=c["guard"]["cycle"] + 1)},
+    "events: [0-9]+, but [0-9]+ by kind": {"counters": lambda c: c.update(events=1)},
+    "hold a cycle": {
+        "arrays": lambda a: a.update(
+            {"partial_order/kept": np.vstack([k := a["partial_order/kept"], k[:1, [2, 3, 0, 1]]])}
+        )
+    },
+    "letters, [0-9]+ refused by the counters": {"counters": lambda c: c["rejected"].update(bad_time=1)},
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_sections_that_do_not_agree_are_found_without_the_source(state, said):
+    changed(state, **WRONG[said])
+    done = engine("verify", "--state", state, status=1)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("WRONG") and re.search(said, line)]
+    assert "000000000002" in line or "dead letters" in line
+    assert "wrong" in one_line(done.stderr)
+
+
+def test_where_a_state_differs_from_its_source_is_said_by_name(state):
+    source = state.parent / "a.jsonl"
+
+    def count_once_more(arrays):
+        arrays["triplet_counts/n_lo"][3] += 5
+
+    changed(state, arrays=count_once_more, counters=lambda c: c.update(filtered=3))
+    said = engine("verify", "--state", state, source, status=1).stdout
+    assert "counters: filtered: state 3, sources 0" in said
+    (line,) = [line for line in said.splitlines() if "triplet_counts: 1 of " in line]
+    assert "keys differ, the first is ('object-" in line and "state n_hi" in line
+    source.write_text(source.read_text().replace("object-1", "object-9", 1))
+    said = engine("verify", "--state", state, source, status=1)
+    assert "was replaced or cut since the snapshot" in one_line(said.stderr)
+
+
+def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
+    store = Store(state)
+    engine_again = Engine.restore(store.latest().snapshot)
+    store.publish(engine_again.snapshot())
+    damaged = store.snapshot_path(2)
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    store.snapshot_path(9).symlink_to(state / "gone")
+    (state / "snapshots" / ".000000000004.snapshot.99").write_bytes(b"half")
+    (state / "progressive.json").write_text("{")
+    (state / "notes.txt").write_text("mine")
+    segment = state / "dead_letters" / "000001.jsonl"
+    segment.write_bytes(b"{}\n" + segment.read_bytes()[3:])
+    done = engine("verify", "--state", state, status=1)
+    for line in (
+        "WRONG  snapshot 000000000002: checksum differs",
+        "note   snapshot 000000000009: pruned meanwhile",
+        "ok     snapshot 000000000001: ",
+        "note   snapshots/.000000000004.snapshot.99: half written",
+        "WRONG  progressive.json: cannot be read",
+        "note   notes.txt: not ours",
+        "WRONG  dead letters 000001.jsonl: line 1 is no dead letter",
+    ):
+        assert line in done.stdout, done.stdout
+    assert one_line(done.stderr).endswith("3 things are wrong") or "4 things are wrong" in done.stderr
+    segment.write_bytes(b"")
+    assert "the newest snapshot relies on" in engine("verify", "--state", state, status=1).stdout
+
+
+def test_what_cannot_be_verified_is_one_line(state, tmp_path):
+    assert "no snapshot there" in one_line(engine("verify", "--state", tmp_path / "none", status=1).stderr)
+    assert "cannot be read again" in one_line(engine("verify", "--state", state, "-", status=2).stderr)
+    other = jsonl(tmp_path / "other.jsonl", lines(1, 3))
+    said = engine("verify", "--state", state, other, status=1).stdout
+    assert "a.jsonl: read by the state, not among the sources" in said
+    assert "expected PARTITION=OFFSET" in one_line(engine("verify", "--state", state, "--from", "x", status=2).stderr)
