@@ -50,7 +50,7 @@ class DeadLetterFile:
             raise UnusableSource(f"{self._directory}: dead letters cannot be kept there: {error.strerror}") from error
 
     def _path(self, segment: int) -> str:
-        return os.path.join(self._directory, f"{segment:06d}.jsonl")
+        return os.path.join(self._directory, segment_name(segment))
 
     def _cut_back(self) -> None:
         """Leave what lies before the position and nothing else."""
@@ -69,10 +69,7 @@ class DeadLetterFile:
             self._disk.truncate(self._path(self._segment), self._length)
 
     def _segments(self) -> list[int]:
-        if not self._disk.exists(self._directory):
-            return []
-        matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in self._disk.listdir(self._directory))
-        return sorted(int(match[1]) for match in matches if match)
+        return segments_in(self._directory, self._disk)
 
     def append(self, letters: list[DeadLetter]) -> None:
         """Take letters; they are written in large pieces. Raises `SinkUnavailable`: they are kept, and tried again."""
@@ -141,6 +138,19 @@ class DeadLetterFile:
 
     def close(self) -> None:
         """Letters since the last `flush` belong to records after it; they are written when those are read again."""
+
+
+def segment_name(segment: int) -> str:
+    """The file of a segment."""
+    return f"{segment:06d}.jsonl"
+
+
+def segments_in(directory: str | os.PathLike[str], disk: Disk) -> list[int]:
+    """The numbers of the segments in a directory, ascending; none where there is no such directory."""
+    if not disk.exists(directory):
+        return []
+    matches = (re.fullmatch(r"(\d{6,})\.jsonl", name) for name in disk.listdir(directory))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def encode(letter: DeadLetter) -> bytes:

@@ -23,6 +23,8 @@ VERBS = {
     "ask": "stream_engine.commands.ask:command",
     "spark-counts": "stream_engine.commands.spark_counts:command",
     "verify": "stream_engine.commands.verify:command",
+    "backup": "stream_engine.commands.backup:command",
+    "restore": "stream_engine.commands.restore:command",
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
@@ -38,6 +40,8 @@ FIRST_SENTENCES = {
     "ask": "What to ask people next: questions as JSON lines, the most useful first.",
     "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
+    "backup": "A consistent copy of a state, also while a run is at work in it.",
+    "restore": "A state directory from a backup: every byte checked, whole or not at all.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")

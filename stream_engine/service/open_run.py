@@ -33,6 +33,7 @@ from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.stall_watchdog import StallWatchdog
 from stream_engine.state.engine import Engine
+from stream_engine.state.restored_backup import unfinished
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
@@ -129,6 +130,8 @@ def open_run(
 
 def _newest_snapshot(store: Store, log: FilteringBoundLogger) -> Snapshot | None:
     """The newest whole snapshot. Raises `RunFailed` when there are some and all are damaged."""
+    if begun := unfinished(store.directory):
+        raise RunFailed(begun)
     latest = store.latest()
     for problem in latest.damaged:
         log.error("snapshot damaged, using the one before it", problem=problem)

@@ -30,15 +30,15 @@ EVENTS = [
 EVERY, KEEP = 1, 2  # a snapshot after every record, two stay
 
 
-def consume(disk, promises: list) -> Engine:
-    """What run.py does with a stream, over `disk`, from wherever the disk says."""
-    store = Store("/state", disk)
+def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/state") -> Engine:
+    """What run.py does with a stream, over `disk`, from wherever the disk says, up to so many events."""
+    store = Store(directory, disk)
     latest = store.latest().snapshot
     engine = Engine.restore(latest) if latest else Engine()
-    sink = DeadLetterFile("/state/dead_letters", engine.sinks.get("file", 0), disk=disk)
+    sink = DeadLetterFile(f"{directory}/dead_letters", engine.sinks.get("file", 0), disk=disk)
     reader = ingest.Ingest(EventOptions())
     start = engine.positions.get("m", Position(0)).offset
-    for offset in range(start, len(EVENTS)):
+    for offset in range(start, events):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")
         decoded = reader.decode(record)
         if decoded.rejected:
@@ -53,11 +53,11 @@ def consume(disk, promises: list) -> Engine:
     return engine
 
 
-def dead(disk) -> list[dict]:
+def dead(disk, directory: str = "/state") -> list[dict]:
     lines = []
-    if disk.exists("/state/dead_letters"):
-        for name in disk.listdir("/state/dead_letters"):
-            lines += disk.read(f"/state/dead_letters/{name}").splitlines()
+    if disk.exists(f"{directory}/dead_letters"):
+        for name in disk.listdir(f"{directory}/dead_letters"):
+            lines += disk.read(f"{directory}/dead_letters/{name}").splitlines()
     return [json.loads(line) for line in lines]
 
 
