@@ -93,6 +93,13 @@ class Blocks:
         """Bytes not handed out yet; of a compressed stream, compressed bytes not looked at yet."""
         return self.stream.unread() + (len(self._buffer) if isinstance(self.stream, Plain) else 0)
 
+    def resting(self) -> Position:
+        """Where to open the stream again so that nothing is missed: what is in the buffer will be read again."""
+        if self.at < self._position.offset:
+            return self._position
+        at = self._long[0] if self._step == self._pass_over else self.at
+        return Position(at, self.mark(at))
+
     # -- the buffer ----------------------------------------------------------------------------------------------
 
     def _fill(self, size: int) -> None:

@@ -3,16 +3,18 @@
 import glob
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from connectors import UnusableSource
 
 
-def expand(rest: str) -> list[str]:
-    """The files that a path or glob names, sorted. A path that exists is taken as it is, whatever it contains."""
+def expand(rest: str, known: Collection[str] = ()) -> list[str]:
+    """The files that a path or glob names, sorted. A path that exists is taken as it is, whatever it contains.
+
+    Paths in `known` are files, as far as the caller cares."""
     if os.path.lexists(rest) or not glob.has_magic(rest):
         return [rest]
-    return sorted(path for path in glob.iglob(rest, recursive=True) if not os.path.isdir(path))
+    return sorted(path for path in glob.iglob(rest, recursive=True) if path in known or not os.path.isdir(path))
 
 
 def named_twice(sources: Iterable[str]) -> str:

@@ -22,12 +22,14 @@ def FileSource(
     follow: bool = False,
     block_bytes: int = Sizes().block_bytes,
     max_item_bytes: int = Sizes().max_item_bytes,
+    most_open: int | None = None,
 ) -> Source:
     """The files that the path or glob `rest` names, at their positions; partitions are absolute paths.
 
     `format` ("json", "csv", "parquet", "arrow") overrides the suffix. Without `follow` each file is read to its end,
     its last line also without a newline, and a file that is shorter than its position or begins otherwise is a
-    `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/tail.py. One record
+    `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/tail.py, and keeps
+    at most `most_open` files open between two looks (none: what the process may have, divided by eight). One record
     holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`.
     Raises `UnusableSource` when it cannot work as asked.
     """
@@ -37,7 +39,7 @@ def FileSource(
     if follow:
         from connectors.files.tail import Followed
 
-        return Followed(rest, positions, format, sizes)
+        return Followed(rest, positions, format, sizes, most_open)
     paths = expand(rest)
     if not paths:
         raise UnusableSource(f"{rest}: no file matches")
