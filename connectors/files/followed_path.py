@@ -84,6 +84,7 @@ class FollowedPath:
         self._unfinished = 0  # bytes of it after its last whole line, when it was closed last
         self._seen: tuple[_Status | None, _Status | None] = None, None  # the path's file, and the one that is read
         self._seen_since, self._read_out_at = 0.0, float("-inf")
+        self._still: _Status | None = None  # of the path's file, when all of it was read and settled
         self._moved_at, self._scans = 0.0, 0
         self._told_gone, self._told_crowded = False, False
 
@@ -122,11 +123,24 @@ class FollowedPath:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
+    def is_still(self) -> bool:
+        """Whether the path's file was read to its end and nothing has happened to it since: this is what a look at an
+        idle file costs."""
+        if self._still is None:
+            return False
+        try:
+            current = os.stat(self.path)
+        except OSError:
+            return False
+        return self._still == (current.st_dev, current.st_ino, current.st_size, current.st_mtime_ns)
+
     def read(self) -> Record | None:
         """The next record of this path, or None: nothing now."""
+        self._still = None
         with failures_of(self.path, self._position, "byte"):
             current = self._current()
-            if self._is_still(current):
+            if self._settled(current):
+                self._still = self._seen[0] if self._seen[1] is None else None
                 return None
             if self._file is None:
                 self._file = self._open(current)
@@ -134,7 +148,7 @@ class FollowedPath:
                 return None
             return self._read(self._file, current)
 
-    def _is_still(self, current: os.stat_result | None) -> bool:
+    def _settled(self, current: os.stat_result | None) -> bool:
         """Whether all was read when the files were as they are now, and long enough after they came to be so."""
         now, seen = monotonic(), (_status(current), self._status_of_ours(current))
         if seen != self._seen:

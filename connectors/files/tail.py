@@ -5,6 +5,7 @@ Invariant: what is read of a path does not depend on which of the files are open
 seldom, so that all of them together cost no more than `LOOKS` looks a second.
 """
 
+import glob
 import os
 import resource
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from itertools import count
 from time import monotonic, sleep
 
 from connectors import Lost, Position, Record, Source, UnusableSource
-from connectors.files.followed_path import FollowedPath, Identity, identity_of
+from connectors.files.followed_path import SETTLED, FollowedPath, Identity, identity_of
 from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Sizes, kind_of, partition_of
 from connectors.files.siblings import Siblings
@@ -63,14 +64,13 @@ class Followed(Source):
         if not self._tails:
             self._notices.append(f"{rest}: no file matches; waiting for one to appear")
         self._looked = monotonic()
+        self._folder_time, self._folder_since = 0, 0.0  # when a name in it last changed, and since when that is known
 
     def _position(self, path: str) -> Position:
         return self._positions.get(partition_of(path), Position(0))
 
     def _add(self, path: str, kind: Kind) -> None:
-        tail = FollowedPath(
-            path, kind, self._position(path), self._sizes, self._notices, self._losses, self._siblings
-        )
+        tail = FollowedPath(path, kind, self._position(path), self._sizes, self._notices, self._losses, self._siblings)
         self._tails[path] = tail
         heappush(self._due, (0.0, next(self._turn), tail))
 
@@ -95,8 +95,10 @@ class Followed(Source):
             while self._due and self._due[0][0] <= now and size < self._sizes.block_bytes:
                 tail = heappop(self._due)[2]
                 asked.append(tail)
-                record = tail.read()
-                self._keep_open(tail, record is not None)
+                record = None
+                if not tail.is_still():
+                    record = tail.read()
+                    self._keep_open(tail, record is not None)
                 tail.pause = 0.0 if record else self._longer(tail.pause)
                 if record:
                     records.append(record)
@@ -129,6 +131,8 @@ class Followed(Source):
         if monotonic() - self._looked < max(LOOK, len(self._tails) / LOOKS):
             return
         self._looked = monotonic()
+        if not self._folder_changed():
+            return
         known = self._tails.keys() | self._ignored
         if new := [path for path in expand(self._rest, known) if path not in known]:
             ours: dict[Identity, list[FollowedPath]] = {}
@@ -140,11 +144,25 @@ class Followed(Source):
         for tail in self._tails.values():
             tail.forget()
 
+    def _folder_changed(self) -> bool:
+        """False when no name in the folder can have changed since the last look; True also when that is not known."""
+        folder = os.path.dirname(self._rest)
+        if glob.has_magic(folder):
+            return True
+        try:
+            status = os.stat(folder or ".")
+        except OSError:
+            return True
+        if status.st_mtime_ns != self._folder_time:
+            self._folder_time, self._folder_since = status.st_mtime_ns, self._looked
+        return self._looked - self._folder_since < SETTLED + LOOK + len(self._tails) / LOOKS
+
     def _take_up(self, path: str, ours: Mapping[Identity, list[FollowedPath]]) -> None:
         try:
             kind, identity = _followable(path, self._format), identity_of(os.stat(path))
             check_readable(path)
-        except FileNotFoundError:
+        except FileNotFoundError:  # a link whose file may come, in whatever folder
+            self._folder_since = self._looked
             return
         except UnusableSource as error:
             self._ignored.add(path)

@@ -86,8 +86,12 @@ def wrongly_signed(signing: Signing, digest: bytes, found: bytes) -> str:
     if signing.key is None:
         return f"signed with a key, and none is given; set {KEY}, or signing.key of the settings" if found else ""
     if not found:
-        return "" if signing.accept_unsigned else (
-            "not signed, and a key is given; to take it over as it is, set signing.accept_unsigned = true (or "
-            f"{ACCEPT_UNSIGNED}=1) until the next snapshot"
+        return (
+            ""
+            if signing.accept_unsigned
+            else (
+                "not signed, and a key is given; to take it over as it is, set signing.accept_unsigned = true (or "
+                f"{ACCEPT_UNSIGNED}=1) until the next snapshot"
+            )
         )
     return "" if hmac.compare_digest(signature(signing.key, digest), found) else "signed with another key"

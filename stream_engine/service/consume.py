@@ -87,9 +87,9 @@ def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
         run.requests.snapshot = "drift"
     metrics.learn_seconds.inc(time.monotonic() - started)
     for partition, n in counts.items():
-        metrics.records.labels(partition).inc(n)
+        metrics.records.labels(metrics.partitions.of(partition)).inc(n)
     for partition, position in positions.items():
-        metrics.position.labels(partition).set(position.offset)
+        metrics.position.set(partition, position.offset)
     metrics.last_event.set_to_current_time()
     metrics.follow(engine.counters)
     metrics.objects.set(len(engine.objects))

@@ -9,22 +9,33 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
 from stream_engine.guard.partial_order import VERDICTS
 from stream_engine.prediction.drift import SIGNALS
+from stream_engine.service.partition_series import PartitionGauge, PartitionLabels
 
 DEEDS = ("seek", "offsets lost", "reshard")  # what an engine or an operator does to a state, and notes in it
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
 
 class Metrics:
-    """The instruments on one registry."""
+    """The instruments on one registry; at most `partitions` partitions have series of their own."""
 
-    def __init__(self, registry: CollectorRegistry | None = None):
+    def __init__(self, registry: CollectorRegistry | None = None, partitions: int = 30):
+        disable_created_metrics()  # a series beside every counter, of which no alert or panel makes use
         self.registry = registry = registry or CollectorRegistry()
+        self.partitions = PartitionLabels(partitions)
         name = "stream_engine_"
 
         def counter(what, text, *labels):
@@ -32,6 +43,9 @@ class Metrics:
 
         def gauge(what, text, *labels):
             return Gauge(name + what, text, labels, registry=registry)
+
+        def by_partition(what, text, together):
+            return PartitionGauge(gauge(what, text, "partition"), self.partitions, together)
 
         def seconds(what, text, *labels):
             return Histogram(name + what, text, labels, buckets=_SECONDS, registry=registry)
@@ -51,11 +65,11 @@ class Metrics:
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects named by comparisons.")
         self.labels = gauge("labelled_objects", "Objects with a class.")
-        self.lag = gauge("lag_records", "Unread units of a partition: bytes, rows or messages.", "partition")
-        self.lag_seconds = gauge(
-            "lag_seconds", "Age of the newest record read, where records carry a time.", "partition"
+        self.lag = by_partition("lag_records", "Unread units of a partition: bytes, rows or messages.", sum)
+        self.lag_seconds = by_partition(
+            "lag_seconds", "Age of the newest record read, where records carry a time.", max
         )
-        self.position = gauge("position", "Next offset of a partition.", "partition")
+        self.position = by_partition("position", "Next offset of a partition.", sum)
         self.last_event = gauge("last_event_timestamp_seconds", "When the last record was taken in.")
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
@@ -127,10 +141,10 @@ class Metrics:
             self._gain(self.rejected.labels(reason), ("rejected", reason), n)
         for verdict, n in counters["guard"].items():
             self._gain(self.guard.labels(verdict), ("guard", verdict), n)
-        for partition, n in counters["lost"].items():
-            self._gain(self.lost.labels(partition), ("lost", partition), n)
         for did, n in Tally(deed["did"] for deed in counters["history"]).items():
             self._gain(self.history.labels(did), ("history", did), n)
+        for partition, n in counters["lost"].items():
+            self._gain(self.lost.labels(self.partitions.of(partition)), ("lost", partition), n)
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 

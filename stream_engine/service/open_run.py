@@ -71,7 +71,8 @@ def open_run(
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
-    metrics, log = metrics or Metrics(), log or structlog.get_logger()
+    metrics = metrics or Metrics(partitions=settings.metrics_partitions)
+    log = log or structlog.get_logger()
     lock = Lock(directory)
     stack.callback(lock.release)
     store = Store(directory)

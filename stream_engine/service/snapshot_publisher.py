@@ -74,7 +74,7 @@ class SnapshotPublisher:
     def due(self, asked: str) -> str:
         """Why a snapshot is due now, "" when none is; `asked` is why someone asks for one."""
         comparisons = self._engine.counters["comparisons"] - self._taken.comparisons
-        return snapshot_due(self._rule, comparisons, time.monotonic() - self._taken.time, asked, self.changed())
+        return snapshot_due(self._rule, comparisons, time.monotonic() - self._taken.time, asked, self.changed)
 
     def may_try(self) -> bool:
         """False for a while after a publication failed."""

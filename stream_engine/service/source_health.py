@@ -14,6 +14,8 @@ from stream_engine.service.stall_watchdog import StallWatchdog
 from stream_engine.state.engine import Engine
 
 POLL_SECONDS = 0.2
+MANY = 100  # partitions: with more, lag and stalls are looked at once in `MANY_SECONDS`, not at every poll
+MANY_SECONDS = 1.0
 
 
 class SourceHealth:
@@ -23,6 +25,7 @@ class SourceHealth:
         self._engine, self._watchdog, self._metrics, self._requests = engine, watchdog, metrics, requests
         self._sources: list[tuple[str, Source]] = []  # all that are open, each with what it was named by
         self._polled: list[Source] = []
+        self._look_at: dict[Source, float] = {}  # of those with many partitions: when to look next
 
     def add(self, uri: str, source: Source) -> None:
         """A source that was opened."""
@@ -41,8 +44,10 @@ class SourceHealth:
         return f"source not reachable: {', '.join(away)}" if away else ""
 
     def look(self, source: Source) -> None:
-        """Tell lag, stalls and readiness as they are now."""
-        self._watchdog.look(source, self._engine.positions)
+        """Tell lag, stalls and readiness as they are now; of many partitions as they were a moment ago."""
+        now = time.monotonic()
+        if now >= self._look_at.get(source, 0.0) and self._watchdog.look(source, self._engine.positions) > MANY:
+            self._look_at[source] = now + MANY_SECONDS
         self._metrics.ready.set(not self.not_ready())
 
     def held_up(self, what: str, since: float) -> None:

@@ -29,8 +29,8 @@ class StallWatchdog:
         self._moved: dict[str, _Moved] = {}  # by partition
         self._logged: dict[str, float] = {}  # what stands still -> when that was last logged
 
-    def look(self, source: Source, positions: Mapping[str, Position]) -> None:
-        """Lag of every partition of a source, and those that have some and did not move."""
+    def look(self, source: Source, positions: Mapping[str, Position]) -> int:
+        """Lag of every partition of a source, and those that have some and did not move. Returns how many there are."""
         now, lags = time.monotonic(), source.lag()
         moving = {
             partition
@@ -40,7 +40,7 @@ class StallWatchdog:
         if source.one_by_one and any(lags[partition] for partition in moving):
             moving = set(lags)  # the others wait for their turn
         for partition, lag in lags.items():
-            self._metrics.lag.labels(partition).set(lag)
+            self._metrics.lag.set(partition, lag)
             if partition in moving:
                 self._moved[partition] = _Moved(positions.get(partition), now)
                 self.goes_on(partition)
@@ -49,7 +49,8 @@ class StallWatchdog:
                 self.stands(partition, since, lag=lag, at=position.offset if position else None)
         self._metrics.stalled.set(bool(self._logged))
         for partition, seconds in source.lag_seconds().items():
-            self._metrics.lag_seconds.labels(partition).set(seconds)
+            self._metrics.lag_seconds.set(partition, seconds)
+        return len(lags)
 
     def stands(self, what: str, since: float, **details: object) -> None:
         """`what` has stood still since then: logged when that is too long."""

@@ -1,6 +1,6 @@
 """When to snapshot and when to refit: pure functions of counters and time."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 
@@ -11,23 +11,23 @@ class SnapshotRule(NamedTuple):
     interval: float = 60.0
 
 
-def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: str, changed: bool) -> str:
+def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: str, changed: Callable[[], bool]) -> str:
     """Why a snapshot is due now ("" when none is): `asked` (why someone asks: "signal", "drift", or ""),
     "comparisons" or "interval".
 
-    `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not.
+    `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not;
+    whether there was one is asked last, because it costs a look at every position.
 
     >>> rule = SnapshotRule(10, 5.0)
-    >>> snapshot_due(rule, 10, 0.0, "", True), snapshot_due(rule, 0, 9.0, "drift", False)
+    >>> snapshot_due(rule, 10, 0.0, "", lambda: True), snapshot_due(rule, 0, 9.0, "drift", lambda: False)
     ('comparisons', '')
     """
-    if not changed:
-        return ""
-    if asked:
-        return asked
-    if rule.every and comparisons >= rule.every:
-        return "comparisons"
-    return "interval" if rule.interval and seconds >= rule.interval else ""
+    due = asked
+    if not due and rule.every and comparisons >= rule.every:
+        due = "comparisons"
+    if not due and rule.interval and seconds >= rule.interval:
+        due = "interval"
+    return due if due and changed() else ""
 
 
 def refits_due(kinds: Collection[str], running: Collection[str], done: Mapping[str, int], sequence: int) -> list[str]:

@@ -8,6 +8,7 @@ from connectors import Lost
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits.sdp_clustering import solve
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.settings import Settings
 from stream_engine.service.taken_losses import take_loss
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
@@ -44,6 +45,39 @@ def test_counters_follow_and_start_where_the_state_was():
     engine.learn_many([Triplet("a", "c", "b")])
     later.follow(engine.counters)
     assert later.registry.get_sample_value("stream_engine_comparisons_total", {"kind": "triplet"}) == 1
+
+
+def test_many_partitions_share_series_that_only_grow():
+    """Whether a partition has series of its own is decided when it is first told of."""
+    metrics, value = Metrics(partitions=2), {}
+    for partition, lag, seconds in (("a", 1, 9), ("b", 2, 1), ("c", 4, 5), ("d", 8, 3), ("c", 16, 4), ("a", 0, 0)):
+        metrics.records.labels(metrics.partitions.of(partition)).inc(lag)
+        metrics.lag.set(partition, lag)
+        metrics.position.set(partition, lag)
+        metrics.lag_seconds.set(partition, seconds)
+    for name in ("records_total", "lag_records", "position", "lag_seconds"):
+        value[name] = {
+            sample.labels["partition"]: sample.value
+            for family in metrics.registry.collect()
+            for sample in family.samples
+            if sample.name == f"stream_engine_{name}"
+        }
+    assert value["records_total"] == {"a": 1, "b": 2, "other": 28}
+    assert value["lag_records"] == value["position"] == {"a": 0, "b": 2, "other": 24}
+    assert value["lag_seconds"] == {"a": 0, "b": 1, "other": 4}
+
+
+def test_thousands_of_partitions_make_less_than_three_hundred_series():
+    metrics, engine = Metrics(partitions=Settings().metrics_partitions), Engine()
+    engine.learn_many([Triplet("a", "b", "c")])
+    engine.counters["lost"] = {f"topic/{n}": 1 for n in range(100)}
+    metrics.follow(engine.counters)
+    for n in range(3000):
+        metrics.records.labels(metrics.partitions.of(f"topic/{n}")).inc()
+        for gauge in (metrics.lag, metrics.lag_seconds, metrics.position):
+            gauge.set(f"topic/{n}", n)
+    samples = [sample for family in metrics.registry.collect() for sample in family.samples]
+    assert len(samples) < 300 and not [sample for sample in samples if sample.name.endswith("_created")]
 
 
 def test_a_running_refit_shows_its_iteration_its_gap_and_its_bound():

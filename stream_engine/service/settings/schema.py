@@ -108,6 +108,7 @@ class Settings(_Section, frozen=True):
     follow: bool = False
     listen: str | None = None  # HOST:PORT of the HTTP server; none: no server
     dead_letters: str | None = None  # none: DIR/dead_letters; or kafka://…/topic beside it
+    metrics_partitions: _Count = 30  # partitions with series of their own in /metrics; the others are told as one
     accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()
