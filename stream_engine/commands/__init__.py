@@ -25,6 +25,8 @@ VERBS = {
     "verify": "stream_engine.commands.verify:command",
     "backup": "stream_engine.commands.backup:command",
     "restore": "stream_engine.commands.restore:command",
+    "seek": "stream_engine.commands.seek:seek",
+    "skip": "stream_engine.commands.seek:skip",
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
@@ -39,6 +41,8 @@ FIRST_SENTENCES = {
     "warm-up": "Compile what is compiled on first use, so that a run starts at full speed.",
     "ask": "What to ask people next: questions as JSON lines, the most useful first.",
     "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
+    "seek": "Go on at OFFSET of PARTITION (TOPIC/NUMBER, a file): what is passed over is counted as lost.",
+    "skip": "Pass over the next RECORDS messages, rows or lines of PARTITION, counted as lost.",
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
     "backup": "A consistent copy of a state, also while a run is at work in it.",
     "restore": "A state directory from a backup: every byte checked, whole or not at all.",

@@ -28,7 +28,7 @@ class Finding(NamedTuple):
     text: str
 
 
-def check_state(directory: str | os.PathLike[str], dead_letters: str | None = None) -> Iterator[Finding]:
+def check_state(directory: str | Path, dead_letters: str | None = None) -> Iterator[Finding]:
     """All findings, the newest snapshot first. Raises `NoSuchSnapshot` where there is no state."""
     store = Store(directory)
     if not store.sequences():
