@@ -13,26 +13,27 @@ from typing import NamedTuple
 from zlib import crc32
 
 from connectors import Position
-from connectors.files.csv_scanner import first_record_end, last_record_end
+from connectors.files.csv_scanner import column_names, first_record_end, last_record_end, quotes_close
 from connectors.files.decompress import ByteStream, Plain
 
 HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
 SHOWN = 1 << 20  # of an item that is too long
 
 
-def _last_line(buffer: bytearray, size: int) -> int:
+def _last_line(buffer: bytearray, size: int, width: int = 0) -> int:
     return buffer.rfind(b"\n", 0, size) + 1
 
 
-def _first_line(buffer: bytearray) -> int:
-    return buffer.find(b"\n") + 1
+def _first_line(buffer: bytearray, size: int, width: int = 0) -> int:
+    return buffer.find(b"\n", 0, size) + 1
 
 
 class Framing(NamedTuple):
-    """Where whole items end: the last end within the first `size` bytes, and the first one; 0 when there is none."""
+    """Where whole items end: the last end and the first one that the first `size` bytes are sure of, 0 when there is
+    none; `width` is how many columns the header has."""
 
-    last: Callable[[bytearray, int], int]
-    first: Callable[[bytearray], int]
+    last: Callable[[bytearray, int, int], int]
+    first: Callable[[bytearray, int, int], int]
     header: bool
 
 
@@ -71,10 +72,10 @@ class Blocks:
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()
         self.at = 0  # offset of the buffer's first byte
-        self.head, self.header = b"", b""
+        self.head, self.header, self._width = b"", b"", 0
         self.starved = False
         self._step: Callable[[bool], Block | None] = self.begin
-        self._long = (0, b"")  # start and first bytes of an item that is too long
+        self._long = (0, bytearray(), "")  # start and first bytes of an item that is too long, and what is told of it
 
     def mark(self, offset: int) -> int:
         """The check value that belongs to a position at `offset`."""
@@ -144,13 +145,13 @@ class Blocks:
         self._step = self._read_header if self._framing.header else self._catch_up
 
     def _read_header(self, final: bool) -> None:
-        """The first record of a CSV file that is not an empty line."""
+        """The first line of a CSV file that is not empty."""
         size = HEAD
         while True:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
-            end = self._framing.first(self._buffer)
+            end = _first_line(self._buffer, len(self._buffer))
             if end or self.starved or size > self._limit:
                 break
             size *= 2
@@ -162,10 +163,14 @@ class Blocks:
                 self._step = self._catch_up
                 return
         line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
-        if not end or end > self._limit or self._framing.first(bytearray(line + b"\n")) != len(line) + 1:
-            raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
+        if not end or end > self._limit or not quotes_close(line):
+            raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
+        try:
+            self._width = len(column_names(line, errors="replace"))
+        except ValueError as error:
+            raise Unreadable(f"the header line cannot be read: {error}; it begins {line[:60]!r}") from None
         self.header = self._cut(end).value
         self._step = self._catch_up
 
@@ -194,61 +199,68 @@ class Blocks:
 
     def _rest(self, final: bool) -> Block | None:
         """An unterminated last line was read as it was, and has grown since: what was added is no item of its own."""
-        self._fill(self._window)
-        end = _first_line(self._buffer)
-        if not end and not self._ended(final) and len(self._buffer) < self._window:
+        size = self._window
+        self._fill(size)
+        while not (end := _first_line(self._buffer, self._limit)) and not self.starved and size <= self._limit:
+            size = min(2 * size, self._limit + 1)
+            self._fill(size)
+        problem = (
+            f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
+            "ended there; not an item of its own"
+        )
+        if not end and len(self._buffer) > self._limit:
+            self._begin_long(problem)
+            return None
+        if not end and not self._ended(final):
             return None
         end = end or len(self._buffer)
         self._step = self._whole
         if not self._buffer[:end].strip():
             self._drop(end)
             return None
-        return self._cut(
-            end,
-            f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
-            "ended there; not an item of its own",
-        )
+        return self._cut(end, problem)
 
     # -- blocks --------------------------------------------------------------------------------------------------
 
     def _whole(self, final: bool) -> Block | None:
-        """The next block; a window that holds no whole item is widened until it holds just one."""
+        """The next block; a window that holds no whole item is widened until it holds just one. No item is looked at
+        beyond the limit, however much has arrived."""
         self._fill(self._window)
-        end, size = self._framing.last(self._buffer, min(self._window, len(self._buffer))), self._window
+        end, size = self._framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
         while not end and not self.starved and size <= self._limit:
             size = min(2 * size, self._limit + 1)
             self._fill(size)
-            end = self._framing.first(self._buffer)
+            end = self._framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self._width)
         if end and end <= self._limit:
             return self._cut(end)
         if len(self._buffer) > self._limit:
             return self._too_long()
-        if not (self._buffer and self._ended(final)):
-            return None
-        if self._framing.first(self._buffer + b"\n") > len(self._buffer):
-            return self._cut(len(self._buffer))
-        return self._unclosed(_first_line(self._buffer) or len(self._buffer), "before the end of the file")
-
-    def _unclosed(self, end: int, where: str) -> Block:
-        """A quote that never closes would swallow all that follows: it costs its line."""
-        return self._cut(end, f"a quoted field that begins in this line does not close {where}")
+        return self._cut(len(self._buffer)) if self._buffer and self._ended(final) else None
 
     def _too_long(self) -> Block | None:
-        """No item ends within the limit: an endless line is passed over, its first bytes kept."""
-        end = _first_line(self._buffer)
-        if 0 < end <= self._limit:
-            return self._unclosed(end, f"within {self._limit:,} bytes")
-        self._long = self.at, bytes(self._buffer[:SHOWN])
-        self._step = self._pass_over
+        """No item ends within the limit: a quote that does not close costs its line, an endless line is passed over,
+        its first bytes kept."""
+        end = _first_line(self._buffer, self._limit)
+        if end:
+            return self._cut(
+                end, f"a quoted field that begins in this line does not close within {self._limit:,} bytes"
+            )
+        self._begin_long("")
         return None
+
+    def _begin_long(self, problem: str) -> None:
+        self._long = self.at, bytearray(), problem
+        self._step = self._pass_over
 
     def _pass_over(self, final: bool) -> Block | None:
         self._fill(self._window)
-        end = _first_line(self._buffer)
+        end = _first_line(self._buffer, len(self._buffer))
+        start, shown, problem = self._long
+        shown += self._buffer[: min(end or len(self._buffer), SHOWN - len(shown))]
         self._drop(end or len(self._buffer))
         if not end and not self._ended(final):
             return None
-        start, shown = self._long
         self._step = self._whole
         size = self.at - start
-        return Block(shown[:size], start, self.at, f"an item of {size:,} bytes; the limit is {self._limit:,}")
+        problem = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
+        return Block(bytes(shown), start, self.at, problem)

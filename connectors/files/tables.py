@@ -102,12 +102,18 @@ def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tup
     try:
         opened = parquet.ParquetFile(file)
         rows = opened.metadata.num_rows
+    except UnicodeDecodeError as error:
+        raise _nameless(error) from error
     except (pyarrow.ArrowException, OSError) as error:
         raise Unreadable(f"not a Parquet file: {_line(error)}") from error
     file.seek(size - 8)
     length = int.from_bytes(file.read(4), "little")  # the footer: schema, row counts, places, statistics
     file.seek(max(0, size - 8 - length))
     return crc32(file.read(length)), rows, _row_groups(opened, start)
+
+
+def _nameless(error: UnicodeDecodeError) -> Unreadable:
+    return Unreadable(f"a column has a name that is not UTF-8 ({error.object[:60]!r}); rename it")
 
 
 def _row_groups(opened: Any, start: int) -> Iterator[tuple[int, Any]]:
@@ -148,6 +154,10 @@ def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Itera
 
     first = 0
     with ipc.open_stream(file) as reader:
+        try:
+            _ = reader.schema.names
+        except UnicodeDecodeError as error:
+            raise _nameless(error) from error
         for batch in reader:
             yield first, batch
             first += batch.num_rows

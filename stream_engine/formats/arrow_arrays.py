@@ -108,39 +108,50 @@ def coded(column: pa.Array, pool: Pool) -> np.ndarray:
     return numbers[_codes(column)]
 
 
-def weights(column: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values = _doubles(column, missing, weight_of)
+def weights(column: pa.Array, missing: np.ndarray, text: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) float64, and (n,) bool: which of them are good; with `text`, text may be the text of a number."""
+    values = _numbers(column)
+    if values is None:
+        values = _parsed(column, missing, weight_of, text) if text else np.full(len(column), np.nan)
     return values, np.isfinite(values) & (values >= 0)
 
 
-def times(column: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def times(column: pa.Array, missing: np.ndarray, text: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) float64 epoch seconds, and (n,) bool: which of them are good; with `text`, numbers may be text."""
     if pt.is_timestamp(column.type):
         values = _filled(column.cast(pa.int64())).astype(np.float64) / _PER_SECOND[column.type.unit]
     else:
-        values = _doubles(column, missing, time_of)
+        numbers = _numbers(column)
+        values = _parsed(column, missing, time_of, text) if numbers is None else numbers
     return values, np.isfinite(values)
 
 
-def _doubles(column: pa.Array, missing: np.ndarray, parse: Callable[[Any, bool], float]) -> np.ndarray:
-    """(n,) float64 of a column of numbers or text; NaN where `parse` refuses the value or there is none."""
+def _numbers(column: pa.Array) -> np.ndarray | None:
+    """(n,) float64 of a column of numbers; None for others."""
     if pt.is_integer(column.type) or pt.is_floating(column.type) or pt.is_decimal(column.type):
         return _filled(column.cast(pa.float64(), safe=False)).astype(np.float64)
+    return None
+
+
+def _parsed(column: pa.Array, missing: np.ndarray, parse: Callable[[Any, bool], float], text: bool) -> np.ndarray:
+    """(n,) float64 of a column of text; NaN where `parse` refuses the value or there is none, and for other columns."""
     if not is_text(column.type):
         return np.full(len(column), np.nan)
     if pt.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     column = pc.if_else(pa.array(missing), None, column)
-    try:
-        return _filled(column.cast(pa.float64())).astype(np.float64)
-    except pa.ArrowInvalid:  # not all of them are plain numbers
-        pass
+    if text:
+        try:
+            return _filled(column.cast(pa.float64())).astype(np.float64)
+        except pa.ArrowInvalid:  # not all of them are plain numbers
+            pass
     seen: dict[Any, float] = {None: np.nan}
-    for text in column.to_pylist():
-        if text not in seen:
+    for each in column.to_pylist():
+        if each not in seen:
             try:
-                seen[text] = parse(text, True)
+                seen[each] = parse(each, text)
             except InvalidEvent:
-                seen[text] = np.nan
+                seen[each] = np.nan
     return np.fromiter(map(seen.__getitem__, column.to_pylist()), np.float64, len(column))
 
 

@@ -1,7 +1,9 @@
 """Arrow events: a record batch (of a Parquet or Arrow file), or a message that holds an IPC stream.
 
-Names are strings or integers, dictionary-encoded or not; lists are list columns or text separated by `|`; a null is an
-absent field; a quadruplet stands in two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value
+Values have the types that they have in JSON: names are strings or integers, dictionary-encoded or not, lists are list
+columns, weights are numbers, times are numbers, timestamps or RFC 3339 text; a null is an absent field. A stream whose
+schema says so (`TEXT_CELLS`) holds the text cells of a CSV table instead, and is read like one. A quadruplet stands in
+two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value
 that is no whole Arrow stream, or whose buffers do not hold what they claim, is refused as one event. Refused rows are
 kept as JSON, and their place is the number of the row. O(bytes): every buffer is validated, since messages are input.
 Streams of one schema that follow each other are decoded as one table: what a table costs is paid once for all of them.
@@ -23,6 +25,8 @@ from stream_engine.formats.event_fields import PAIR_COLUMNS, QUADRUPLET, EventFi
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
+
+TEXT_CELLS = {b"stream_engine.cells": b"text"}  # metadata of a schema: all columns are text, as in CSV
 
 
 class Decoder:
@@ -69,22 +73,35 @@ class Decoder:
 
     def _decoded(self, batch: pa.RecordBatch) -> Decoded:
         columns = _columns(batch)
-        event_fields = self._fields_of(columns)
+        text = holds_text_cells(batch.schema)
+        event_fields = self._fields_of(columns, text)
         for name in columns:
             if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
         block = Block(self.options.provenance)
-        read_table(Table(columns, batch.num_rows, text=False), event_fields, block, np.arange(batch.num_rows))
+        read_table(Table(columns, batch.num_rows, text), event_fields, block, np.arange(batch.num_rows))
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
-    def _fields_of(self, columns: dict[str, pa.Array]) -> EventFields:
+    def _fields_of(self, columns: dict[str, pa.Array], text: bool) -> EventFields:
         """Quadruplets from two columns of lists where there are such, else from four columns of names."""
+        if text:
+            return self._pair_fields
         lists = all(
             len(field.inputs) > 1 or (field.inputs[0] in columns and _holds_lists(columns[field.inputs[0]].type))
             for field in self._list_fields.by_kind[QUADRUPLET]
         )
         pairs = any(name in columns for names in PAIR_COLUMNS.values() for name in names)
         return self._pair_fields if pairs and not lists else self._list_fields
+
+
+def holds_text_cells(schema: pa.Schema) -> bool:
+    """Whether a schema says that its columns are cells of text."""
+    return TEXT_CELLS.items() <= (schema.metadata or {}).items()
+
+
+def _alike(one: pa.Schema, other: pa.Schema) -> bool:
+    """Whether tables of two schemas can be read as one."""
+    return one.equals(other) and holds_text_cells(one) == holds_text_cells(other)
 
 
 def _table(value: "pa.RecordBatch | bytes | memoryview") -> pa.Table:
@@ -112,7 +129,7 @@ def _runs(values: Sequence["pa.RecordBatch | bytes | None"]) -> Iterator[tuple[i
     run: list[pa.Table] = []
     for number, value in enumerate(values):
         table = _table_if_readable(value)
-        if run and (table is None or not table.schema.equals(run[0].schema)):
+        if run and (table is None or not _alike(table.schema, run[0].schema)):
             yield first, run
             run = []
         if table is None:
@@ -218,6 +235,15 @@ def _stream(*rows: dict, **types: pa.DataType) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def _text_cells(*rows: dict) -> bytes:
+    """The same, of text cells like those of CSV."""
+    table = pa.Table.from_pylist(list(rows)).replace_schema_metadata(TEXT_CELLS)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
 _ABC, _CODED = Triplet("a", "b", "c"), pa.dictionary(pa.int8(), pa.string())
 _ROW = {"anchor": "a", "near": "b", "far": "c"}
 ACCEPTS = [
@@ -227,7 +253,8 @@ ACCEPTS = [
     Accepts(_stream(_ROW, anchor=_CODED, near=pa.large_string(), far=pa.string_view()), [_ABC]),
     Accepts(_stream({"anchor": 5, "near": b"05", "far": -1}, anchor=pa.int8()), [Triplet("5", "05", "-1")]),
     Accepts(_stream({**_ROW, "weight": 2, "time": 1.5e9, "id": 1, "type": None, "rt": [1]}), [_ABC]),
-    Accepts(_stream({**_ROW, "weight": "0.5", "time": "2024-05-01T12:00:00Z"}), [_ABC]),
+    Accepts(_stream({**_ROW, "weight": 0.5, "time": "2024-05-01T12:00:00Z"}), [_ABC]),
+    Accepts(_text_cells({**_ROW, "weight": "0.5", "time": "12"}, {**_ROW, "weight": "", "time": ""}), [_ABC, _ABC]),
     Accepts(_stream({**_ROW, "time": 1}, time=pa.timestamp("ns")), [_ABC]),
     Accepts(
         _stream({"type": "quadruplet", "near": ["a", "b"], "far": ["c", "d"]}, type=_CODED),
@@ -244,7 +271,7 @@ ACCEPTS = [
         EventOptions("odd_one_out"),
     ),
     Accepts(
-        _stream({"objects": "a|b|c", "central": "a"}),
+        _text_cells({"objects": "a|b|c", "central": "a"}),
         [Triplet("b", "a", "c"), Triplet("c", "a", "b")],
         EventOptions("most_central"),
     ),
@@ -276,6 +303,18 @@ REJECTS = [
     Rejects(_stream({**_ROW, "worker": 1.5}), "wrong_type", "worker holds a number"),
     Rejects(_stream({**_ROW, "weight": float("nan")}), "bad_weight", "weight is nan"),
     Rejects(_stream({**_ROW, "weight": True}), "bad_weight", "weight is True"),
+    Rejects(_stream({**_ROW, "weight": "1"}), "bad_weight", "weight is '1'"),
+    Rejects(_stream({**_ROW, "weight": ""}), "bad_weight", "weight is ''"),
+    Rejects(_stream({**_ROW, "time": ""}), "bad_time", "time is ''"),
+    Rejects(_stream({**_ROW, "time": "12"}), "bad_time", "time is '12'"),
+    Rejects(_stream({**_ROW, "type": ""}), "unknown_type", "type '' is unknown"),
+    Rejects(
+        _stream({"anchor": "a", "shown": ["b", "c", "d"], "chosen": "d"}),
+        "wrong_type",
+        "chosen holds a string ('d'); it must be a list of names",
+        EventOptions("pick"),
+    ),
+    Rejects(_text_cells({**_ROW, "weight": "x"}), "bad_weight", "weight is 'x'"),
     Rejects(_stream({**_ROW, "time": 1}, time=pa.date32()), "bad_time", "time is 1970-01-02"),
     Rejects(_stream({"anchor": 1, "near": 2, "far": 1}), "not_distinct", "anchor equals far ('1')"),
     Rejects(

@@ -4,8 +4,8 @@ Every column is read as text, nothing is re-typed ("05" stays "05"). Lists are s
 near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
 separated by commas and may be quoted (see `csv_scanner`). A row is refused as not parseable when it has another number
 of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read as if it had not
-been there. A header that cannot serve the options raises `UnreadableHeader`: no row of that table could be accepted.
-O(bytes).
+been there, and what a row is does not depend on where blocks are cut. A header that cannot serve the options raises
+`UnreadableHeader`: no row of that table could be accepted. O(bytes).
 """
 
 from codecs import BOM_UTF8
@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from connectors.files.csv_scanner import header_line
+from connectors.files.csv_scanner import fields_in, header_line, quotes_close
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
 from stream_engine.formats.csv_header import Layout, layout_of
-from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, WRONG_WIDTH, Rows, rows_of
-from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing
+from stream_engine.formats.csv_rows import WHOLE, Rows, rows_of
+from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_lines import is_utf8
-from stream_engine.formats.options import Accepts, EventOptions, Rejects
+from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
 from stream_engine.formats.table_events import Table, read_table
 
 _NOT_UTF8 = -1  # beside the states of `csv_rows`
@@ -54,7 +54,7 @@ class Decoder:
         if not value:
             return nothing(1, frozenset(self.unknown), self.options.provenance)
         begin = 0
-        if not header.removeprefix(BOM_UTF8).strip(b"\r\n"):
+        if not header.strip(b"\r\n"):
             header, begin = header_line(value)
             if not header:
                 return nothing(0, frozenset(self.unknown), self.options.provenance)
@@ -66,8 +66,15 @@ class Decoder:
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Values one after the other, each a whole table with its header; see `formats.Decoder`."""
-        return one_by_one(self, values)
+        """Values one after the other, each a whole table with its header; one whose header cannot serve is refused as
+        one event. See `formats.Decoder`."""
+        return one_by_one(self._message, values)
+
+    def _message(self, value: bytes | None) -> Decoded:
+        try:
+            return self(value)
+        except UnreadableHeader as error:
+            return unreadable(value or b"", str(error), self.options.provenance)
 
     def _read_header(self, header: bytes) -> Layout:
         if header != self._header or self._layout is None:
@@ -123,12 +130,13 @@ class _Rows:
         return self.begin + start, self.value[start:end]
 
     def _reason(self, row: int, state: int) -> str:
-        """Why a row cannot be read."""
-        if state == UNCLOSED:
-            return 'a field opens a quote (") that is never closed'
-        if state == WRONG_WIDTH:
-            return f"the row has {self.rows().fields[row]} fields; the header has {self.width}"
-        return "the row is not UTF-8"
+        """Why a row cannot be read, from its first line alone: a block may end before the lines that made it stray."""
+        if state == _NOT_UTF8:
+            return "the row is not UTF-8"
+        line = self.locate(row)[1]
+        if quotes_close(line):
+            return f"the row has {fields_in(line)} fields; the header has {self.width}"
+        return f'a field opens a quote (") that is never closed in a row of {self.width} fields'
 
 
 def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Array], int]:
@@ -141,6 +149,8 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
         wrong.append(row)
         return "skip"
 
+    if value.startswith(BOM_UTF8):
+        value = b"\n" + value  # pyarrow passes over a byte order mark at the start of any data; here it is text
     table = pyarrow.csv.read_csv(
         pa.py_buffer(value),
         pyarrow.csv.ReadOptions(

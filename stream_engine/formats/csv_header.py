@@ -31,6 +31,8 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
         raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
+    except ValueError as error:
+        raise UnreadableHeader(f"the header cannot be read: {error}") from None
     needed = dict.fromkeys(_needed(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
         raise UnreadableHeader(

@@ -2,18 +2,17 @@
 
 A stray quote must not swallow its neighbours: when a quoted field over several lines is never closed, or closed in the
 middle of a field (then it met the opening quote of another one), or its row has a wrong number of fields, only the
-first line is refused, and reading goes on at the second. O(bytes) unless quotes are stray; a quoted field has at most
-MAX_LINES lines.
+first line is refused, and reading goes on at the second. O(bytes) unless quotes are stray; a quoted field holds at most
+MAX_LINES line ends.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from connectors.files.csv_scanner import CARRIAGE_RETURN, COMMA, LINE_FEED, QUOTE
+from connectors.files.csv_scanner import CARRIAGE_RETURN, COMMA, LINE_FEED, MAX_LINES, QUOTE
 from stream_engine.data.compiled import njit
 
-MAX_LINES = 1000
 WHOLE, WRONG_WIDTH, UNCLOSED = range(3)
 
 
@@ -47,7 +46,7 @@ def _split(text, width, start, end, fields, state):
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
             continue
-        stop, count, closed, first_end = _row(text, at)
+        stop, count, closed, first_end = _row(text, at, width)
         start[n], end[n], fields[n] = at, stop, count
         if closed and count == width:
             state[n] = WHOLE
@@ -60,8 +59,9 @@ def _split(text, width, start, end, fields, state):
 
 
 @njit(cache=True)
-def _row(text, at):
-    """End of the row that begins at `at`, its number of fields, whether its quotes close, the end of its first line."""
+def _row(text, at, width):
+    """End of the row that begins at `at`, its number of fields, whether its quotes close, the end of its first line;
+    beyond that line no more than `width` fields are looked at."""
     size = len(text)
     fields, lines, first_end = 1, 0, -1
     begins, quoted = True, False
@@ -70,6 +70,8 @@ def _row(text, at):
         line_end = c in (LINE_FEED, CARRIAGE_RETURN)
         if line_end and first_end < 0:
             first_end = at
+        if first_end >= 0 and fields > width:
+            return at, fields, False, first_end
         if quoted:
             if c == QUOTE:
                 if at + 1 < size and text[at + 1] == QUOTE:

@@ -6,14 +6,16 @@ order, and decode to what the records decode to.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from math import isfinite
 from typing import Any
 
 from connectors import Record, UnusableSource
 from connectors.files.csv_scanner import column_names, header_line
 from connectors.kafka.produce import Message
-from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS
+from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS, SHAPES
+from stream_engine.formats.field_values import number_of
 
 ENCODINGS = ("json", "arrow")
 
@@ -59,7 +61,7 @@ class EventMessages:
             if record.format == "json":
                 yield from (line for line in map(bytes.strip, record.value.split(b"\n")) if line)
             else:
-                yield from _objects(self._table(record))
+                yield from _objects(self._table(record), _event_of_cells if record.format == "csv" else _event)
 
     def _arrow(self) -> Iterator[Message]:
         for record in self._whole():
@@ -87,9 +89,11 @@ class EventMessages:
             ) from error
 
     def _csv_table(self, record: Record) -> Any:
-        """CSV rows with every column as text ("05" stays "05"); an empty cell is null."""
+        """CSV rows with every column as text ("05" stays "05"), and a schema that says so."""
         import pyarrow as pa
         import pyarrow.csv
+
+        from stream_engine.formats.arrow_events import TEXT_CELLS
 
         def pass_over(row: Any) -> str:
             self.skipped += 1
@@ -98,38 +102,53 @@ class EventMessages:
         parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=pass_over)
         names = column_names(record.header or header_line(record.value)[0])
         convert = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            strings_can_be_null=True,
-            null_values=[""],
-            quoted_strings_can_be_null=False,
+            column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
         )
         whole = io.BytesIO(record.header + record.value)
-        return pa.csv.read_csv(whole, pa.csv.ReadOptions(use_threads=False), parse, convert)
+        table = pa.csv.read_csv(whole, pa.csv.ReadOptions(use_threads=False), parse, convert)
+        return table.replace_schema_metadata(TEXT_CELLS)
 
 
-def _objects(table: Any) -> Iterator[bytes]:
+def _objects(table: Any, event: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[bytes]:
     """The rows of a table as JSON objects, with lists and pairs as JSON events have them."""
     import msgspec
 
     encode = msgspec.json.Encoder().encode
     for some in table.to_batches(max_chunksize=10_000):
         for row in some.to_pylist():
-            yield encode(_event(row))
+            yield encode(event(row))
+
+
+def _event_of_cells(row: dict[str, str]) -> dict[str, Any]:
+    """One row of CSV as an event: an empty cell is an absent value, but an empty name where its type needs a name.
+
+    >>> _event_of_cells({"anchor": "a", "near": "b", "far": "", "shown": "", "weight": "1e3", "time": ""})
+    {'anchor': 'a', 'near': 'b', 'far': '', 'weight': 1000.0}
+    >>> _event_of_cells({"type": "pick", "anchor": "a", "shown": "b|c", "chosen": "b", "label": "", "worker": ""})
+    {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
+    """
+    needed = {shape.name for shape in SHAPES.get(row.get("type") or "triplet", ())}
+    event: dict[str, Any] = {key: cell for key, cell in row.items() if cell or key in needed}
+    for key in LIST_FIELDS:
+        if key in event:
+            event[key] = event[key].split(LIST_SEPARATOR) if event[key] else []
+    for key in ("weight", "time"):
+        number = number_of(event.get(key), text=True)
+        if number is not None and isfinite(number):  # what is no number is refused as it is
+            event[key] = number
+    return _event(event | {key: row[key] or None for key in NULLABLE_FIELDS if key in row})
 
 
 def _event(row: dict[str, Any]) -> dict[str, Any]:
     """One row as an event.
 
-    >>> _event({"type": "pick", "anchor": "a", "shown": "b|c", "chosen": "b", "label": None, "worker": None})
+    >>> _event({"type": "pick", "anchor": "a", "shown": ["b", "c"], "chosen": ["b"], "label": None, "worker": None})
     {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
     >>> _event({"near_i": "a", "near_j": "b", "far_i": "c", "far_j": "d"})
     {'near': ['a', 'b'], 'far': ['c', 'd']}
     """
     # an empty cell says null where a field may be null, and is no field elsewhere
     event = {key: value for key, value in row.items() if value is not None or key in NULLABLE_FIELDS}
-    for key in LIST_FIELDS:
-        if isinstance(event.get(key), str):
-            event[key] = event[key].split(LIST_SEPARATOR)
     for key, columns in PAIR_COLUMNS.items():
         if all(column in event for column in columns):
             event[key] = [event.pop(column) for column in columns]

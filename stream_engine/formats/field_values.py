@@ -75,7 +75,7 @@ def weight_of(value: Any, text: bool) -> float:
     """The weight of an event, 1 where it gives none: a finite number >= 0. Raises `InvalidEvent`."""
     if is_absent(value, text):
         return 1.0
-    number = _number(value, text)
+    number = number_of(value, text)
     if number is None or not (math.isfinite(number) and number >= 0):
         raise InvalidEvent("bad_weight", f"weight is {quoted(value)}; it must be a finite number >= 0")
     return number
@@ -91,7 +91,7 @@ def time_of(value: Any, text: bool) -> float:
     """
     if is_absent(value, text):
         return math.nan
-    number = _number(value, text)
+    number = number_of(value, text)
     if number is None and isinstance(value, str):
         number = _rfc3339(value)
     if number is None or not math.isfinite(number):
@@ -124,7 +124,8 @@ def quoted(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _number(value: Any, text: bool) -> float | None:
+def number_of(value: Any, text: bool) -> float | None:
+    """A number as a double, with `text` also the text of one; None for what is no number."""
     if isinstance(value, bool):
         return None
     if text and isinstance(value, str):

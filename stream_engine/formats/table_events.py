@@ -32,11 +32,12 @@ from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIP
 from stream_engine.formats.field_values import MISSING
 from stream_engine.formats.validate import CatchTrial, Event, read_event
 
-Parse = Callable[[pa.Array, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Parse = Callable[[pa.Array, np.ndarray, bool], tuple[np.ndarray, np.ndarray]]
 
 
 class Table(NamedTuple):
-    """Columns of equal length. In `text` tables (CSV) every column is text, and an empty cell is an absent value."""
+    """Columns of equal length. In `text` tables (CSV) every column is text: an empty cell is an absent value, lists,
+    numbers and times are written out. In others (Arrow) text is text, and a null is an absent value."""
 
     columns: Mapping[str, pa.Array]
     size: int
@@ -91,7 +92,7 @@ def _read_slowly(columns: "_Columns", unsure: np.ndarray, row: np.ndarray) -> No
     event_rows = []
     for place, number in zip(unsure.tolist(), row[unsure].tolist(), strict=True):
         try:
-            events.append(read_event(columns.cell_of(place), columns.event_fields, text=True))
+            events.append(read_event(columns.cell_of(place), columns.event_fields, columns.table.text))
             event_rows.append(number)
         except InvalidEvent as fault:
             block.refused.append((number, fault))
@@ -120,7 +121,7 @@ class _Columns:
         """(n,) bool: the rows that say something in the field of catch trials."""
         source = self.event_fields.catch_input
         column = self.table.columns.get(source) if source is not None else None
-        return np.zeros(self.table.size, bool) if column is None else ~_absent(column)
+        return np.zeros(self.table.size, bool) if column is None else ~self._absent(column)
 
     def kinds(self) -> np.ndarray:
         """(n,) int8: the type of each row, -1 where it says something that is no type."""
@@ -131,7 +132,8 @@ class _Columns:
             return np.full(self.table.size, TRIPLET, np.int8)
         pool = Pool()
         ids = coded(column, pool)
-        kind_of = np.array([TRIPLET if name == "" else KIND.get(name, -1) for name in pool.texts()[0]] + [-1], np.int8)
+        known = KIND | {"": TRIPLET} if self.table.text else KIND
+        kind_of = np.array([known.get(name, -1) for name in pool.texts()[0]] + [-1], np.int8)
         kinds = kind_of[ids]
         kinds[nulls(column)] = TRIPLET
         return kinds
@@ -174,7 +176,7 @@ class _Columns:
         return self._names[source]
 
     def lists(self, source: str) -> SureNames:
-        """The names in a column of lists, or of text separated by `|`."""
+        """The names in a column of lists; in a text table, of text separated by `|`."""
         if source not in self._lists:
             self._lists[source] = self._split(self.table.columns.get(source))
         return self._lists[source]
@@ -186,7 +188,7 @@ class _Columns:
         sure = ~nulls(column)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if is_text(column.type):
+        if self.table.text and is_text(column.type):
             sure &= ~equal(column, "")
             column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
@@ -219,10 +221,14 @@ class _Columns:
         column = self.table.columns.get(self.event_fields.optional[name])
         if column is None:
             return np.full(self.table.size, absent), np.ones(self.table.size, bool)
-        missing = _absent(column)
-        values, good = parse(column, missing)
+        missing = self._absent(column)
+        values, good = parse(column, missing, self.table.text)
         values[missing] = absent
         return values, good | missing
+
+    def _absent(self, column: pa.Array) -> np.ndarray:
+        """(n,) bool: where a value that may be left out is: null or, in text tables, empty."""
+        return nulls(column) | equal(column, "") if self.table.text and is_text(column.type) else nulls(column)
 
     def cell_of(self, row: int) -> Callable[[str], Any]:
         """The values of one row as `validate` wants them: a label that is not there is taken back (None)."""
@@ -238,8 +244,3 @@ class _Columns:
             return MISSING if value is None else value
 
         return cell
-
-
-def _absent(column: pa.Array) -> np.ndarray:
-    """(n,) bool: where a value that may be left out is: null or, in text, empty."""
-    return nulls(column) | equal(column, "") if is_text(column.type) else nulls(column)

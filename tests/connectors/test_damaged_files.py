@@ -122,6 +122,19 @@ def test_junk_tables_fail_in_one_line(tmp_path, name, data, expected):
     assert records == [] and expected in message and name in message
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_column_name_that_is_no_text_fails_in_one_line(tmp_path, suffix):
+    out, table = io.BytesIO(), pa.table({"anchor": ["a"], "odd name": ["b"]})
+    if suffix == "parquet":
+        parquet.write_table(table, out, store_schema=False)
+    else:
+        with pa.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table)
+    path = written(tmp_path / f"x.{suffix}", out.getvalue().replace(b"odd name", b"odd\xff\xfeame"))
+    records, message = failed(FileSource(path, {}))
+    assert records == [] and "a column has a name that is not UTF-8 (b'odd\\xff\\xfeame'); rename it" in message
+
+
 def test_a_parquet_file_with_a_damaged_row_group_gives_those_before(tmp_path):
     out = io.BytesIO()
     parquet.write_table(TABLE, out, row_group_size=4, compression="gzip", use_dictionary=False)

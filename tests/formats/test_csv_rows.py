@@ -6,8 +6,8 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.files.csv_scanner import column_names, first_record_end, header_line, last_record_end
-from stream_engine.formats.csv_rows import MAX_LINES, UNCLOSED, WHOLE, rows_of
+from connectors.files.csv_scanner import MAX_LINES, column_names, first_record_end, header_line, last_record_end
+from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, rows_of
 
 QUICK = settings(max_examples=200, deadline=None)
 CELLS = st.text(alphabet='ab,"\n\r\u00e9 ', max_size=6)
@@ -20,7 +20,7 @@ def test_a_row_that_can_be_read_ends_where_its_record_ends(text, width):
     rows = rows_of(value, width)
     for start, end, state in zip(rows.start.tolist(), rows.end.tolist(), rows.state.tolist(), strict=True):
         if state == WHOLE:
-            assert first_record_end(value[start:] + b"\n") == end - start + 1
+            assert first_record_end(value[start:] + b"\n", len(value) - start + 1, width) == end - start + 1
 
 
 @QUICK
@@ -31,13 +31,14 @@ def test_what_a_csv_writer_writes_has_the_same_records_for_both(cells, line_end)
     value = out.getvalue().encode()
     ends = [0]
     while ends[-1] < len(value):
-        ends.append(ends[-1] + first_record_end(value[ends[-1] :]))
+        rest = value[ends[-1] :]
+        ends.append(ends[-1] + first_record_end(rest, len(rest), 2))
     rows = rows_of(value, 2)
     assert rows.state.tolist() == [WHOLE] * len(cells)
     assert rows.start.tolist() == ends[:-1]
     assert (rows.end + len(line_end)).tolist() == ends[1:]
     for size in range(len(value) + 1):
-        assert last_record_end(value, size) == max(end for end in ends if end <= size)
+        assert last_record_end(value, size, 2) == max(end for end in ends if end <= size)
 
 
 @QUICK

@@ -345,6 +345,21 @@ def test_csv_with_quotes_reads_as_pyarrow_does(mangle):
     assert len(done.rejected) + sum(done.events.values()) <= rows.count(b"\n") + rows.count(b"\r") + 1
 
 
+def test_a_byte_order_mark_is_text_but_at_the_start_of_a_file():
+    """pyarrow passes over one at the start of any data, hence of any block."""
+    for value, names in [(b"\xef\xbb\xbf", []), (b"\xef\xbb\xbfa,b,c\n", ["\ufeffa", "b", "c"])]:
+        done = CsvDecoder(PLAIN)(value, b"anchor,near,far\n")
+        assert done.names == names and [one.value for one in done.rejected] == ([] if names else [value])
+
+
+def test_a_message_whose_header_cannot_serve_is_one_refused_event():
+    good = b"anchor,near,far\na,b,c\n"
+    done, refused_in = CsvDecoder(PLAIN).many([good, b"\xef\xbb\xbf", b"a,b\n1,2\n", b"x" * 200_000, good])
+    assert refused_in == [1, 2, 3] and len(done.triplets) == 2
+    assert [one.reason for one in done.rejected] == ["not_parseable"] * 3
+    assert "anchor, near, far are missing; the header has a, b" in done.rejected[1].message
+
+
 def test_csv_quotes_do_not_swallow_neighbours():
     header, good = b"anchor,near,far\n", [b"a,b,c", b'a,"b\nb",c', b'"a""",b,c']
     for stray in (b'"a,b,c', b'a,b,"c', b'"a"",b,c', b'a,"b\nc'):

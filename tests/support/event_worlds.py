@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -141,7 +142,8 @@ def arrow_of(events, coded=False):
         if isinstance(event.get("near"), list):
             for field in ("near", "far"):
                 row |= dict(zip((f"{field}_i", f"{field}_j"), row.pop(field)))
-        row["time"] = None if "time" not in row else str(row["time"])
+        if isinstance(row.get("time"), float):  # a column has one type, and text of a number is no time
+            row["time"] = datetime.fromtimestamp(row["time"], UTC).isoformat()
         rows.append(row)
     name = pa.dictionary(pa.int16(), pa.string()) if coded else pa.string()
     types = {c: pa.list_(name) if c in LISTS else name for c in COLUMNS} | {"weight": pa.float64(), "time": pa.string()}
