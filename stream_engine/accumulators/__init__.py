@@ -87,9 +87,10 @@ class Statistic(Protocol):
 
     @classmethod
     def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, **forgetting: Any) -> None:
-        """Raise `Corrupt` unless these arrays, which come from a file, can be a state over so many objects: `from_state`
-        and compiled code ask nothing. By `HOLDS`; a class adds what entries have to do with each other. A class that
-        declares nothing gets its arrays by name, kind and number of axes, and nothing is known of what is in them."""
+        """Raise `Corrupt` unless these arrays, which come from a file, can be a state over so many objects:
+        `from_state` and compiled code ask nothing. By `HOLDS`; a class adds what entries have to do with each other. A
+        class that declares nothing gets its arrays by name, kind and number of axes; what is in them is not looked at.
+        """
         if cls.HOLDS:
             check_arrays(cls.HOLDS, state, objects=n_objects)
         else:

@@ -21,9 +21,9 @@ from stream_engine.accumulators import Accumulator, radix
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
-from stream_engine.data.container import Corrupt
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import handed_over
@@ -69,7 +69,11 @@ class _AddS(Accumulator):
     """The one matrix behind both; which comparisons count is all that differs."""
 
     QUADRUPLETS: ClassVar[bool]
-    HOLDS = {"i": ids("pairs"), "j": ids("pairs"), "w": Held(("<i8",), ("pairs",), 1 - LARGEST_COUNT, LARGEST_COUNT)}
+    HOLDS: ClassVar[Mapping[str, Held]] = {
+        "i": ids("pairs"),
+        "j": ids("pairs"),
+        "w": Held(("<i8",), ("pairs",), 1 - LARGEST_COUNT, LARGEST_COUNT),
+    }
 
     def __init__(self, dense_limit: int | None = None, log_floor: int = LOG_FLOOR, allocation: Allocation = IN_MEMORY):
         self._dense_limit = DENSE_LIMIT if dense_limit is None else dense_limit

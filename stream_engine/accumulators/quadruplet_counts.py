@@ -8,13 +8,13 @@ Invariant, memory and cost as in `sorted_counts`; keys are packed up to 2**15 ob
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.data.array_checks import check_rising, check_rows, ids
+from stream_engine.data.array_checks import Held, check_rising, check_rows, ids
 from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -49,7 +49,7 @@ class QuadrupletCounts(KeyCounts):
     """
 
     FIELDS, ENCODE = 4, staticmethod(_encode)
-    HOLDS = {**{name: ids("keys") for name in "ijkl"}, **EXACT}
+    HOLDS: ClassVar[Mapping[str, Held]] = {**{name: ids("keys") for name in "ijkl"}, **EXACT}
 
     @staticmethod
     def rows_of(batch: Batch) -> np.ndarray:

@@ -14,8 +14,8 @@ import numpy as np
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
-from stream_engine.data.comparisons import Batch
 from stream_engine.data.column_checks import COUNT_COLUMNS, check_columns, check_counts
+from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import canonical_counts, handed_over

@@ -94,7 +94,9 @@ class _Recent(Statistic):
         """Rows and times in the canonical order."""
 
     @classmethod
-    def check_state(cls, state: Mapping[str, np.ndarray], n_objects: int, window: float = 1e6, **forgetting: Any) -> None:
+    def check_state(
+        cls, state: Mapping[str, np.ndarray], n_objects: int, window: float = 1e6, **forgetting: Any
+    ) -> None:
         """Raise `Corrupt` unless rows are triplets in order, inside a window of this length and clock."""
         super().check_state(state, n_objects, **forgetting)
         of_state = float(state["window"]), bool(state["by_time"])
@@ -192,7 +194,9 @@ class Window(_Recent, Accumulator):
         if len(time) != len(state["rows"]) or not (np.isfinite(newest) or (newest == -np.inf and not len(time))):
             raise Corrupt(f"time: got {len(time)} for {len(state['rows'])} rows, the newest {newest}")
         inside = newest - window
-        check_rows("time", len(time), lambda part: (time[part] > inside) & (time[part] <= newest), "times in the window")
+        check_rows(
+            "time", len(time), lambda part: (time[part] > inside) & (time[part] <= newest), "times in the window"
+        )
         check_rising("time, rows", time, *state["rows"].T, twice=True)
 
     def merge(self, other: Self) -> None:

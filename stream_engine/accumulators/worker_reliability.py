@@ -24,8 +24,8 @@ from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.data.open_addressing import equals, find_slot
 from stream_engine.data.name_checks import PACKED, check_names
+from stream_engine.data.open_addressing import equals, find_slot
 from stream_engine.data.packed_names import pack_names, unpack_names
 
 RIGHT, SEEN = 8.0, 12.0  # the Beta prior of a worker: 8 right of 12

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import click
 
-from stream_engine.state.engine import Engine, OverlappingStates
+from stream_engine.state.engine import Engine, OverlappingStates, order_of
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
@@ -49,10 +49,10 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
 
 
 def _newest(state: str) -> Snapshot:
-    snapshot = Store(state).latest().snapshot
-    if snapshot is None:
+    store = Store(state)
+    if not store.sequences():
         raise NoSuchSnapshot(f"{state}: no snapshot there to merge")
-    return snapshot
+    return store.newest(order_of)
 
 
 def _published(store: Store, engine: Engine) -> tuple[Snapshot, bool]:
@@ -68,7 +68,7 @@ def _published(store: Store, engine: Engine) -> tuple[Snapshot, bool]:
         )
     engine.sequence = newest.sequence - 1  # so that equal states have equal bytes
     merged = engine.snapshot()
-    if encode(merged)[1].digest == newest.digest:
+    if encode(merged)[1].digest == newest.digest:  # of the content, which no key changes
         return newest, False
     engine.sequence = newest.sequence
     return store.publish(engine.snapshot())[0], True

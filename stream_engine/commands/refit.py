@@ -95,7 +95,7 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
         threading.Thread(target=_end_with_the_reader, daemon=True).start()
     store = Store(state)
     snapshot = store.named(which)
-    previous = store.latest_artifact(kind, snapshot.sequence)
+    previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
     with Bars() as bars, threadpool_limits(1):
         try:
             artifact = refit_module(kind).refit(snapshot, checked, seed, previous, _progress(shown, kind, bars))

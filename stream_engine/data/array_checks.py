@@ -82,10 +82,16 @@ def check_array(name: str, held: Held, array: np.ndarray, sizes: dict[str, int])
             f"{' or '.join(held.dtypes)}"
         )
     for axis, size in zip(held.axes, array.shape, strict=True):
-        name_of_axis, _, more = str(axis).partition("+")
-        expected = axis if isinstance(axis, int) else sizes.setdefault(name_of_axis, size - int(more or 0))
-        if size != (expected if isinstance(axis, int) else int(expected) + int(more or 0)) or int(expected) < 0:
-            raise Corrupt(f"{name}: got a length of {size}, expected {expected} {name_of_axis}{'+' + more if more else ''}")
+        expected = axis if isinstance(axis, int) else _length(axis, size, sizes)
+        if size != expected:
+            along = "" if isinstance(axis, int) else f" {axis}"
+            raise Corrupt(f"{name}: got a length of {size}, expected {expected}{along}")
+
+
+def _length(axis: str, size: int, sizes: dict[str, int]) -> int:
+    """How long an axis must be, "pairs" or "pairs+1"; one that is met first is as long as it is, if it can be."""
+    name, _, more = axis.partition("+")
+    return sizes.setdefault(name, max(size - int(more or 0), 0)) + int(more or 0)
 
 
 def check_range(name: str, held: Held, array: np.ndarray, sizes: Mapping[str, int]) -> None:

@@ -15,7 +15,13 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def check_names(
-    what: str, utf8: np.ndarray, ends: np.ndarray, least: int = 1, most: int | None = MAX_NAME_BYTES, rising: bool = False
+    what: str,
+    utf8: np.ndarray,
+    ends: np.ndarray,
+    *,
+    least: int = 1,
+    most: int | None = MAX_NAME_BYTES,
+    rising: bool = False,
 ) -> int:
     """Raise `Corrupt` unless these are names of `least` to `most` bytes, none twice (`rising`: in order); returns how
     many."""

@@ -15,16 +15,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
+from stream_engine.state.artifact_schemas import ONLINE_KERNEL
 from stream_engine.statistics.embedding import squared_distances
 
 KIND = "online_kernel"  # of the artifacts that hold what it knows
-AXES = {
-    "L": speaks(OBJECTS),
-    "K": speaks(OBJECTS, OBJECTS),
-    "row_sums": speaks(OBJECTS),
-    **numbers("mu", "nu_sums", "seen"),
-}
+AXES = ONLINE_KERNEL.axes
 STE, HINGE = 0, 1
 
 

@@ -20,13 +20,13 @@ from stream_engine.clustering import label_matching, similarity_of_snapshot
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import IDS, numbers, speaks
+from stream_engine.state.artifact_schemas import HIERARCHY
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import dense
 
 KIND = "hierarchy"
 METHODS = ("average", "complete")
-AXES = {"leaves": speaks(values=IDS), **numbers("linkage", "revenue", "revenue_bound")}  # linkage: leaf t is leaves[t]
+AXES = HIERARCHY.axes
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

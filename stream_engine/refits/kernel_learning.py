@@ -24,12 +24,12 @@ from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_axes import IDS, SUBSET, numbers, speaks
+from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
-AXES = {**kernel_refits.AXES, "K0": speaks(SUBSET, SUBSET), "triplets": speaks(values=IDS), **numbers("dual")}
+AXES = KERNEL_LEARNING.axes
 LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = 16  # of n^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
 BEYOND = 6  # how many smaller lambda1 than the grid's are tried while the error falls

@@ -15,7 +15,7 @@ from stream_engine.kernel_learning.auxiliary_kernels import Across
 from stream_engine.kernel_learning.out_of_sample_factor import LEARNED, NOTHING, Extension
 from stream_engine.refits import CannotRefit, Progress
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import IDS, KERNELS, MERGES, OBJECTS, SUBSET, numbers, speaks
+from stream_engine.state.artifact_schemas import KERNEL_AXES
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import embedding, subset
 from stream_engine.statistics.subset import Subset
@@ -23,17 +23,7 @@ from stream_engine.statistics.subset import Subset
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
-AXES = {
-    "K": speaks(SUBSET, SUBSET),
-    "mu": speaks(KERNELS),
-    "coordinates": speaks(OBJECTS),
-    "neighbours": speaks(OBJECTS, values=IDS),
-    "linkage": speaks(values=MERGES),
-    "ids": speaks(SUBSET, values=IDS),
-    "known": speaks(OBJECTS),
-    "factor": speaks(OBJECTS),
-    **numbers("objective", "satisfied", "explained"),
-}
+AXES = KERNEL_AXES
 
 LAWS_EXCLUDED = {
     "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",

@@ -27,16 +27,11 @@ from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_o
 from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_axes import IDS, KERNELS, OTHER, SUBSET, speaks
+from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "partial_order_embedding"
-AXES = {
-    **kernel_refits.AXES,
-    "constraints": speaks(values=IDS),
-    "W": speaks(KERNELS, SUBSET, SUBSET, unless="features"),
-    "map_*": speaks(OTHER, SUBSET, unless="features"),
-}
+AXES = PARTIAL_ORDER_EMBEDDING.axes
 LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = (
     12  # of n^2 doubles a kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more

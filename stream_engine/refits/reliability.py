@@ -15,17 +15,12 @@ from threadpoolctl import threadpool_limits
 from stream_engine.data.packed_names import pack_names, unpack_names
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import IDS, numbers, speaks
+from stream_engine.state.artifact_schemas import RELIABILITY
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import worker_reliability
 
 KIND = "reliability"
-AXES = {
-    **numbers("utf8", "offsets", "accuracy", "weight"),  # a row a worker
-    **numbers("comparisons", "agreed", "disagreed", "repeats", "contradictions", "events", "passed", "failed"),
-    **dict.fromkeys(("i", "j"), speaks(values=IDS)),
-    **numbers("w", "squares"),
-}
+AXES = RELIABILITY.axes
 _OF_WORKERS = "it is about workers, and every answer tells of them"
 LAWS_EXCLUDED = {
     "previous_artifact": "its rows are workers, not objects; test_worker_reliability.py continues one from another",

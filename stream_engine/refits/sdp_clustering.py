@@ -23,21 +23,14 @@ from stream_engine.clustering.stability import stability
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
+from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.kernels import KERNEL_LIMIT
 
 __all__ = ["Params", "refit", "solve", "spur"]
 
 KIND = "sdp_clustering"
-AXES = {
-    "labels": speaks(OBJECTS),
-    "stability": speaks(OBJECTS),
-    "together": speaks(OBJECTS, OBJECTS),
-    "warm_ids": speaks(values=IDS),
-    **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals", "stability_ari"),
-    **numbers("warm_k", "warm_rho", "warm_v"),
-}
+AXES = SDP_CLUSTERING.axes
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

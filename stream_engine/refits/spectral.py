@@ -19,12 +19,12 @@ from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import OBJECTS, numbers, speaks
+from stream_engine.state.artifact_schemas import SPECTRAL
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
-AXES = {"labels": speaks(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge")}
+AXES = SPECTRAL.axes
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,18 +25,13 @@ from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact, plain_params
-from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
+from stream_engine.state.artifact_schemas import TRIPLET_BOOST
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import subset
 
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
-AXES = {
-    **dict.fromkeys(("predicted", "score", "margin", "abstained", "part", "given"), speaks(OBJECTS)),
-    **dict.fromkeys(("given_sets", "predicted_sets"), speaks(OBJECTS)),
-    **dict.fromkeys(("j", "k"), speaks(values=IDS)),
-    **numbers("alpha", "o_j", "o_k", "curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
-}
+AXES = TRIPLET_BOOST.axes
 
 LAWS_EXCLUDED = {"permuted_ids": "references are drawn by number; with the same pairs it holds, see test_triplet_boost"}
 

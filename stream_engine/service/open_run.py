@@ -4,7 +4,7 @@ What is opened is given back by an `ExitStack` in the opposite order, however th
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,9 @@ def open_run(
     if settings.counts.on_disk_above:
         allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
         stack.callback(allocation.close)
-    newest = _newest_snapshot(store, log)
-    engine = wiring.restored(settings, newest, allocation)
+    engines: list[Engine] = []
+    newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
+    engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
     monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)
@@ -129,11 +130,11 @@ def open_run(
     )
 
 
-def _newest_snapshot(store: Store, log: FilteringBoundLogger) -> Snapshot | None:
-    """The newest whole snapshot. Raises `RunFailed` when there are some and all are damaged."""
+def _newest_snapshot(store: Store, log: FilteringBoundLogger, restore: Callable[[Snapshot], object]) -> Snapshot | None:
+    """The newest whole snapshot that can be restored. Raises `RunFailed` when there are some and all are damaged."""
     if begun := unfinished(store.directory):
         raise RunFailed(begun)
-    latest = store.latest()
+    latest = store.latest(restore)
     for problem in latest.damaged:
         log.error("snapshot damaged, using the one before it", problem=problem)
     if latest.damaged and latest.snapshot is None:

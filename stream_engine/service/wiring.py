@@ -69,7 +69,7 @@ def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> Onlin
         except BadKernel as error:
             raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
     kernel = Online(settings.kernels, settings.online.rank, settings.online.loss, settings.refits.seed)
-    if snapshot and (artifact := store.latest_artifact(KIND, snapshot.sequence)):
+    if snapshot and (artifact := store.latest_artifact(KIND, snapshot.sequence, len(snapshot.objects))):
         kernel.resume(artifact, snapshot.objects)
     return kernel
 

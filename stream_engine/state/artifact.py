@@ -55,6 +55,19 @@ def read_artifact(path: str | Path, signing: Signing = UNSIGNED) -> Artifact:
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Artifact:
     if kind != KIND:
         raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
+    _check_meta(meta)
     return Artifact(
         meta["kind"], meta["snapshot"], meta["sequence"], meta["params"], meta["seed"], arrays, meta["report"], digest
     )
+
+
+_META = {"kind": str, "snapshot": str, "sequence": int, "params": dict, "seed": int, "report": dict}
+
+
+def _check_meta(meta: Mapping[str, Any]) -> None:
+    """What every artifact says of itself; the arrays are checked by what their kind declares (`artifact_schemas`)."""
+    if meta.keys() != _META.keys():
+        raise container.Corrupt(f"header: got {', '.join(sorted(meta))[:80]}, expected {', '.join(sorted(_META))}")
+    for key, kind in _META.items():
+        if type(meta[key]) is not kind or (key == "sequence" and meta[key] < 0):
+            raise container.Corrupt(f"header: {key} is {str(meta[key])[:60]}, expected a {kind.__name__}")

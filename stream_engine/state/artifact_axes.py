@@ -10,8 +10,9 @@ objects.
 
 from collections.abc import Mapping
 from enum import Enum
-from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from stream_engine.data.array_checks import pattern_of
 
 
 class Axis(Enum):
@@ -28,20 +29,24 @@ class Values(Enum):
 
     NUMBERS = "figures: another order of the objects does not change them"
     IDS = "ids of objects; -1 stands for none"
+    LABELS = "numbers of clusters or classes; -1 stands for none"
     MERGES = "merges of a dendrogram in scipy's format; its leaves are the places of the subset"
 
 
 OBJECTS, SUBSET, KERNELS, OTHER = Axis
-NUMBERS, IDS, MERGES = Values
+NUMBERS, IDS, LABELS, MERGES = Values
 
 
 class Speaks(NamedTuple):
     """What one array speaks of. An array with fewer axes than declared has the first of them; further axes are
-    OTHER."""
+    OTHER. All of it is checked when an artifact is read (`artifact_schemas`)."""
 
     axes: tuple[Axis, ...]
     values: Values
     unless: str  # a parameter of the refit: where it is set, the array has nothing to do with objects; "" for none
+    kinds: str = ""  # of numbers, as numpy's `dtype.kind`: "f", "iu", ...; "": any
+    finite: bool = False  # no NaN, no infinity
+    fewer: bool = False  # it may have fewer axes than declared
 
 
 Axes = Mapping[str, Speaks]
@@ -51,9 +56,16 @@ class Undeclared(LookupError):
     """An array that no entry of `AXES` names; the message is the array's name."""
 
 
-def speaks(*axes: Axis, values: Values = NUMBERS, unless: str = "") -> Speaks:
+def speaks(
+    *axes: Axis,
+    values: Values = NUMBERS,
+    unless: str = "",
+    kinds: str = "",
+    finite: bool = False,
+    fewer: bool = False,
+) -> Speaks:
     """An entry of `AXES`."""
-    return Speaks(axes, values, unless)
+    return Speaks(axes, values, unless, kinds, finite, fewer)
 
 
 def numbers(*names: str) -> dict[str, Speaks]:
@@ -73,7 +85,7 @@ def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Speaks:
     >>> declared(axes, "map_0", {"features": None}).axes[1].name, declared(axes, "map_0", {"features": "file.csv"}).axes
     ('SUBSET', ())
     """
-    pattern = name if name in axes else next((each for each in axes if fnmatchcase(name, each)), None)
+    pattern = pattern_of(name, axes)
     if pattern is None:
         raise Undeclared(name)
     found = axes[pattern]

@@ -244,7 +244,8 @@ class Engine:
 
     @classmethod
     def restore(cls, snapshot: Snapshot, allocation: Allocation = IN_MEMORY) -> Self:
-        """An engine that goes on where the snapshot was taken, bit for bit."""
+        """An engine that goes on where the snapshot was taken, bit for bit. Raises `Corrupt` where its partial order is
+        none."""
         forgetting, guard = Forgetting(**snapshot.settings.get("forgetting", {})), snapshot.settings["guard"]
         engine = cls((), None, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
@@ -260,8 +261,7 @@ class Engine:
             if name in snapshot.settings["accumulators"]
         }
         engine.guard_policy = guard
-        if guard:
-            engine.guard = PartialOrder.from_state(snapshot.section("partial_order"), guard)
+        engine.guard = order_of(snapshot)
         return engine
 
     def _all_mergeable(self) -> dict[str, Accumulator]:
@@ -303,6 +303,12 @@ class Engine:
         self.share = None
         unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
         self.counters["unknown_fields"] = sorted(unknown)
+
+
+def order_of(snapshot: Snapshot) -> PartialOrder | None:
+    """The partial order of a snapshot. Raises `Corrupt` where there is a cycle in it, which reading does not notice."""
+    policy = snapshot.settings["guard"]
+    return PartialOrder.from_state(snapshot.section("partial_order"), policy) if policy else None
 
 
 def _prefixed(section: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

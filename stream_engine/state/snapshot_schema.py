@@ -125,9 +125,10 @@ def check_contents(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     """The arrays of a snapshot whose header was checked, those of its names included."""
     missing = [name for name in NAMES if name not in arrays]
     _expect("arrays", not missing, f"no {', '.join(missing)}", "the names of objects and labels")
-    n = check_names("objects", *(arrays[name] for name in NAMES[:2]))
-    labelled = check_names("labels/object", *(arrays[name] for name in NAMES[2:4]), rising=True)
-    labels = check_names("labels/label", *(arrays[name] for name in NAMES[4:]), least=0, most=None)
+    utf8, ends, object_utf8, object_ends, label_utf8, label_ends = (arrays[name] for name in NAMES)
+    n = check_names("objects", utf8, ends)
+    labelled = check_names("labels/object", object_utf8, object_ends, rising=True)
+    labels = check_names("labels/label", label_utf8, label_ends, least=0, most=None)
     _expect("labels", labelled == labels, labels, f"one for each of {labelled} objects")
     sections = _sections(arrays)
     for name in meta["settings"]["accumulators"]:

@@ -12,14 +12,18 @@ a file; a damaged one is reported and the one before it used.
 
 import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
-from stream_engine.data.container import Corrupt, NewerVersion
+from stream_engine.data.container import Corrupt, LeftAlone, NewerVersion
+from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_schemas import check_artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -45,12 +49,28 @@ class Latest(NamedTuple):
     damaged: list[str]
 
 
-class Store:
-    """The published files below one state directory."""
+def _say(line: str) -> None:
+    print(f"stream-engine: {line}", file=sys.stderr)
 
-    def __init__(self, directory: str | Path, disk: Disk | None = None):
+
+class Store:
+    """The published files below one state directory.
+
+    `signing`: with which key files are signed and must be signed; none: as the environment says. `tell` gets a line for
+    each damaged file that is passed over for an older one.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        disk: Disk | None = None,
+        signing: Signing | None = None,
+        tell: Callable[[str], None] = _say,
+    ):
         self.directory = Path(directory)
         self.disk = disk or Disk()
+        self.signing = signing_of_environment() if signing is None else signing
+        self._tell, self._told = tell, set[str]()
 
     def _numbers(self, folder: Path, suffix: str) -> list[int]:
         """Sequence numbers of the files there, ascending."""
@@ -77,13 +97,13 @@ class Store:
 
     def publish(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
         """Make a snapshot durable; returns it with its digest, and its size in bytes. Raises OSError."""
-        chunks, named = snapshots.encode(snapshot)
+        chunks, named = snapshots.encode(snapshot, self.signing)
         write_whole(self.disk, self.snapshot_path(snapshot.sequence), chunks)
         return named, sum(chunk.nbytes for chunk in chunks)
 
     def publish_artifact(self, artifact: Artifact) -> Artifact:
         """Make an artifact durable; returns it with its digest. Raises OSError."""
-        chunks, named = artifacts.encode(artifact)
+        chunks, named = artifacts.encode(artifact, self.signing)
         write_whole(self.disk, self.artifact_path(artifact.kind, artifact.sequence), chunks)
         return named
 
@@ -93,11 +113,12 @@ class Store:
         write_whole(self.disk, self.directory / f"{name}.json", [text.encode()], durable=False)
 
     def noted(self, name: str) -> dict[str, Any]:
-        """What `note` wrote last; empty where there is nothing readable."""
+        """What `note` wrote last; empty where there is nothing readable: nothing depends on it."""
         try:
-            return json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            noted = json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return {}
+        return noted if isinstance(noted, dict) else {}
 
     def read(self, sequence: int) -> Snapshot:
         """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""
@@ -107,13 +128,15 @@ class Store:
             raise NoSuchSnapshot(f"{self.directory}: no snapshot {sequence}; kept are {listed}")
         path = self.snapshot_path(sequence)
         try:
-            return snapshots.read_snapshot(path) if self._can_map() else snapshots.decode(self.disk.read(path))
+            if self._can_map():
+                return _numbered(snapshots.read_snapshot(path, self.signing), sequence)
+            return _numbered(snapshots.decode(self.disk.read(path), self.signing), sequence)
         except NewerVersion as error:
             older = [n for n in kept if n < sequence]
             way = f", or move that file away to resume from {older[-1]:0{_DIGITS}}" if older else ""
             raise NewerVersion(f"snapshot {sequence:0{_DIGITS}}: {error}. Upgrade{way}") from None
         except Corrupt as error:
-            raise Corrupt(f"snapshot {sequence:0{_DIGITS}}: {error}") from None
+            raise type(error)(f"snapshot {sequence:0{_DIGITS}}: {error}") from None
 
     def named(self, which: str) -> Snapshot:
         """The snapshot that a person names: "latest" or a number. Raises NoSnapshotName, NoSuchSnapshot, Corrupt."""
@@ -121,12 +144,25 @@ class Store:
             if not which.isdigit():
                 raise NoSnapshotName(f"--snapshot: got {which!r}, expected a number or latest")
             return self.read(int(which))
-        latest = self.latest().snapshot
-        if latest is None:
+        return self.newest()
+
+    def newest(self, use: Callable[[Snapshot], object] | None = None) -> Snapshot:
+        """As `latest`, told what was passed over. Raises NoSuchSnapshot, Corrupt where all are damaged."""
+        latest = self.latest(use)
+        if latest.snapshot is None and latest.damaged:
+            raise Corrupt(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy")
+        if latest.snapshot is None:
             raise NoSuchSnapshot(
                 f"{self.directory}: no snapshot there; `stream-engine run SOURCE --state DIR` makes one"
             )
-        return latest
+        for line in latest.damaged:
+            self._tell_once(f"{line}; the one before it is read")
+        return latest.snapshot
+
+    def _tell_once(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            self._tell(line)
 
     def published(self, which: str = "latest") -> Published:
         """The snapshot that `which` names, with its artifacts. Raises what `named` raises."""
@@ -134,43 +170,56 @@ class Store:
 
     def with_artifacts(self, snapshot: Snapshot) -> Published:
         """A snapshot with the newest whole artifact of each kind that was made from it or from one before it."""
-        newest = {kind: self.latest_artifact(kind, snapshot.sequence) for kind in self.kinds()}
+        n = len(snapshot.objects)
+        newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
         return Published(snapshot, {kind: artifact for kind, artifact in newest.items() if artifact})
 
     def _can_map(self) -> bool:
         """Whether files of this disk are real ones; those of a simulated disk are read."""
         return type(self.disk) is Disk
 
-    def latest(self) -> Latest:
-        """The newest snapshot whose checksum holds. Raises NewerVersion: a newer engine's state is left alone."""
+    def latest(self, use: Callable[[Snapshot], object] | None = None) -> Latest:
+        """The newest snapshot that is whole in every part, and that `use` (restoring an engine from it, say) does not
+        find to be `Corrupt` either. Raises LeftAlone: a newer engine's state, or one of another key, is no damage."""
         damaged: list[str] = []
         for sequence in reversed(self.sequences()):
             try:
-                return Latest(self.read(sequence), damaged)
-            except NewerVersion:
+                snapshot = self.read(sequence)
+                _used(snapshot, use)
+                return Latest(snapshot, damaged)
+            except LeftAlone:
                 raise
             except Corrupt as error:
                 damaged.append(str(error))
         return Latest(None, damaged)
 
-    def artifact(self, kind: str, sequence: int) -> Artifact:
-        """One artifact. Raises Corrupt."""
+    def artifact(self, kind: str, sequence: int, n_objects: int | None = None) -> Artifact:
+        """One artifact, checked against what its kind declares, and against the number of objects of the snapshot that
+        it is read beside. Raises Corrupt."""
         path = self.artifact_path(kind, sequence)
         try:
-            return artifacts.read_artifact(path) if self._can_map() else artifacts.decode(self.disk.read(path))
+            if self._can_map():
+                found = artifacts.read_artifact(path, self.signing)
+            else:
+                found = artifacts.decode(self.disk.read(path), self.signing)
+            if (found.kind, found.sequence) != (kind, sequence):
+                raise Corrupt(f"holds {found.kind[:80]} {found.sequence}, another one than it is named after")
+            check_artifact(found, n_objects)
+            return found
         except Corrupt as error:
-            raise Corrupt(f"artifact {kind} {sequence:0{_DIGITS}}: {error}") from None
+            raise type(error)(f"artifact {kind} {sequence:0{_DIGITS}}: {error}") from None
 
-    def latest_artifact(self, kind: str, up_to: int | None = None) -> Artifact | None:
+    def latest_artifact(self, kind: str, up_to: int | None = None, n_objects: int | None = None) -> Artifact | None:
         """The newest whole artifact of a kind, of those made from snapshot `up_to` or from one before it (None: from
-        any). Damaged ones are passed over: a refit makes them again. The one rule by which artifacts are chosen."""
+        any), which knows `n_objects`. Damaged ones are passed over, and told: a refit makes them again. The one rule by
+        which artifacts are chosen."""
         for sequence in reversed(self.artifact_sequences(kind)):
             if up_to is not None and sequence > up_to:
                 continue
             try:
-                return self.artifact(kind, sequence)
-            except Corrupt:
-                continue
+                return self.artifact(kind, sequence, n_objects)
+            except Corrupt as error:
+                self._tell_once(f"{error}; passed over, a refit makes it again")
         return None
 
     def kinds(self) -> list[str]:
@@ -212,6 +261,21 @@ class Store:
         for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
             if name.startswith(".") and not name.endswith(mine):
                 self.disk.remove(folder / name)
+
+
+def _numbered(snapshot: Snapshot, sequence: int) -> Snapshot:
+    """The snapshot, which says of itself that it has the number that its file is named by."""
+    if snapshot.sequence != sequence:
+        raise Corrupt(f"holds snapshot {snapshot.sequence}, another one than it is named after")
+    return snapshot
+
+
+def _used(snapshot: Snapshot, use: Callable[[Snapshot], object] | None) -> None:
+    try:
+        if use is not None:
+            use(snapshot)
+    except Corrupt as error:
+        raise Corrupt(f"snapshot {snapshot.sequence:0{_DIGITS}}: {error}") from None
 
 
 class Lock:

@@ -43,10 +43,11 @@ def test_round_trip_is_exact_and_bytes_depend_on_content_alone(arrays):
 
 def sample() -> bytes:
     counters = empty_counters() | {"events": 1}
-    settings, arrays = {"accumulators": [], "guard": "first"}, {"partial_order/kept": np.array([[0, 1, 0, 2]], np.int32)}
-    chunks, _ = encode(
-        Snapshot(3, {"f": Position(10, 99)}, ("a", "b", "c"), {"a": "car"}, counters, settings, arrays)
+    settings, arrays = (
+        {"accumulators": [], "guard": "first"},
+        {"partial_order/kept": np.array([[0, 1, 0, 2]], np.int32)},
     )
+    chunks, _ = encode(Snapshot(3, {"f": Position(10, 99)}, ("a", "b", "c"), {"a": "car"}, counters, settings, arrays))
     return b"".join(chunks)
 
 

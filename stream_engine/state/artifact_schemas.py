@@ -1,0 +1,336 @@
+"""What the artifacts of each kind hold: the arrays with what they speak of, those that readers need, and how they fit.
+
+Light, so that whoever reads an artifact can check it without loading the solver that made it. A refit that is not
+listed here declares `AXES` (and `REQUIRED`, where readers cannot do without an array) in its own file: then its arrays
+are checked by these. `check_artifact` raises `Corrupt`; O(size).
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.data.array_checks import check_rising, pattern_of
+from stream_engine.data.container import Corrupt
+from stream_engine.data.name_checks import check_names
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_axes import (
+    IDS,
+    KERNELS,
+    LABELS,
+    MERGES,
+    OBJECTS,
+    OTHER,
+    SUBSET,
+    Axes,
+    Axis,
+    Speaks,
+    numbers,
+    speaks,
+)
+
+MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
+
+
+class Schema(NamedTuple):
+    """`axes` of all arrays, names of the `required` ones, and what else must hold: `check` raises `Corrupt`."""
+
+    axes: Axes
+    required: tuple[str, ...] = ()
+    check: Callable[[Artifact], None] = lambda artifact: None
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise Corrupt(what)
+
+
+def _same_length(artifact: Artifact, *names: str) -> None:
+    lengths = {name: len(artifact.arrays[name]) for name in names if name in artifact.arrays}
+    _expect(len(set(lengths.values())) <= 1, f"lengths differ: {lengths}")
+
+
+def _merges(name: str, merges: np.ndarray, leaves: int) -> None:
+    """A dendrogram in scipy's format over so many leaves: merge t makes node leaves + t of two earlier ones."""
+    _expect(merges.shape == (max(leaves - 1, 0), 4), f"{name}: got {merges.shape}, expected merges of {leaves} leaves")
+    _expect(bool(np.isfinite(merges).all()), f"{name}: got numbers that are not finite")
+    nodes = merges[:, :2]
+    earlier = (nodes >= 0) & (nodes < leaves + np.arange(len(merges))[:, None]) & (nodes == np.floor(nodes))
+    _expect(bool(earlier.all()), f"{name}: a merge of what is not there yet")
+    _expect(len(np.unique(nodes)) == nodes.size, f"{name}: what was merged is merged again")
+
+
+def _clustering(artifact: Artifact) -> None:
+    arrays = artifact.arrays
+    if warm := [name for name in ("warm_ids", "warm_k", "warm_rho", "warm_v") if name in arrays]:
+        _expect(len(warm) == 4, f"got {', '.join(warm)}, expected all that a warm start needs")
+        m, s = len(arrays["warm_ids"]), len(arrays["warm_k"])
+        _expect(
+            arrays["warm_rho"].shape == (s,) and bool((arrays["warm_rho"] > 0).all()), "warm_rho: expected some > 0"
+        )
+        _expect(arrays["warm_v"].shape == (s, m * (m + 1) // 2), f"warm_v: got {arrays['warm_v'].shape} of {m} objects")
+        _expect(len(np.unique(arrays["warm_ids"])) == m, "warm_ids: an object twice")
+
+
+def _tree(artifact: Artifact) -> None:
+    leaves = artifact.arrays["leaves"]
+    _expect(leaves.ndim == 1 and len(np.unique(leaves)) == len(leaves), "leaves: an object twice")
+    _expect(not len(leaves) or int(leaves.min()) >= 0, "leaves: an object below 0")
+    _merges("linkage", artifact.arrays["linkage"], len(leaves))
+
+
+def _workers(artifact: Artifact) -> None:
+    arrays = artifact.arrays
+    n = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None, rising=True)
+    columns = RELIABILITY.required[2:]
+    _expect(all(arrays[name].shape == (n,) for name in columns), f"a column is not of {n} workers")
+    _same_length(artifact, "i", "j", "w")
+
+
+def _booster(artifact: Artifact) -> None:
+    arrays, report = artifact.arrays, artifact.report
+    for name in ("classes", "other_classes"):
+        classes = report.get(name, [])
+        whole = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
+        _expect(whole, f"report.{name}: expected names of classes")
+    rounds, learned = report.get("rounds"), len(report.get("classes", []))
+    _expect(type(rounds) is int and 0 <= rounds < 1 << 48, f"report.rounds: got {str(rounds)[:40]}, expected a number")
+    known = learned + len(report.get("other_classes", []))
+    for name in ("predicted", "given"):
+        _expect(bool((arrays[name] < known).all()), f"{name}: a class beyond the {known} of the report")
+    sets = (len(arrays["alpha"]), -(-learned // 8))
+    for name in ("o_j", "o_k"):
+        _expect(arrays[name].shape == sets, f"{name}: got {arrays[name].shape}, expected sets of classes {sets}")
+    _same_length(artifact, "j", "k", "alpha")
+    for name in ("j", "k"):
+        _expect(arrays[name].ndim == 1 and int(arrays[name].min(initial=0)) >= 0, f"{name}: expected objects >= 0")
+
+
+def _kernel(artifact: Artifact) -> None:
+    arrays, report = artifact.arrays, artifact.report
+    n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
+    if "ids" in arrays:
+        _expect(arrays["ids"].ndim == 1 and "known" in arrays, "ids: expected a list of them, and `known`")
+        check_rising("ids", arrays["ids"])
+        _expect(not n or int(arrays["ids"][0]) >= 0, "ids: an object below 0")
+    for name in ("known",) if "known" in arrays else ():
+        _expect(bool(((arrays[name] >= 0) & (arrays[name] <= 2)).all()), f"{name}: expected 0, 1 or 2")
+    if "linkage" in arrays:
+        _merges("linkage", arrays["linkage"], n)
+    _same_length(artifact, "triplets", "dual")
+    for name in ("triplets", "constraints"):
+        width = 3 if name == "triplets" else 4
+        whole = name not in arrays or (arrays[name].ndim == 2 and arrays[name].shape[1] == width)
+        _expect(whole, f"{name}: expected rows of {width}")
+    if artifact.kind == "kernel_learning":
+        mu = report.get("mu")
+        whole = isinstance(mu, dict) and all(isinstance(weight, (int, float)) for weight in mu.values())
+        _expect(whole, "report.mu: expected a weight for each kernel")
+    _weights(artifact)
+
+
+def _weights(artifact: Artifact) -> None:
+    """The diagonal form of partial order embedding has a row of W for each kernel of the report."""
+    if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
+        return
+    kernels = artifact.report.get("kernels")
+    whole = isinstance(kernels, list) and all(isinstance(k, dict) and isinstance(k.get("name"), str) for k in kernels)
+    _expect(whole, "report.kernels: expected kernels with their names")
+    shape = artifact.arrays["W"].shape
+    _expect(
+        len(shape) == 2 and shape[0] == max(len(kernels or ()), 1), f"W: got {shape}, expected a row for each kernel"
+    )
+
+
+def _online(artifact: Artifact) -> None:
+    arrays, params = artifact.arrays, artifact.params
+    rank, kernels = params.get("rank"), params.get("kernels")
+    _expect(
+        type(rank) is int and isinstance(kernels, list) and "loss" in params, "params: expected rank, loss, kernels"
+    )
+    _expect(arrays["L"].ndim == 2 and arrays["L"].shape[1] == rank, f"L: got {arrays['L'].shape}, expected rank {rank}")
+    sizes = {name: arrays[name].shape for name in ("mu", "nu_sums")}
+    _expect(set(sizes.values()) == {(len(kernels or ()),)}, f"got {sizes}, expected a number for each kernel")
+    _expect(arrays["seen"].ndim == 0 and int(arrays["seen"]) >= 0, "seen: expected a number >= 0")
+    for name in ("row_sums", "mu", "nu_sums"):
+        _expect(arrays[name].ndim == 1 and bool((arrays[name] >= 0).all()), f"{name}: expected numbers >= 0")
+
+
+def _finite(*axes: Axis) -> Speaks:
+    return speaks(*axes, kinds="f", finite=True)
+
+
+KERNEL_AXES: Axes = {
+    "K": _finite(SUBSET, SUBSET),
+    "mu": _finite(KERNELS),
+    "coordinates": _finite(OBJECTS, OTHER),
+    "neighbours": speaks(OBJECTS, OTHER, values=IDS),
+    "linkage": speaks(OTHER, OTHER, values=MERGES, kinds="f"),
+    "ids": speaks(SUBSET, values=IDS),
+    "known": speaks(OBJECTS, kinds="i"),
+    "factor": _finite(OBJECTS, OTHER),
+    **numbers("objective", "satisfied", "explained"),
+}
+_KERNEL = ("K", "coordinates", "neighbours")
+KERNEL_LEARNING = Schema(
+    {
+        **KERNEL_AXES,
+        "K0": _finite(SUBSET, SUBSET),
+        "triplets": speaks(OTHER, OTHER, values=IDS),
+        "dual": _finite(OTHER),
+    },
+    (*_KERNEL, "K0", "mu", "triplets", "dual"),
+    _kernel,
+)
+PARTIAL_ORDER_EMBEDDING = Schema(
+    {
+        **KERNEL_AXES,
+        "constraints": speaks(OTHER, OTHER, values=IDS),
+        "W": speaks(KERNELS, SUBSET, SUBSET, unless="features", fewer=True),
+        "map_*": speaks(OTHER, SUBSET, unless="features"),
+    },
+    _KERNEL,
+    _kernel,
+)
+SDP_CLUSTERING = Schema(
+    {
+        "labels": speaks(OBJECTS, values=LABELS),
+        "stability": _finite(OBJECTS),
+        "together": _finite(OBJECTS, OBJECTS),
+        "warm_ids": speaks(OTHER, values=IDS),
+        **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals"),
+        "stability_ari": speaks(),
+        "warm_k": speaks(OTHER, kinds="i"),
+        "warm_rho": _finite(OTHER),
+        "warm_v": _finite(OTHER, OTHER),
+    },
+    ("labels",),
+    _clustering,
+)
+SPECTRAL = Schema(
+    {"labels": speaks(OBJECTS, values=LABELS), **numbers("k", "objective", "eigenvalues", "edge")}, ("labels",)
+)
+HIERARCHY = Schema(
+    {  # linkage: leaf t is leaves[t]
+        "leaves": speaks(OTHER, values=IDS),
+        "linkage": speaks(OTHER, OTHER, kinds="f"),
+        **numbers("revenue", "revenue_bound"),
+    },
+    ("leaves", "linkage"),
+    _tree,
+)
+_COUNTED = ("comparisons", "agreed", "disagreed", "repeats", "contradictions", "events", "passed", "failed")
+RELIABILITY = Schema(
+    {  # a row a worker
+        **numbers("utf8", "offsets"),
+        **dict.fromkeys(("accuracy", "weight"), _finite(OTHER)),
+        **dict.fromkeys(_COUNTED, speaks(OTHER, kinds="i")),
+        **dict.fromkeys(("i", "j"), speaks(OTHER, values=IDS)),
+        **numbers("w", "squares"),
+    },
+    ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
+    _workers,
+)
+_SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
+TRIPLET_BOOST = Schema(
+    {
+        **dict.fromkeys(("predicted", "given"), speaks(OBJECTS, values=LABELS)),
+        **dict.fromkeys(("score", "margin"), speaks(OBJECTS, kinds="f")),
+        "abstained": speaks(OBJECTS, kinds="b"),
+        "part": speaks(OBJECTS, kinds="iu"),
+        **dict.fromkeys(("given_sets", "predicted_sets"), speaks(OBJECTS, OTHER, kinds="u")),
+        **dict.fromkeys(("j", "k"), speaks(OTHER, values=IDS)),
+        "alpha": _finite(OTHER),
+        **dict.fromkeys(("o_j", "o_k"), speaks(OTHER, OTHER, kinds="u")),
+        **numbers("curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
+    },
+    (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
+    _booster,
+)
+ONLINE_KERNEL = Schema(
+    {
+        "L": _finite(OBJECTS, OTHER),
+        "K": _finite(OBJECTS, OBJECTS),
+        "row_sums": _finite(OBJECTS),
+        **dict.fromkeys(("mu", "nu_sums"), _finite(OTHER)),
+        "seen": speaks(kinds="i"),
+    },
+    ("L", "row_sums", "mu", "nu_sums", "seen"),
+    _online,
+)
+SCHEMAS = {
+    "sdp_clustering": SDP_CLUSTERING,
+    "spectral": SPECTRAL,
+    "hierarchy": HIERARCHY,
+    "reliability": RELIABILITY,
+    "triplet_boost": TRIPLET_BOOST,
+    "kernel_learning": KERNEL_LEARNING,
+    "partial_order_embedding": PARTIAL_ORDER_EMBEDDING,
+    "online_kernel": ONLINE_KERNEL,
+}
+
+
+def schema_of(kind: str) -> Schema | None:
+    """What artifacts of a kind hold; None for a kind that nothing here makes, and so nothing here looks into."""
+    if kind in SCHEMAS:
+        return SCHEMAS[kind]
+    makers = import_module(MAKERS).REFITS
+    if kind not in makers:
+        return None
+    declared = vars(import_module(makers[kind]))
+    return Schema(declared.get("AXES", {}), declared.get("REQUIRED", ()))
+
+
+def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
+    """Raise `Corrupt` unless the arrays are what their kind says; `n_objects` of the snapshot that it is read beside,
+    which knows all objects that the artifact knows. Arrays that nobody declares are for nobody to read."""
+    schema = schema_of(artifact.kind)
+    if schema is None:
+        return
+    if missing := [name for name in schema.required if name not in artifact.arrays]:
+        raise Corrupt(f"got no {', '.join(missing)}, expected {', '.join(schema.required)}")
+    spoken = {name: _spoken(schema.axes, name, artifact) for name in artifact.arrays}
+    known = {name: each for name, each in spoken.items() if each is not None}
+    sizes: dict[object, int] = {}
+    if "ids" in artifact.arrays and "ids" in known:
+        sizes[SUBSET] = len(np.atleast_1d(artifact.arrays["ids"]))
+    for name, each in known.items():
+        _check_shape(name, each, artifact.arrays[name], sizes, "ids" in artifact.arrays)
+    n = min([size for axis, size in sizes.items() if axis is OBJECTS], default=n_objects)
+    if n_objects is not None and n is not None and n > n_objects:
+        raise Corrupt(f"speaks of {n} objects, the snapshot knows {n_objects}")
+    for name, each in known.items():
+        _check_values(name, each, artifact.arrays[name], n)
+    schema.check(artifact)
+
+
+def _spoken(axes: Mapping[str, Speaks], name: str, artifact: Artifact) -> Speaks | None:
+    pattern = pattern_of(name, axes)
+    if pattern is None:
+        return None
+    found = axes[pattern]
+    return speaks() if found.unless and artifact.params.get(found.unless) is not None else found
+
+
+def _check_shape(name: str, spoken: Speaks, array: np.ndarray, sizes: dict[object, int], has_ids: bool) -> None:
+    """Axes that run over the same are equally long; a subset is all objects where no `ids` say otherwise."""
+    if array.ndim < len(spoken.axes) and not spoken.fewer:
+        raise Corrupt(f"{name}: got {array.ndim} axes, expected {len(spoken.axes)}")
+    for axis, size in zip(spoken.axes, array.shape):
+        axis = OBJECTS if axis is SUBSET and not has_ids else axis
+        if axis in (OBJECTS, SUBSET) and sizes.setdefault(axis, size) != size:
+            raise Corrupt(f"{name}: got a length of {size}, expected {sizes[axis]}: {axis.value}")
+
+
+def _check_values(name: str, spoken: Speaks, array: np.ndarray, n: int | None) -> None:
+    kinds = "i" if spoken.values in (IDS, LABELS) else spoken.kinds
+    if kinds and array.dtype.kind not in kinds:
+        raise Corrupt(f"{name}: got {array.dtype}, expected another kind of number")
+    if spoken.finite and not np.isfinite(array).all():
+        raise Corrupt(f"{name}: got numbers that are not finite")
+    if spoken.values in (IDS, LABELS) and array.size:
+        low, high = int(array.min()), int(array.max())
+        most = n if spoken.values is IDS and n is not None else 1 << 31
+        if low < -1 or high >= most:
+            raise Corrupt(f"{name}: got {low} to {high}, expected -1 and more, below {most}")

@@ -1,0 +1,79 @@
+"""Valid states to craft wrong ones from: every accumulator, every guard, an artifact of every refit."""
+
+import json
+
+import msgspec
+import numpy as np
+
+from stream_engine.accumulators import ACCUMULATORS, Forgetting
+from stream_engine.formats.options import EventOptions
+from stream_engine.prediction.online_predictor import Online
+from stream_engine.refits import REFITS, refit_module
+from stream_engine.service.ingest import Ingest
+from stream_engine.state import artifact as artifacts
+from stream_engine.state import snapshot as snapshots
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
+from connectors import Position, Record
+
+GUARDS = ("first", "drop-both", "majority", "sift")
+OBJECTS = 9
+QUICK = {  # parameters under which the refits of a few objects take no time
+    "sdp_clustering": {"bootstrap": 0, "stability": 2, "k": 2},
+    "triplet_boost": {"rounds": 40},
+    "kernel_learning": {"lambda1": 1.0, "lambda2": 1.0, "objects": 6},
+    "partial_order_embedding": {"beta": 1.0, "form": "diagonal", "objects": 6},
+}
+
+
+def events(seed: int = 0, size: int = 150) -> bytes:
+    """Lines of triplets and quadruplets with workers, times and weights, labels and catch trials."""
+    rng, lines = np.random.default_rng(seed), []
+    names = [f"o{i}" for i in range(OBJECTS - 1)] + ["é"]
+    for number in range(size):
+        a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
+        more = {"worker": f"w{rng.integers(4)}", "time": 1000.0 + number, "weight": float(rng.integers(1, 5))}
+        if number % 7 == 6:
+            lines.append({"type": "label", "object": a, "label": f"class {rng.integers(2)}"})
+        elif rng.random() < 0.3:
+            lines.append({"type": "quadruplet", "near": [a, b], "far": [c, d], **more})
+        else:
+            near, far = (b, c) if (names.index(b) + names.index(a)) % 2 == 0 or rng.random() < 0.2 else (c, b)
+            lines.append({"anchor": a, "near": near, "far": far, **more})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
+    """The engine after these events."""
+    at = engine.positions.get(partition, Position(0)).offset
+    record = Record(events(seed), partition, at, at + 1, 7, "message", "jsonl")
+    for block in Ingest(EventOptions(judged=True), "jsonl").blocks([record]):
+        engine.learn(block.decoded, block.positions(), block.counts().total())
+    return engine
+
+
+def state(guard: str = "first", by: str = "count", accumulators=tuple(ACCUMULATORS)) -> Snapshot:
+    """A snapshot of an engine that has counted everything; its number is 2."""
+    engine = learned(Engine(accumulators, guard, Forgetting(by, 50.0, 40.0)))
+    engine.counters["progressive"]["adds3"] = {"tested": 5, "correct": 3, "undecided": 1}
+    engine.lost["t/0"] = 2
+    engine.note("seek", partition="t/0")
+    engine.sinks, engine.share, engine.sequence = {"file": 3, "kafka": {"0": 4}}, "0/2", 1
+    return snapshots.encode(engine.snapshot())[1]
+
+
+def as_bytes(snapshot: Snapshot) -> bytes:
+    return b"".join(snapshots.encode(snapshot)[0])
+
+
+def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
+    """An artifact of every kind, as the file that it is."""
+    made = {}
+    for kind in REFITS:
+        module = refit_module(kind)
+        params = msgspec.convert(QUICK.get(kind, {}), module.Params)
+        made[kind] = module.refit(snapshot, params, 0)
+    online = Online({}, 3)
+    online.learn(np.array([[0, 1, 2], [3, 4, 5]], np.int32), snapshot.objects)
+    made["online_kernel"] = online.artifact(online.kept(), snapshot, None)
+    return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}
