@@ -25,6 +25,7 @@ VERBS = {
     "verify": "stream_engine.commands.verify:command",
     "backup": "stream_engine.commands.backup:command",
     "restore": "stream_engine.commands.restore:command",
+    "reshard": "stream_engine.commands.reshard:command",
     "seek": "stream_engine.commands.seek:seek",
     "skip": "stream_engine.commands.seek:skip",
 }
@@ -41,6 +42,7 @@ FIRST_SENTENCES = {
     "warm-up": "Compile what is compiled on first use, so that a run starts at full speed.",
     "ask": "What to ask people next: questions as JSON lines, the most useful first.",
     "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
+    "reshard": "Make states of N shares out of a whole set of states; with SOURCE... counted from its beginning.",
     "seek": "Go on at OFFSET of PARTITION (TOPIC/NUMBER, a file): what is passed over is counted as lost.",
     "skip": "Pass over the next RECORDS messages, rows or lines of PARTITION, counted as lost.",
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",

@@ -16,7 +16,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import NoSuchSnapshot, Store
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
-KNOWN = ("lock", "snapshots", "artifacts", "dead_letters", "scratch")
+KNOWN = ("lock", "snapshots", "artifacts", "dead_letters", "scratch", "in_flight")
 _LETTER = ("partition", "offset", "index", "reason", "message")
 
 

@@ -26,6 +26,7 @@ class Recount(NamedTuple):
     one_order: bool
     same_bytes: bool
     records: int
+    resharded: bool  # the counts of its partitions may be in another state
 
 
 def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = {}) -> Recount:
@@ -36,7 +37,8 @@ def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = 
     one_order = len([name for name in snapshot.positions if not name.startswith("labels:")]) <= 1
     differing = [*_positions(snapshot, engine.positions), *differences(snapshot, engine, one_order)]
     same = one_order and not differing and not again.problems and equal_bytes(snapshot, engine)
-    return Recount(again.problems, differing, one_order, same, engine.counters["records"])
+    resharded = any(deed["did"] == "reshard" for deed in _history(snapshot))
+    return Recount(again.problems, differing, one_order, same, engine.counters["records"], resharded)
 
 
 def count(again: ReadAgain, engine: Engine, keep: Callable[[list[DeadLetter]], None] = lambda letters: None) -> None:

@@ -1,0 +1,206 @@
+"""`reshard`: from N states to M, byte for byte what they would have been, or with the same sum; whole or not at all."""
+
+import random
+
+import pytest
+
+from connectors import Position
+from connectors.disk import Disk
+from stream_engine.data.comparisons import Triplet
+from stream_engine.service.repair.reshard import old_states, reshard
+from stream_engine.service.settings import load
+from stream_engine.state.engine import Engine
+from stream_engine.state.store import Lock, Store
+from tests.end_to_end.test_service import stream
+from tests.support.process import engine, jsonl, one_line, summary
+
+FILES = [f"{name}.jsonl" for name in "abcd"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Four files; two states that have read two of them each, four that have read one, one that has read all."""
+    folder, drawn = tmp_path_factory.mktemp("world"), random.Random(3)
+    for name in FILES:
+        jsonl(folder / name, stream(drawn, 60))
+    for state, files in {
+        "s0": FILES[0::2],
+        "s1": FILES[1::2],
+        **{f"one-{k}": [name] for k, name in enumerate(FILES)},
+    }.items():
+        engine("run", *(folder / name for name in files), "--state", folder / state, "--no-refits")
+    for name in FILES:  # it has grown since
+        with (folder / name).open("a") as file:
+            file.write('{"anchor": "x", "near": "y", "far": "z"}\n')
+    return folder
+
+
+def sources(world):
+    return [world / name for name in FILES]
+
+
+def files_of(state) -> dict:
+    """Snapshots and dead letters of a state, by name."""
+    paths = [*(state / "snapshots").iterdir(), *(state / "dead_letters").glob("*")]
+    return {path.relative_to(state): path.read_bytes() for path in paths}
+
+
+def counts(state) -> dict:
+    known = summary(state)
+    return {key: known[key] for key in known if key not in ("history", "snapshot")}
+
+
+def test_with_the_sources_each_new_state_is_the_one_of_a_run_of_its_own(world, tmp_path):
+    """Two shards become four; each is byte for byte the state that had read its part from the start."""
+    said = engine(
+        "reshard", "--state", world / "s0", world / "s1", "--into", 4, "--out", tmp_path / "n", *sources(world)
+    )
+    assert "shard-3: share of all, 1 partitions" in said.stdout
+    for k in range(4):
+        assert files_of(tmp_path / "n" / f"shard-{k}") == files_of(world / f"one-{k}") != {}, k
+    again = engine(
+        "reshard", "--state", world / "s0", world / "s1", "--into", 4, "--out", tmp_path / "n", *sources(world)
+    )
+    assert "it was there already" in again.stdout
+    engine("run", world / "a.jsonl", "--state", tmp_path / "n" / "shard-0", "--no-refits")  # and goes on
+    assert summary(tmp_path / "n" / "shard-0")["records"] == 61
+
+
+def test_without_sources_the_sum_stays_the_same(world, tmp_path):
+    """Four become two; merged they are what the four are, and their dead letters are all there."""
+    said = engine(
+        "reshard", *(x for k in range(4) for x in ("--state", world / f"one-{k}")), "--into", 2, "--out", tmp_path / "n"
+    )
+    assert "the counts of all are in shard-0" in said.stdout
+    new = [tmp_path / "n" / f"shard-{k}" for k in range(2)]
+    engine("merge", *new, "--out", tmp_path / "sum")
+    engine("merge", *(world / f"one-{k}" for k in range(4)), "--out", tmp_path / "wanted")
+    found, wanted = (Store(tmp_path / name).latest().snapshot for name in ("sum", "wanted"))
+    assert counts(tmp_path / "sum") == counts(tmp_path / "wanted") and list(found.objects) == list(wanted.objects)
+    assert {k: a.tobytes() for k, a in found.arrays.items()} == {k: a.tobytes() for k, a in wanted.arrays.items()}
+    letters = [(world / f"one-{k}" / "dead_letters" / "000001.jsonl").read_bytes() for k in range(4)]
+    assert (new[0] / "dead_letters" / "000001.jsonl").read_bytes() == b"".join(letters) != b""
+    assert summary(new[1])["records"] == 0 and len(summary(new[1])["positions"]) == 2
+    assert [deed["did"] for deed in summary(new[1])["history"]] == ["reshard"]
+    engine("run", world / "b.jsonl", world / "d.jsonl", "--state", new[1], "--no-refits")
+    assert summary(new[1])["records"] == 2  # what has grown, and nothing again
+    engine("verify", "--state", new[0])
+    said = engine("verify", "--state", new[1], *sources(world), status=1).stdout
+    assert "made by reshard without sources: the counts are in shard-0" in said
+
+
+class Killed(BaseException):
+    """Nothing that runs in the process can catch it and go on."""
+
+
+class Mortal(Disk):
+    """The real disk, until the n-th operation that changes or syncs something."""
+
+    def __init__(self, operations: int):
+        self.left = operations
+
+    def _operation(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+
+def _dying(name):
+    def operation(self, *arguments):
+        self._operation()
+        return getattr(Disk, name)(self, *arguments)
+
+    return operation
+
+
+for each in ("append", "write_new", "truncate", "fsync", "fsync_dir", "rename", "remove", "mkdir"):
+    setattr(Mortal, each, _dying(each))
+
+
+@pytest.mark.parametrize("with_sources", [True, False])
+def test_killed_at_any_disk_operation_the_output_is_whole_or_not_there(world, tmp_path, with_sources):
+    old = old_states([str(world / "s0"), str(world / "s1")])
+    settings = load(None, {"source": [str(path) for path in sources(world)]}, {}) if with_sources else None
+    killed = 0
+    for n in range(0, 1000, 3):
+        out = tmp_path / str(n) / "out"
+        try:
+            reshard(old, 2, out, settings, Mortal(n))
+            break
+        except Killed:
+            killed += 1
+        whole = out.exists()
+        assert not whole or sorted(each.name for each in out.iterdir()) == ["shard-0", "shard-1"], n
+        made, new = reshard(old, 2, out, settings, Disk())  # and then it is the same as ever
+        assert new != whole and [each.name for each in out.parent.iterdir()] == ["out"]
+        assert sum(each.snapshot.counters["records"] for each in made) == 240
+    assert killed > 8
+
+
+def of_a_topic(state, numbers, share=None, **counters):
+    made = Engine()
+    made.learn_many([Triplet("a", "b", f"c{number}") for number in numbers])
+    made.positions = {f"votes/{number}": Position(5, 7) for number in numbers}
+    made.share = share
+    made.lost.update({f"votes/{number}": number for number in numbers if number > 2})
+    for did, partition in counters.items():
+        made.note(did, partition=partition)
+    Store(state).publish(made.snapshot())
+    return state
+
+
+def test_partitions_go_to_the_share_of_their_number(tmp_path):
+    of_a_topic(tmp_path / "a", (0, 2, 4), "0/2")
+    of_a_topic(tmp_path / "b", (1, 3), "1/2")
+    engine("reshard", "--state", tmp_path / "b", tmp_path / "a", "--into", 3, "--out", tmp_path / "n")
+    for k, numbers in enumerate(([0, 3], [1, 4], [2])):
+        snapshot = Store(tmp_path / "n" / f"shard-{k}").latest().snapshot
+        assert snapshot.positions == {f"votes/{number}": Position(5, 7) for number in numbers}
+        assert snapshot.counters["share"] == f"{k}/3"
+        assert snapshot.counters.get("lost") == ({"votes/3": 3, "votes/4": 4} if k == 0 else None)
+    engine(
+        "reshard",
+        *(x for k in range(3) for x in ("--state", tmp_path / "n" / f"shard-{k}")),
+        "--into",
+        1,
+        "--out",
+        tmp_path / "m",
+    )
+    one = Store(tmp_path / "m" / "shard-0").latest().snapshot
+    assert "share" not in one.counters and len(one.positions) == 5 and one.counters["triplets"] == 5
+
+
+def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
+    a, b = of_a_topic(tmp_path / "a", (0, 2), "0/2"), of_a_topic(tmp_path / "b", (1, 3), "1/2")
+    c, d = of_a_topic(tmp_path / "c", (1,), "1/3"), of_a_topic(tmp_path / "d", (0, 2))
+    out = ("--into", 2, "--out", tmp_path / "n")
+    engine("run", world / "a.jsonl", "--state", tmp_path / "g", "--no-refits", "--guard", "off")
+    for states, said in (
+        ((a,), "no whole set of shares: {} 0/2; missing: 1/2"),
+        ((a, c), "no whole set of shares"),
+        ((a, d), "and so has"),
+        ((a, tmp_path / "g"), "of different kinds"),
+        ((d,), "votes/1 is in none of the states, votes/2 is"),
+        ((tmp_path / "none",), "no snapshot there"),
+    ):
+        given = [x for state in states for x in ("--state", state)]
+        assert said.format(*states) in one_line(engine("reshard", *given, *out, status=1).stderr), said
+    lock = Lock(a)
+    assert "in use by process" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
+    lock.release()
+    (tmp_path / "n").mkdir()
+    (tmp_path / "n" / "mine").write_text("x")
+    assert "holds something else (mine)" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "c", "d", "g", "n"]
+
+
+def test_sources_that_are_not_those_of_the_states_are_refused(world, tmp_path):
+    out = ("--into", 2, "--out", tmp_path / "n")
+    states = ("--state", world / "s0", world / "s1")
+    said = one_line(engine("reshard", *states, *out, *sources(world)[:3], status=1).stderr)
+    assert "d.jsonl: read by the state, not among the sources; without SOURCE the sum" in said
+    said = one_line(engine("reshard", *states, *out, *sources(world), "--type", "pick", status=1).stderr)
+    assert "the sources give " in said and "`verify` says where they differ" in said
+    forgetful = of_a_topic(tmp_path / "f", (0,), forget="")
+    said = one_line(engine("reshard", "--state", forgetful, *out, world / "a.jsonl", status=1).stderr)
+    assert "counting from them would undo it" in said and not (tmp_path / "n").exists()
