@@ -127,7 +127,7 @@ class Metrics:
     def expect(self, partitions: Iterable[str] = (), refits: Iterable[str] = ()) -> None:
         """What this run may lose of, and the refits that it may fail at: their counters are there from now on."""
         for partition in partitions:
-            self.lost.labels(partition)
+            self.lost.labels(self.partitions.of(partition))
         for kind in refits:
             self.refit_failures.labels(kind)
 
