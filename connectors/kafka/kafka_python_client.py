@@ -19,7 +19,7 @@ from connectors.kafka.client import (
     close_within,
     sniff,
 )
-from connectors.kafka.kafka_python_internals import FATAL, Network, commit_of
+from connectors.kafka.kafka_python_internals import FATAL, Network, commit_of, consumer_options
 
 DEFAULTS: dict[str, Any] = {
     "enable_auto_commit": False,  # positions live in the snapshot
@@ -40,7 +40,12 @@ class UnopenedKafkaPython:
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._format, self._network = address, format, Network()
         servers = list(address.servers)
-        self._options = {**DEFAULTS, **options, "bootstrap_servers": servers, "kafka_client": self._network}
+        self._options = {
+            **DEFAULTS,
+            **consumer_options(options),
+            "bootstrap_servers": servers,
+            "kafka_client": self._network,
+        }
 
     def open(self) -> "KafkaPython":
         """Reach a broker and learn about the topic; see `UnopenedClient`."""

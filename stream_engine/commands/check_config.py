@@ -11,4 +11,8 @@ from stream_engine.service import settings as configuration
 @click.argument("file")
 def command(file: str) -> None:
     """Say what is wrong with a configuration file, or print the settings in force."""
-    click.echo(json.dumps(configuration.shown(configuration.load(file, {})), indent=1, ensure_ascii=False))
+    from stream_engine.service.runnable import check_runnable
+
+    settings = configuration.load(file, {})
+    check_runnable(settings)
+    click.echo(json.dumps(configuration.shown(settings), indent=1, ensure_ascii=False))

@@ -16,6 +16,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.requests import Requests
+from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import BadSettings, Settings
 
 
@@ -34,6 +35,7 @@ def run(
         raise BadSettings("state: not given; say --state DIR")
     if not settings.source and not settings.input.labels:
         raise BadSettings("source: none given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
+    check_runnable(settings)
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:

@@ -19,7 +19,7 @@ from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.address import Address, parse_address, partition_of
 from stream_engine.service import ingest, wiring
 from stream_engine.service.ingest import Block
-from stream_engine.service.repair.stretches import Stretch, stretches
+from stream_engine.service.repair.stretches import Stretch, gone, stretches
 from stream_engine.service.settings import Settings
 
 PATIENCE = 60.0  # seconds without a record until offsets that a state has read are taken for missing
@@ -67,6 +67,9 @@ class ReadAgain:
         if name not in self._counted.until or name in self.reached or not self._only(name):
             return None
         self.reached[name] = self._counted.until[name]
+        for deed in self._counted.history:
+            if deed.get("partition") == name and gone(deed):
+                self.problems.append(f"{name}: what was read up to {deed['at']:,} is gone: {deed['why']}")
         return self._counted.stretches(name)
 
     def _labels(self) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from stream_engine.service.settings.relative_paths import rewrite_relative_paths
 from stream_engine.service.settings.schema import Settings
 from stream_engine.service.settings.secrets import hidden, revealed
 from stream_engine.service.settings.texts import put, toml_value
+from stream_engine.service.settings.values import check_places, check_values
 
 ENVIRONMENT = "STREAM_ENGINE__"
 
@@ -43,6 +44,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         if value is not None:
             keys = tuple(dotted.split("."))
             put(tree, OLD_KEYS.get(keys, keys), value)
+    check_values(tree, path or "settings")
     try:
         if "kafka" in tree:
             tree["kafka"] = revealed(tree["kafka"], path or "environment", environment)
@@ -50,6 +52,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadSettings(f"{path or 'settings'}: {in_one_line(error)}") from None
+    check_places(settings.listen, settings.input.shard)
     check_kernel_files(settings.kernels, "kernels")
     for kind, params in settings.refits.params.items():
         refit_params(kind, params)
@@ -68,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadSettings(
             f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         ) from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSettings(f"{path}: not TOML: {error}") from None
 
 

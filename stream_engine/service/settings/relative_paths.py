@@ -16,8 +16,8 @@ def rewrite_relative_paths(tree: dict[str, Any], folder: Path) -> None:
 def _kernel_specs(tree: dict[str, Any]) -> Iterator[Any]:
     """What stands where a kernel is described: in [kernels], and in `kernels` and `features` of a refit."""
     refits = tree.get("refits")
-    params = refits.get("params", {}) if isinstance(refits, dict) else {}
-    of_refits = [each for each in params.values() if isinstance(each, dict)]
+    params = refits.get("params") if isinstance(refits, dict) else None
+    of_refits = [each for each in params.values() if isinstance(each, dict)] if isinstance(params, dict) else []
     for table in (tree.get("kernels"), *(each.get("kernels") for each in of_refits)):
         if isinstance(table, dict):
             yield from table.values()

@@ -25,10 +25,14 @@ def revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:
     """`value` with its references read, at any depth. Raises `BadSettings` for what is not there."""
     if _is_reference(value):
         ((how, name),) = value.items()
+        if not isinstance(name, str) or not name:
+            raise BadSettings(f"{where}: a secret is to come from {how} = {name!r}, expected a name") from None
         try:
             return Secret(environment[name] if how == "env" else Path(name).read_text().strip())
         except KeyError:
             raise BadSettings(f"{where}: a secret is to come from the environment variable {name}, not set") from None
+        except UnicodeDecodeError:
+            raise BadSettings(f"{where}: a secret is to come from {name}: not UTF-8") from None
         except OSError as error:
             raise BadSettings(f"{where}: a secret is to come from {name}: {error.strerror}") from None
     if isinstance(value, dict):

@@ -1,0 +1,140 @@
+"""`check-config` refuses what cannot run, and `run` refuses the same: one line, status 2, never a traceback."""
+
+import itertools
+import re
+
+import pytest
+
+from tests.support.process import engine, one_line
+
+TOPIC = 'source = ["kafka://h:9092/votes"]\n'
+REFUSED = {  # settings -> what is said
+    "[input]\nshard = '3/2'": "input.shard: got '3/2', expected i/n with 0 <= i < n",
+    "[input]\nshard = 'x'": "input.shard: got 'x'",
+    "listen = 'nonsense'": "listen: got 'nonsense', expected HOST:PORT",
+    "listen = '127.0.0.1:99999'": "a port from 0 to 65535",
+    "listen = ':80'": "expected HOST:PORT",
+    TOPIC + "[kafka]\nnonsense = 1": "unknown nonsense",
+    TOPIC + "[kafka]\nclient = 'confluent'\nnonsense = 1": 'No such configuration property: "nonsense"',
+    TOPIC
+    + "[kafka]\nclient = 'confluent'\nsecurity_protocol = 'none'": 'Invalid value "none" for .*"security.protocol"',
+    TOPIC + "[kafka]\nclient = 'pykafka'": "expected one of kafka-python, confluent",
+    TOPIC + "[kafka]\nmax_poll_records = 0": "expected a whole number of at least 1",
+    "source = ['kafka://h/votes']": "got server 'h', expected host:port",
+    "source = ['kafka://h:1/v?partitions=0']\n[input]\nshard = '0/2'": "only one of them",
+    "source = ['pulsar://h/votes']": "unknown scheme 'pulsar'",
+    "source = ['none-*.jsonl']": "no file matches",
+    "source = ['FOLDER']": "is a directory",
+    "source = ['FOLDER/a.xlsx']": "no format is known by the suffix",
+    "source = ['FOLDER/a.csv.gz']\nfollow = true": "can be followed",
+    "source = ['FOLDER/a.csv', 'FOLDER/*.csv']": "its events would count twice",
+    "source = ['FOLDER/a.csv']\n[input]\nshard = '0/2'": "without a topic among the sources",
+    "[input]\nlabels = 'none.csv'": "none.csv: No such file",
+    "[input]\nlabels_columns = {label = 'x'}": "input.labels_columns: without effect",
+    "state = 'FOLDER/a.csv'": "state: .* is no folder",
+    "dead_letters = 'FOLDER/a.csv'": "dead_letters: .* is no folder",
+    "dead_letters = 'http://h/x'": "unknown scheme 'http'",
+    "[refits.params.spectral]\nkk = 1": "unknown key kk",
+    "[kernels.a]\nfile = 'none.csv'": "kernels.a.file",
+    'state = "a\\u0000b"': "'state': text holds a NUL character",
+    '[input.where]\n"a\\u0000" = "x"': "a name holds a NUL character",
+    "[snapshot]\ninterval = nan": "snapshot.interval: got nan, expected a finite number",
+    "[snapshot]\nevery = 99999999999999999999": "expected a number of at most 64 bits",
+    "[refits]\nparams = 3": "refits.params: expected `object`, got `int`",
+    "[kafka]\nssl_password = {env = 1}": "a secret is to come from env = 1, expected a name",
+    "x = " + "[" * 2000 + "]" * 2000: "not TOML",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("a.csv", "a.csv.gz", "a.xlsx"):
+        (tmp_path / name).write_text("anchor,near,far\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_run_is_refused_by_both_verbs(folder, text):
+    file = folder / "engine.toml"
+    file.write_text(text.replace("FOLDER", str(folder)) + "\n")
+    said = one_line(engine("check-config", file, status=2).stderr)
+    assert re.search(REFUSED[text], said), said
+    asked = () if re.match("source|state", text) else (folder / "a.csv",)
+    if text.startswith(TOPIC) or not asked:
+        assert (
+            one_line(engine("run", "--config", file, "--state", folder / "s", status=2).stderr) == said
+            or "state" in text
+        )
+    if "source" not in text and "state" not in text:
+        assert one_line(engine("run", *asked, "--config", file, "--state", folder / "s", status=2).stderr) == said
+    assert not (folder / "s").exists()
+
+
+def test_a_file_that_is_none(folder):
+    (folder / "latin.toml").write_bytes(b'state = "\xe9"\n')
+    for file, said in (
+        (folder, "Is a directory"),
+        (folder / "latin.toml", "utf-8"),
+        (folder / "no.toml", "No such file"),
+    ):
+        assert said in one_line(engine("check-config", file, status=2).stderr)
+
+
+def test_what_can_run_is_shown(folder):
+    file = folder / "engine.toml"
+    file.write_text(
+        f"{TOPIC}listen = '[::1]:9100'\n[input]\nshard = '1/2'\n[kafka]\nacks = 'all'\nfetch_min_bytes = 2\n"
+    )
+    assert '"shard": "1/2"' in engine("check-config", file).stdout
+    file.write_text("[kafka]\nclient = 'confluent'\n'fetch.min.bytes' = 2\nssl_check_hostname = false\n")
+    assert '"confluent"' in engine("check-config", file).stdout
+
+
+ODD = [
+    '"a\\u0000"',
+    "1979-05-27",
+    "07:32:00",
+    "nan",
+    "-inf",
+    "-1",
+    "1" * 30,
+    "[]",
+    "[[1]]",
+    "{}",
+    "{a={b=1}}",
+    "true",
+    "0",
+]
+ODD += ["{env='NOT_THERE'}", "{file='/none'}", "{env=1}", "'x'", "1.5", "[1,'a']"]
+KEYS = [
+    "source",
+    "state",
+    "listen",
+    "dead_letters",
+    "accumulators",
+    "input",
+    "refits",
+    "kernels",
+    "kafka",
+    "input.columns",
+]
+KEYS += ["input.where.x", "input.labels", "input.shard", "snapshot.every", "refits.kinds", "refits.params", "kernels.a"]
+KEYS += [
+    "refits.params.spectral",
+    "refits.params.kernel_learning.features",
+    "kernels.a.file",
+    "kafka.client",
+    "log.format",
+]
+
+
+def test_odd_values_anywhere_are_one_line(tmp_path):
+    outcomes = set()
+    for key, value in itertools.product(KEYS, ODD):
+        (tmp_path / "c.toml").write_text(f"{key} = {value}\n")
+        done = engine("check-config", tmp_path / "c.toml", status=None)
+        assert done.returncode in (0, 2), (key, value, done)
+        if done.returncode:
+            one_line(done.stderr)
+        outcomes.add(done.returncode)
+    assert outcomes == {0, 2}
