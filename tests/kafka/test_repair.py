@@ -1,0 +1,117 @@
+"""Repair on a real topic: what is recounted, cut anew and moved is what a run of its own would have counted."""
+
+import json
+import random
+import threading
+from contextlib import ExitStack
+
+import pytest
+from kafka import TopicPartition
+
+from stream_engine.service.consume import consume
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.open_run import open_run
+from stream_engine.service.requests import Requests
+from stream_engine.service.settings import load
+from tests.support.process import engine, one_line, summary, until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+
+
+def run(uri: str, state, records: int, **more) -> Metrics:
+    """A run until the state has counted so many records, and one snapshot at its end; its metrics."""
+    given = {"source": [uri], "state": str(state), "input.start": "earliest", "refits.enabled": False}
+    settings = load(None, {**given, "snapshot.interval": 0, "snapshot.every": 0, **more}, {})
+    requests, metrics = Requests(), Metrics()
+    with ExitStack() as stack:
+        opened = open_run(settings, state, requests, stack, metrics)
+
+        def stop() -> None:
+            try:
+                until(lambda: opened.engine.counters["records"] >= records, 60, f"{records} records")
+            finally:
+                requests.stop = True
+
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        consume(opened)
+        stopping.join()
+    assert summary(state)["records"] == records
+    return metrics
+
+
+def values(n: int) -> list[bytes]:
+    drawn, names = random.Random(n), [f"object-{i}" for i in range(9)]
+    events = [dict(zip(("anchor", "near", "far"), drawn.sample(names, 3))) for _ in range(n)]
+    return [b"{broken" if number % 9 == 4 else json.dumps(event).encode() for number, event in enumerate(events)]
+
+
+def bytes_of(state) -> dict:
+    paths = [*(state / "snapshots").iterdir(), *(state / "dead_letters").iterdir()]
+    return {path.relative_to(state): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def topic(broker, new_topic, send):
+    name = new_topic(partitions=2)
+    for partition, n in ((0, 40), (1, 30)):
+        send(name, values(n), partition=partition)
+    return f"kafka://{broker.bootstrap}/{name}"
+
+
+def test_one_state_becomes_the_states_of_two_shares_byte_for_byte(topic, send, tmp_path):
+    run(topic, tmp_path / "one", 70)
+    for share, n in ((0, 40), (1, 30)):
+        run(topic, tmp_path / f"s{share}", n, **{"input.shard": f"{share}/2"})
+    send(topic.rpartition("/")[2], values(3), partition=0)  # it goes on meanwhile
+    for state, said in (("one", "in all that does not depend on the order of arrival"), ("s0", "to the last byte")):
+        assert said in engine("verify", "--state", tmp_path / state, topic).stdout
+    said = engine("reshard", "--state", tmp_path / "one", "--into", 2, "--out", tmp_path / "two", topic).stdout
+    assert "share 0/2, 1 partitions" in said
+    for share in (0, 1):
+        assert bytes_of(tmp_path / "two" / f"shard-{share}") == bytes_of(tmp_path / f"s{share}")
+    run(topic, tmp_path / "two" / "shard-0", 43, **{"input.shard": "0/2"})
+    back = ("--state", tmp_path / "two" / "shard-0", tmp_path / "two" / "shard-1")
+    engine("reshard", *back, "--into", 1, "--out", tmp_path / "back", topic)
+    found, one = (summary(tmp_path / state) for state in ("back/shard-0", "one"))
+    assert "share" not in found and found["records"] == one["records"] + 3
+
+
+def test_another_share_than_the_stored_one_is_refused(topic, tmp_path):
+    run(topic, tmp_path / "s", 40, **{"input.shard": "0/2"})
+    for share in ((), ("--shard", "1/2"), ("--shard", "0/3")):
+        said = one_line(engine("run", topic, "--state", tmp_path / "s", *share, status=2).stderr)
+        assert "made with the share 0/2 of the partitions, asked for" in said and "reshard" in said
+    run(topic, tmp_path / "all", 70)
+    said = one_line(engine("run", topic, "--state", tmp_path / "all", "--shard", "0/2", status=2).stderr)
+    assert "made with all partitions, asked for the share 0/2" in said
+
+
+def test_what_is_skipped_and_what_retention_took_is_counted_noted_and_known_to_a_recount(topic, admin, send, tmp_path):
+    name = topic.rpartition("/")[2]
+    first = f"{topic}?partitions=0"
+    run(first, tmp_path / "s", 40)
+    send(name, values(20), partition=0)
+    assert "3 records passed over" in engine("skip", "--state", tmp_path / "s", f"{name}/0", "3").stdout
+    metrics = run(first, tmp_path / "s", 57)
+    value = metrics.registry.get_sample_value
+    assert value("stream_engine_records_lost_total", {"partition": f"{name}/0"}) == 3
+    assert (
+        "57 records give the same state to the last byte" in engine("verify", "--state", tmp_path / "s", topic).stdout
+    )
+    send(name, values(10), partition=0)
+    admin.delete_records({TopicPartition(name, 0): 65})
+    metrics = run(first, tmp_path / "s", 62, **{"input.on_offset_loss": "earliest"})
+    assert metrics.registry.get_sample_value("stream_engine_records_lost_total", {"partition": f"{name}/0"}) == 8
+    found = summary(tmp_path / "s")
+    assert found["lost"] == {f"{name}/0": 8} and found["positions"] == {f"{name}/0": 70}
+    assert [(deed["did"], deed["at"], deed["to"]) for deed in found["history"]] == [
+        ("seek", 40, 43),
+        ("offsets lost", 60, 65),
+    ]
+    said = engine("verify", "--state", tmp_path / "s", topic, status=1).stdout
+    assert f"{name}/0: offsets 0 to 64 are not there any more: retention has deleted it" in said
+    said = one_line(
+        engine("reshard", "--state", tmp_path / "s", "--into", 2, "--out", tmp_path / "x", topic, status=1).stderr
+    )
+    assert "not there any more" in said and "without SOURCE" in said and not (tmp_path / "x").exists()
