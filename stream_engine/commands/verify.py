@@ -70,8 +70,10 @@ def _told(found: Recount, sequence: int) -> list[Finding]:
     if not findings:
         equal = "to the last byte" if found.same_bytes else "in all that does not depend on the order of arrival"
         findings.append(Finding(what, OK, f"{found.records:,} records give the same state {equal}"))
-    if found.differing and found.resharded:
-        text = "made by reshard without sources: the counts are in shard-0; merge all new states and verify that"
+    if found.differing and found.deeds:
+        text = f"done to the state on purpose, and not in the sources: {', '.join(found.deeds)}"
+        if any(deed.startswith("reshard") for deed in found.deeds):
+            text += "; after reshard without sources the counts are in shard-0: merge all new states and verify that"
         findings.append(Finding(what, NOTE, text))
     if not found.one_order:
         findings.append(

@@ -1,5 +1,6 @@
 """`reshard`: from N states to M, byte for byte what they would have been, or with the same sum; whole or not at all."""
 
+import json
 import random
 
 import pytest
@@ -86,7 +87,7 @@ def test_without_sources_the_sum_stays_the_same(world, tmp_path):
     assert summary(new[1])["records"] == 2  # what has grown, and nothing again
     engine("verify", "--state", new[0])
     said = engine("verify", "--state", new[1], *sources(world), status=1).stdout
-    assert "made by reshard without sources: the counts are in shard-0" in said
+    assert "not in the sources: reshard (" in said and "the counts are in shard-0: merge all new states" in said
 
 
 class Killed(BaseException):
@@ -168,6 +169,29 @@ def test_partitions_go_to_the_share_of_their_number(tmp_path):
     )
     one = Store(tmp_path / "m" / "shard-0").latest().snapshot
     assert "share" not in one.counters and len(one.positions) == 5 and one.counters["triplets"] == 5
+
+
+def test_letters_that_were_replayed_stay_replayed(tmp_path):
+    """They are carried before the others, so that one mark for each reason divides them."""
+    for name, number, marked in (("a", 0, 2), ("b", 1, 1)):
+        lines = [b'{"partition":"votes/%d","reason":"bad_%d","n":%d}\n' % (number, n % 2, n) for n in range(3)]
+        (tmp_path / name / "dead_letters").mkdir(parents=True)
+        (tmp_path / name / "dead_letters" / "000001.jsonl").write_bytes(b"".join(lines) + b"behind the position")
+        made = Engine.restore(Store(of_a_topic(tmp_path / name, [number])).latest().snapshot)
+        made.sinks = {"file": sum(map(len, lines)), "replayed": {"bad_0": sum(map(len, lines[:marked]))}}
+        Store(tmp_path / name).publish(made.snapshot())
+    engine("reshard", "--state", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n")
+    sinks = Store(tmp_path / "n" / "shard-0").latest().snapshot.counters["sinks"]
+    written = (tmp_path / "n" / "shard-0" / "dead_letters" / "000001.jsonl").read_bytes()
+    before, after = written[: sinks["replayed"]["bad_0"]], written[sinks["replayed"]["bad_0"] :]
+    assert sinks["file"] == len(written) and set(sinks["replayed"]) == {"bad_0"}
+    places = [
+        [(each["partition"], each["n"]) for each in map(json.loads, part.splitlines())] for part in (before, after)
+    ]
+    assert places == [
+        [("votes/0", 0), ("votes/1", 0)],
+        [("votes/0", 1), ("votes/0", 2), ("votes/1", 1), ("votes/1", 2)],
+    ]
 
 
 def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):

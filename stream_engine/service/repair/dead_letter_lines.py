@@ -1,10 +1,11 @@
 """The lines of a folder of dead letters up to the position that a snapshot relies on."""
 
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SEGMENT_BITS = 40  # of a position: the length of its segment
 
@@ -40,3 +41,19 @@ def lines(segment: Segment) -> Iterator[bytes]:
         while left > 0 and (line := file.readline()):
             yield line[:left]
             left -= len(line)
+
+
+def replayed(segment: Segment, marks: Mapping[str, int]) -> Iterator[tuple[bytes, bool]]:
+    """The lines of a segment, each with whether it was counted by a replay: `marks` has, by reason, the position up to
+    which letters were replayed."""
+    at = segment.number - 1 << SEGMENT_BITS
+    for line in lines(segment):
+        yield line, bool(marks) and at < marks.get(_reason(line), 0)
+        at += len(line)
+
+
+def _reason(line: bytes) -> Any:
+    try:
+        return json.loads(line).get("reason")
+    except (ValueError, AttributeError):
+        return None

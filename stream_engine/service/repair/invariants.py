@@ -38,8 +38,13 @@ def _totals(snapshot: Snapshot) -> Iterator[str]:
             yield f"{name}: {counters[name]:,}, but {section} add up to {total:,}"
     verdicts, most = sum(counters["guard"].values()), counters["comparisons"]
     weighted = any(name.startswith("deltas://") for name in snapshot.positions)  # one verdict a key, not a comparison
-    if snapshot.settings["guard"] and (verdicts > most if weighted else verdicts != most):
+    if snapshot.settings["guard"] and not _left(snapshot) and (verdicts > most if weighted else verdicts != most):
         yield f"guard: {verdicts:,} verdicts on {most:,} comparisons"
+
+
+def _left(snapshot: Snapshot) -> bool:
+    """Whether answers were taken out again: the guard goes on from what it had judged by them."""
+    return any(deed["did"] == "forget" for deed in snapshot.counters.get("history", ()))
 
 
 def _names(snapshot: Snapshot) -> Iterator[str]:
@@ -82,7 +87,7 @@ def _order(snapshot: Snapshot) -> Iterator[str]:
     accepted = snapshot.counters["guard"]["accepted"]
     if policy == "first" and len(kept) > accepted:
         yield f"partial_order: {len(kept):,} comparisons are kept, {accepted:,} were accepted"
-    if uncounted := _uncounted(snapshot, kept):
+    if not _left(snapshot) and (uncounted := _uncounted(snapshot, kept)):
         yield f"partial_order: {uncounted:,} kept triplets were never counted"
     if len(kept) <= SMALL:
         try:

@@ -9,6 +9,7 @@ from connectors import DeadLetter, Position
 from stream_engine.accumulators import Forgetting
 from stream_engine.service.repair.differences import differences, equal_bytes
 from stream_engine.service.repair.read_again import Counted, ReadAgain
+from stream_engine.service.repair.stretches import MOVES
 from stream_engine.service.settings import Settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -26,7 +27,7 @@ class Recount(NamedTuple):
     one_order: bool
     same_bytes: bool
     records: int
-    resharded: bool  # the counts of its partitions may be in another state
+    deeds: list[str]  # what was done to the state that no source knows of
 
 
 def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = {}) -> Recount:
@@ -37,8 +38,8 @@ def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = 
     one_order = len([name for name in snapshot.positions if not name.startswith("labels:")]) <= 1
     differing = [*_positions(snapshot, engine.positions), *differences(snapshot, engine, one_order)]
     same = one_order and not differing and not again.problems and equal_bytes(snapshot, engine)
-    resharded = any(deed["did"] == "reshard" for deed in _history(snapshot))
-    return Recount(again.problems, differing, one_order, same, engine.counters["records"], resharded)
+    deeds = [f"{deed['did']} ({deed['time']})" for deed in _history(snapshot) if deed["did"] not in MOVES]
+    return Recount(again.problems, differing, one_order, same, engine.counters["records"], deeds)
 
 
 def count(again: ReadAgain, engine: Engine, keep: Callable[[list[DeadLetter]], None] = lambda letters: None) -> None:

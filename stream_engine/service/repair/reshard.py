@@ -9,13 +9,14 @@ Invariant: the folder of new states appears whole, by one rename, or not at all.
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, make_folders
 from connectors.files.dead_letter_sink import SEGMENT_BYTES, DeadLetterFile
-from stream_engine.service.repair.dead_letter_lines import SEGMENT_BITS, lines, segments
+from stream_engine.service.repair.dead_letter_lines import SEGMENT_BITS, replayed, segments
 from stream_engine.service.repair.read_again import Counted, ReadAgain
 from stream_engine.service.repair.recount import count, empty_like, of_state
 from stream_engine.service.repair.shares import check_whole_set, dealt, topic_and_number
@@ -102,23 +103,23 @@ def _made(old: Old, index: int, into: int, directory: Path, settings: Settings |
     mine = {name for name, share in shares.items() if share == index}
     folder = directory / "dead_letters"
     if settings is not None:
-        engine, letters = _counted(old, mine, folder, settings, disk)
+        engine, sinks = _counted(old, mine, folder, settings, disk)
     elif index == 0:
-        engine, letters = _sum(old), _carried(old.states, old.snapshots, folder, disk)
+        engine, sinks = _sum(old), _carried(old, folder, disk)
     else:
-        engine, letters = empty_like(old.snapshots[0]), 0
+        engine, sinks = empty_like(old.snapshots[0]), {"file": 0}
     _take_positions(engine, old, mine)
     engine.share = f"{index}/{into}" if into > 1 and any(map(topic_and_number, shares)) else None
     if settings is None:
         engine.note("reshard", into=into, counts_in="shard-0", from_states=len(old.states))
     else:
         _take_history(engine, old, mine, index == 0)
-    engine.sinks, engine.sequence = {"file": letters}, 0
+    engine.sinks, engine.sequence = sinks, 0
     snapshot, _ = Store(directory, disk).publish(engine.snapshot())
     return NewState(directory, engine.share, snapshot)
 
 
-def _counted(old: Old, mine: set[str], folder: Path, settings: Settings, disk: Disk) -> tuple[Engine, int]:
+def _counted(old: Old, mine: set[str], folder: Path, settings: Settings, disk: Disk) -> tuple[Engine, dict]:
     """What the partitions of one new state hold, and its dead letters."""
     until = {name: position for snapshot in old.snapshots for name, position in snapshot.positions.items()}
     history = [deed for snapshot in old.snapshots for deed in snapshot.counters.get("history", ())]
@@ -127,7 +128,7 @@ def _counted(old: Old, mine: set[str], folder: Path, settings: Settings, disk: D
     count(again, engine, sink.append)
     if again.problems:
         raise CannotReshard(f"{again.problems[0]}; without SOURCE the sum of all states goes into the first new one")
-    return engine, sink.flush()
+    return engine, {"file": sink.flush()}
 
 
 def _sum(old: Old) -> Engine:
@@ -155,29 +156,68 @@ def _take_history(engine: Engine, old: Old, mine: set[str], first: bool) -> None
     engine.history.sort(key=lambda deed: deed["time"])
 
 
-def _carried(states: Sequence[str], snapshots: Sequence[Snapshot], folder: Path, disk: Disk) -> int:
-    """The dead letters of all states, one after the other, in a new folder; returns the position behind them."""
-    number, length, named = 1, 0, False
-    for state, snapshot in zip(states, snapshots):
-        for segment in segments(Path(state) / "dead_letters", snapshot.counters.get("sinks", {}).get("file", 0)):
-            if segment.size < segment.wanted:
-                raise CannotReshard(
-                    f"{segment.path} holds {segment.size:,} bytes, the snapshot relies on {segment.wanted:,}; dead "
-                    "letters are lost. Restore the file"
-                )
-            if not named:
-                make_folders(disk, folder)
-                named = True
-            if length >= SEGMENT_BYTES:
-                number, length = number + 1, 0
-            path = folder / f"{number:06d}.jsonl"
-            for line in lines(segment):
-                disk.append(path, [line])
-                length += len(line)
-            disk.fsync(path)
-    if named:
-        disk.fsync_dir(folder)
-    return (number - 1 << SEGMENT_BITS) + length
+def _carried(old: Old, folder: Path, disk: Disk) -> dict[str, Any]:
+    """The dead letters of all states in a new folder, one state after the other, and what a snapshot says of them.
+
+    Those that were replayed come first, so that one mark for all reasons divides them from the others.
+    """
+    kept = [snapshot.counters.get("sinks", {}) for snapshot in old.snapshots]
+    found = [segments(Path(state) / "dead_letters", sinks.get("file", 0)) for state, sinks in zip(old.states, kept)]
+    for segment in (each for some in found for each in some):
+        if segment.size < segment.wanted:
+            raise CannotReshard(
+                f"{segment.path} holds {segment.size:,} bytes, the snapshot relies on {segment.wanted:,}; dead letters "
+                "are lost. Restore the file"
+            )
+    marks = [sinks.get("replayed", {}) for sinks in kept]
+    writer, boundary = _Lines(folder, disk), 0
+    for again in (True, False):
+        for some, mark in zip(found, marks):
+            for segment in some:
+                writer.append(line for line, was in replayed(segment, mark) if was is again)
+        if again:
+            boundary = writer.position
+    writer.sync()
+    reasons = sorted(set().union(*marks))
+    return {"file": writer.position} | ({"replayed": dict.fromkeys(reasons, boundary)} if reasons else {})
+
+
+class _Lines:
+    """Lines of dead letters written to segments, as the sink does."""
+
+    def __init__(self, folder: Path, disk: Disk):
+        self._folder, self._disk, self._number, self._length = folder, disk, 1, 0
+        self._written: dict[Path, None] = {}
+
+    @property
+    def position(self) -> int:
+        """Behind the last line."""
+        return (self._number - 1 << SEGMENT_BITS) + self._length
+
+    def append(self, given: Iterable[bytes]) -> None:
+        """Write lines, a piece at a time."""
+        for piece in _pieces(given):
+            if self._length >= SEGMENT_BYTES:
+                self._number, self._length = self._number + 1, 0
+            if not self._written:
+                make_folders(self._disk, self._folder)
+            path = self._folder / f"{self._number:06d}.jsonl"
+            self._disk.append(path, piece)
+            self._written[path] = None
+            self._length += sum(map(len, piece))
+
+    def sync(self) -> None:
+        """Make them durable."""
+        for path in self._written:
+            self._disk.fsync(path)
+        if self._written:
+            self._disk.fsync_dir(self._folder)
+
+
+def _pieces(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    rest = iter(lines)
+    while piece := list(islice(rest, 1000)):
+        yield piece
 
 
 def _check_deeds(old: Old) -> None:
