@@ -807,6 +807,34 @@ BUGS = [
         '"indptr": np.minimum(phi.indptr, phi.indptr[-2]), "shape"',
         "tests/end_to_end/test_many_objects.py -k factor",
     ),
+    Bug(
+        "a run takes any share of the partitions",
+        "stream_engine/service/share.py",
+        "    if not topics(settings.source) or asked == made_with:\n",
+        "    if True:\n",
+        "tests/service/test_share.py",
+    ),
+    Bug(
+        "what is passed over is not counted as lost",
+        "stream_engine/service/repair/move_position.py",
+        "        engine.lost[name] = engine.lost.get(name, 0) + lost\n",
+        "        pass\n",
+        "tests/commands/test_seek.py",
+    ),
+    Bug(
+        "a recount reads on behind the position",
+        "stream_engine/service/repair/read_again.py",
+        "begin, end = max(record.offset, stretch.begin), min(record.next_offset, stretch.end)",
+        "begin, end = max(record.offset, stretch.begin), record.next_offset",
+        "tests/commands/test_verify.py",
+    ),
+    Bug(
+        "new shards appear one by one",
+        "stream_engine/service/repair/reshard.py",
+        '    temporary = out.parent / f".{out.name}.{os.getpid()}"\n',
+        "    temporary = out\n",
+        "tests/commands/test_reshard.py -k killed",
+    ),
     *KERNEL_BUGS,
 ]
 

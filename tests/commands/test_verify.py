@@ -11,10 +11,12 @@ import pytest
 import zstandard
 from pyarrow import csv, parquet
 
+from connectors import Record
 from stream_engine.guard.pair_rows import canonical
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store
 from tests.end_to_end.test_service import stream
+from tests.support import spark_written
 from tests.support.process import engine, jsonl, one_line
 
 
@@ -90,6 +92,25 @@ def test_every_kind_of_file_can_be_read_again(tmp_path, name):
     assert (
         "adds3: is not the AddS of triplet_counts" in wrong
         and "WRONG  recount of snapshot 000000000002: adds3: " in wrong
+    )
+
+
+def test_deltas_can_be_read_again_and_passed_over(tmp_path):
+    drawn, names = random.Random(7), [f"object-{i}" for i in range(6)]
+    batches = []
+    for number in range(3):
+        values = [json.dumps(dict(zip(("anchor", "near", "far"), drawn.sample(names, 3)))).encode() for _ in range(9)]
+        records = [Record(v, "t/0", at, at + 1, unit="message") for at, v in enumerate([*values, b"{"], 10 * number)]
+        batches.append([records])
+    source = spark_written.source_of(spark_written.deltas(tmp_path / "out", batches[:2]))
+    engine("run", source, "--state", tmp_path / "s", "--no-refits")
+    said = engine("verify", "--state", tmp_path / "s", source).stdout
+    assert "20 records give the same state to the last byte" in said
+    said = engine("seek", "--state", tmp_path / "s", "--count-again", source, "1").stdout
+    assert "an unknown number of records will be counted again" in said
+    engine("run", source, "--state", tmp_path / "s", "--no-refits")
+    assert (
+        "30 records give the same state to the last byte" in engine("verify", "--state", tmp_path / "s", source).stdout
     )
 
 
