@@ -43,6 +43,7 @@ def exit_status(error: Exception) -> int | None:
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
     from stream_engine.asking import CannotAsk
     from stream_engine.data.container import Corrupt
+    from stream_engine.data.signatures import BadKey
     from stream_engine.exports import NothingToExport
     from stream_engine.formats.options import UnusableOptions
     from stream_engine.refits import CannotRefit, SolverFailed
@@ -50,7 +51,7 @@ def exit_status(error: Exception) -> int | None:
     from stream_engine.state.engine import OverlappingStates
     from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, StateInUse
 
-    if isinstance(error, (BadSettings, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk)):
+    if isinstance(error, (BadSettings, BadKey, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk)):
         return 2
     at_run_time = (
         SourceFailed,

@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator, Ledger, Statistic
 from stream_engine.accumulators.float_sums import KeySums, PairSums
-from stream_engine.data.array_checks import check_arrays, counts, figures, flags
+from stream_engine.data.array_checks import LARGEST_COUNT, check_arrays, counts, figures, flags
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -101,6 +101,8 @@ class _Decayed(Statistic):
         newest, of_state = float(state["newest"]), (float(state["half_life"]), bool(state["by_time"]))
         if of_state != (half_life, cls.BY_TIME):
             raise Corrupt(f"half_life, by_time: got {of_state}, expected {(half_life, cls.BY_TIME)} by the settings")
+        if not cls.BY_TIME and newest != -np.inf and not (0 <= newest < LARGEST_COUNT and newest == int(newest)):
+            raise Corrupt(f"newest: got {newest}, expected a number of triplets")
         if not (np.isfinite(newest) if len(state["n_lo" if "n_lo" in state else "w"]) else newest < np.inf):
             raise Corrupt(f"newest: got {newest}, expected the newest time")
 

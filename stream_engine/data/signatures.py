@@ -52,7 +52,7 @@ def signing_with(text: str, accept_unsigned: bool = False, where: str = "key") -
 
 def signing_of_environment(environment: Mapping[str, str] = os.environ) -> Signing:
     """What the environment says. Raises `BadKey`."""
-    text, path = environment.get(KEY), environment.get(KEY_FILE)
+    text, path = environment.get(KEY) or None, environment.get(KEY_FILE) or None  # "" is none
     if text is not None and path is not None:
         raise BadKey(f"environment: got both {KEY} and {KEY_FILE}, expected one of them")
     accept = environment.get(ACCEPT_UNSIGNED, "0")
@@ -73,7 +73,7 @@ def in_environment(signing: Signing) -> dict[str, str]:
     """The variables by which a child process has the same key; a secret never stands on a command line."""
     if signing.key is None:
         return {}
-    return {KEY: signing.key.decode(), ACCEPT_UNSIGNED: "1" if signing.accept_unsigned else "0"}
+    return {KEY: signing.key.decode(), KEY_FILE: "", ACCEPT_UNSIGNED: "1" if signing.accept_unsigned else "0"}
 
 
 def signature(key: bytes, digest: bytes) -> bytes:
@@ -94,4 +94,6 @@ def wrongly_signed(signing: Signing, digest: bytes, found: bytes) -> str:
                 f"{ACCEPT_UNSIGNED}=1) until the next snapshot"
             )
         )
-    return "" if hmac.compare_digest(signature(signing.key, digest), found) else "signed with another key"
+    if hmac.compare_digest(signature(signing.key, digest), found):
+        return ""
+    return "signed with another key than the one given; give that one, or go on from a copy that this key has signed"

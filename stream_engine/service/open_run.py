@@ -16,6 +16,7 @@ from connectors import Position, Sink, Source, split_uri
 from connectors.files.paths import named_twice
 from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
 from stream_engine.service import http, ingest, wiring
 from stream_engine.service.dead_letters import DeadLetters
@@ -75,7 +76,8 @@ def open_run(
     log = log or structlog.get_logger()
     lock = Lock(directory)
     stack.callback(lock.release)
-    store = Store(directory)
+    signing = wiring.signing(settings)
+    store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
     allocation = mapped_arrays.IN_MEMORY
     if settings.counts.on_disk_above:
         allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
@@ -108,7 +110,7 @@ def open_run(
         log.info("listening", address=server.address)
     in_flight = _in_flight(settings, directory, engine, stack, log)
     params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
-    workers = Workers(directory, settings.refits.seed, params)
+    workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
     refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log)
     stack.callback(refits.close)
     return OpenRun(

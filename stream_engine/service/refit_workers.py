@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -29,14 +31,14 @@ class Outcome(NamedTuple):
 class _Worker:
     """The process of one refit, and what it has told so far."""
 
-    def __init__(self, kind: str, sequence: int, command: list[str]):
+    def __init__(self, kind: str, sequence: int, command: list[str], environment: Mapping[str, str]):
         self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **_ONE_THREAD},
+            env={**os.environ, **_ONE_THREAD, **environment},
             start_new_session=True,
         )
         self._stdout = cast(IO[bytes], self.process.stdout)  # pipes, as asked for
@@ -82,10 +84,17 @@ class _Worker:
 
 
 class Workers:
-    """The refits that are running, by kind."""
+    """The refits that are running, by kind; `environment` holds secrets for them, which no command line shows."""
 
-    def __init__(self, state: str | Path, seed: int, params: dict[str, dict[str, Any]]):
+    def __init__(
+        self,
+        state: str | Path,
+        seed: int,
+        params: dict[str, dict[str, Any]],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ):
         self._state, self._seed, self._params = str(state), seed, params
+        self._environment = environment
         self.running: dict[str, _Worker] = {}
 
     def start(self, kind: str, sequence: int) -> None:
@@ -107,7 +116,7 @@ class Workers:
             "--progress",
             "json",
         ]
-        self.running[kind] = _Worker(kind, sequence, command)
+        self.running[kind] = _Worker(kind, sequence, command, self._environment)
 
     def watch(self) -> list[Outcome]:
         """Outcomes since the last call; never waits."""

@@ -9,6 +9,7 @@ from msgspec import structs
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
 from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
+from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
@@ -42,6 +43,15 @@ def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocati
     engine = Engine.restore(snapshot, allocation)
     engine.share = agreed_share(settings, engine.share, engine.positions)
     return engine
+
+
+def signing(settings: Settings) -> Signing:
+    """With what key files of the state are signed: the settings', else the environment's. Raises `BadKey`."""
+    accept = settings.signing.accept_unsigned
+    if settings.signing.key is not None:
+        return signing_with(settings.signing.key, accept, "signing.key")
+    found = signing_of_environment()
+    return found._replace(accept_unsigned=accept or found.accept_unsigned)
 
 
 def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:

@@ -34,11 +34,13 @@ MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, n
 
 
 class Schema(NamedTuple):
-    """`axes` of all arrays, names of the `required` ones, and what else must hold: `check` raises `Corrupt`."""
+    """`axes` of all arrays, names of the `required` ones, and what else must hold: `check` raises `Corrupt`. `exact`:
+    an array has no more axes than are declared."""
 
     axes: Axes
     required: tuple[str, ...] = ()
     check: Callable[[Artifact], None] = lambda artifact: None
+    exact: bool = True
 
 
 def _expect(holds: bool, what: str) -> None:
@@ -47,8 +49,8 @@ def _expect(holds: bool, what: str) -> None:
 
 
 def _same_length(artifact: Artifact, *names: str) -> None:
-    lengths = {name: len(artifact.arrays[name]) for name in names if name in artifact.arrays}
-    _expect(len(set(lengths.values())) <= 1, f"lengths differ: {lengths}")
+    lengths = {name: artifact.arrays[name].shape[:1] for name in names if name in artifact.arrays}
+    _expect(len(set(lengths.values())) <= 1 and () not in lengths.values(), f"lengths differ: {lengths}")
 
 
 def _merges(name: str, merges: np.ndarray, leaves: int) -> None:
@@ -279,7 +281,7 @@ def schema_of(kind: str) -> Schema | None:
     if kind not in makers:
         return None
     declared = vars(import_module(makers[kind]))
-    return Schema(declared.get("AXES", {}), declared.get("REQUIRED", ()))
+    return Schema(declared.get("AXES", {}), declared.get("REQUIRED", ()), exact=False)
 
 
 def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
@@ -296,7 +298,8 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
     if "ids" in artifact.arrays and "ids" in known:
         sizes[SUBSET] = len(np.atleast_1d(artifact.arrays["ids"]))
     for name, each in known.items():
-        _check_shape(name, each, artifact.arrays[name], sizes, "ids" in artifact.arrays)
+        most = len(each.axes) if schema.exact and each.axes else artifact.arrays[name].ndim
+        _check_shape(name, each, artifact.arrays[name], sizes, "ids" in artifact.arrays, most)
     n = min([size for axis, size in sizes.items() if axis is OBJECTS], default=n_objects)
     if n_objects is not None and n is not None and n > n_objects:
         raise Corrupt(f"speaks of {n} objects, the snapshot knows {n_objects}")
@@ -313,9 +316,11 @@ def _spoken(axes: Mapping[str, Speaks], name: str, artifact: Artifact) -> Speaks
     return speaks() if found.unless and artifact.params.get(found.unless) is not None else found
 
 
-def _check_shape(name: str, spoken: Speaks, array: np.ndarray, sizes: dict[object, int], has_ids: bool) -> None:
+def _check_shape(
+    name: str, spoken: Speaks, array: np.ndarray, sizes: dict[object, int], has_ids: bool, most: int
+) -> None:
     """Axes that run over the same are equally long; a subset is all objects where no `ids` say otherwise."""
-    if array.ndim < len(spoken.axes) and not spoken.fewer:
+    if array.ndim > most or (array.ndim < len(spoken.axes) and not spoken.fewer):
         raise Corrupt(f"{name}: got {array.ndim} axes, expected {len(spoken.axes)}")
     for axis, size in zip(spoken.axes, array.shape):
         axis = OBJECTS if axis is SUBSET and not has_ids else axis

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.array_checks import MOST
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import adds_of_triplets, worker_reliability
@@ -38,7 +39,7 @@ def adds3(snapshot: Snapshot, how: str) -> AddS3:
     parameters."""
     if how in ("decayed", "weighted"):
         sums = _kept(snapshot, f"adds3_{how}")
-        return AddS3(sums["i"], sums["j"], sums["w"], int(np.ceil(sums["squares"])))
+        return AddS3(sums["i"], sums["j"], sums["w"], _whole(sums["squares"]))
     if how == "window":
         rows = _kept(snapshot, "window")["rows"]
         once = np.ones(len(rows), np.int64)
@@ -47,6 +48,11 @@ def adds3(snapshot: Snapshot, how: str) -> AddS3:
     votes, weight = _votes_and_weights(snapshot)
     squares = float(weight**2 @ (votes.n_lo + votes.n_hi))
     return AddS3(*worker_reliability.adds(votes, weight), int(np.ceil(squares)))
+
+
+def _whole(squares: np.ndarray) -> int:
+    """A sum of squared weights as a number of comparisons; events may weigh so much that it is infinite, or none."""
+    return int(np.ceil(np.nan_to_num(squares, nan=MOST, posinf=MOST).clip(0, MOST)))
 
 
 def counts(snapshot: Snapshot, how: str) -> Columns:

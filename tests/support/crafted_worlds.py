@@ -5,6 +5,7 @@ import json
 import msgspec
 import numpy as np
 
+from connectors import Position, Record
 from stream_engine.accumulators import ACCUMULATORS, Forgetting
 from stream_engine.formats.options import EventOptions
 from stream_engine.prediction.online_predictor import Online
@@ -14,7 +15,6 @@ from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
-from connectors import Position, Record
 
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
@@ -46,8 +46,8 @@ def events(seed: int = 0, size: int = 150) -> bytes:
 def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
     """The engine after these events."""
     at = engine.positions.get(partition, Position(0)).offset
-    record = Record(events(seed), partition, at, at + 1, 7, "message", "jsonl")
-    for block in Ingest(EventOptions(judged=True), "jsonl").blocks([record]):
+    record = Record(events(seed), partition, at, at + 1, 7, "message", "json")
+    for block in Ingest(EventOptions(provenance=True), "json").blocks([record]):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine
 

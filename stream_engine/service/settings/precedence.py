@@ -15,7 +15,7 @@ from stream_engine.service.settings.problems import BadSettings, check_keys, in_
 from stream_engine.service.settings.refit_params import check_kernel_files, check_kernels, refit_params
 from stream_engine.service.settings.relative_paths import rewrite_relative_paths
 from stream_engine.service.settings.schema import Settings
-from stream_engine.service.settings.secrets import hidden, revealed
+from stream_engine.service.settings.secrets import HIDDEN, Secret, hidden, revealed
 from stream_engine.service.settings.texts import put, toml_value
 from stream_engine.service.settings.values import check_places, check_values
 
@@ -36,6 +36,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     if path:
         tree = _read(Path(path))
         _rename_old_keys(tree, path)
+        _take_state_apart(tree, path)
         check_keys(tree, Settings, path)
         rewrite_relative_paths(tree, Path(path).parent)
     for keys, value in _from_environment(environment).items():
@@ -48,6 +49,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
     try:
         if "kafka" in tree:
             tree["kafka"] = revealed(tree["kafka"], path or "environment", environment)
+        _reveal_key(tree, path or "environment", environment)
         check_kernels(tree.get("kernels"), path or "settings")
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -61,7 +63,32 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
 
 def shown(settings: Settings) -> dict[str, Any]:
     """The settings in force as plain values; secrets are hidden."""
-    return hidden(msgspec.to_builtins(msgspec.structs.replace(settings, kafka=hidden(settings.kafka))))
+    key = None if settings.signing.key is None else HIDDEN
+    signing = msgspec.structs.replace(settings.signing, key=key)
+    return hidden(msgspec.to_builtins(msgspec.structs.replace(settings, kafka=hidden(settings.kafka), signing=signing)))
+
+
+def _take_state_apart(tree: dict[str, Any], where: str) -> None:
+    """A table [state] holds the `directory` that `state` otherwise is, and what else belongs to it: [signing]."""
+    state = tree.get("state")
+    if not isinstance(state, dict):
+        return
+    if "signing" in tree:
+        raise BadSettings(f"{where}: got both [state] and [signing], expected one of them")
+    del tree["state"]
+    tree |= {"state": state.pop("directory")} if "directory" in state else {}
+    tree["signing"] = state
+
+
+def _reveal_key(tree: dict[str, Any], where: str, environment: Mapping[str, str]) -> None:
+    """The key of [signing], which never stands in the settings itself. Raises `BadSettings`."""
+    signing = tree.get("signing")
+    if not isinstance(signing, dict) or signing.get("key") is None:
+        return
+    key = revealed(signing["key"], f"{where}: signing.key", environment)
+    if not isinstance(key, Secret):
+        raise BadSettings(f'{where}: signing.key: expected {{ env = "NAME" }} or {{ file = "PATH" }}')
+    tree["signing"] = {**signing, "key": str(key)}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -58,6 +58,13 @@ class CountSettings(_Section, frozen=True):
     on_disk_above: _Count = 0  # bytes; larger arrays go to unnamed files in DIR/scratch, paged by the kernel; 0: none
 
 
+class SigningSettings(_Section, frozen=True):
+    """With which key snapshots and artifacts are signed, and must be; may also stand in a table [state]."""
+
+    key: str | None = None  # { env = "NAME" } or { file = "PATH" }; none: STREAM_ENGINE_STATE_KEY, or no signatures
+    accept_unsigned: bool = False  # files without a signature pass; what is written has one
+
+
 class GuardSettings(_Section, frozen=True):
     """The partial-order guard; `policy = "off"` keeps no order."""
 
@@ -115,6 +122,7 @@ class Settings(_Section, frozen=True):
     refits: RefitSettings = RefitSettings()
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
     counts: CountSettings = CountSettings()
+    signing: SigningSettings = SigningSettings()
     guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
     online: OnlineSettings = OnlineSettings()

@@ -1,4 +1,4 @@
-"""Secrets: a value `{ env = "NAME" }` or `{ file = "PATH" }` in the section [kafka].
+"""Secrets: a value `{ env = "NAME" }` or `{ file = "PATH" }` in the section [kafka], and the key of [signing].
 
 It is read when the settings are loaded and printed as `***`.
 """

@@ -1,0 +1,154 @@
+"""A right checksum is no promise: thousands of crafted files are opened as every verb does, in a process whose death
+would be seen. See tests/support/crafted_files.py for what is wrong with them, crafted_reader.py for what is asked.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from stream_engine.accumulators import ACCUMULATORS, accumulator
+from stream_engine.data.container import Corrupt
+from stream_engine.refits import REFITS
+from stream_engine.state import snapshot as snapshots
+from stream_engine.state.artifact_schemas import SCHEMAS, schema_of
+from stream_engine.state.engine import Engine
+from stream_engine.state.store import Store
+from tests.support import crafted_worlds as worlds
+from tests.support.crafted_files import changed_arrays, crafted, opened, put_together
+from tests.support.process import ENVIRONMENT, engine, one_line
+
+STATE_OF_ALL = 11  # every n-th crafted file of the state that holds everything; all are refused or taken the same way
+
+
+class Seen(NamedTuple):
+    """What a process said of the files that it opened."""
+
+    files: int
+    accepted: int
+    wrong: list[str]
+
+
+def opened_by_a_process(folder: Path, good: bytes, files: Iterable[tuple[str, str, bytes]]) -> Seen:
+    """`(kind, what is wrong, file)` one after the other in one process; where it dies, another goes on after that."""
+    folder.mkdir()
+    (folder / "good.snapshot").write_bytes(good)
+    index = []
+    for number, (kind, what, data) in enumerate(files):
+        (folder / str(number)).write_bytes(data)
+        index.append([str(number), kind, what])
+    left, accepted, wrong = index, 0, []
+    while left:
+        (folder / "index.json").write_text(json.dumps(left))
+        command = [sys.executable, "-m", "tests.support.crafted_reader", str(folder)]
+        done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=250)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        said = [line for line in lines if "file" not in line]
+        begun = [line for line in lines if "file" in line]
+        accepted += sum(line.get("accepted", False) for line in said)
+        wrong += [f"{a['kind']}: {a['what']}: {b}" for a, b in zip(begun, said) if "wrong" in b]
+        if done.returncode:
+            wrong.append(f"{begun[-1] if begun else 'start'}: exit {done.returncode}: {done.stderr[-300:]}")
+            if not begun:
+                break
+        left = left[max(len(begun), 1) :] if done.returncode else []
+    return Seen(len(index), accepted, wrong)
+
+
+def files_of_states() -> Iterable[tuple[str, str, bytes]]:
+    """Of a state with everything every n-th file, beginning elsewhere by clock; all about the guards."""
+    for begin, by in enumerate(("count", "time")):
+        whole = worlds.as_bytes(worlds.state(by=by))
+        for what, data in islice(crafted(whole, flips=400, seed=begin), begin, None, STATE_OF_ALL):
+            yield "snapshot", f"by {by}: {what}", data
+    for guard in worlds.GUARDS:
+        header, arrays = opened(worlds.as_bytes(worlds.state(guard, accumulators=("triplet_counts",))))
+        for name in (name for name in arrays if name.startswith("partial_order/")):
+            for what, changed in islice(changed_arrays(arrays[name]), 0, None, 2):
+                yield "snapshot", f"{guard} {name}: {what}", put_together(header, {**arrays, name: changed})
+
+
+def test_no_crafted_state_does_harm(tmp_path):
+    good = worlds.as_bytes(worlds.state()._replace(sequence=1))
+    seen = opened_by_a_process(tmp_path / "files", good, files_of_states())
+    assert not seen.wrong, "\n".join(seen.wrong[:20])
+    assert seen.files > 600 and 20 < seen.accepted < seen.files / 4, seen
+
+
+def test_no_crafted_artifact_does_harm(tmp_path):
+    snapshot = worlds.state()
+    good = worlds.as_bytes(snapshot._replace(sequence=1))
+    files = [
+        (kind, what, data)
+        for number, (kind, made) in enumerate(worlds.artifacts_of(snapshots.decode(good)).items())
+        for what, data in islice(crafted(made, flips=40), number, None, 19)
+    ]
+    seen = opened_by_a_process(tmp_path / "files", good, files)
+    assert not seen.wrong, "\n".join(seen.wrong[:20])
+    assert seen.files > 400 and seen.accepted < seen.files, seen
+
+
+def test_a_process_that_dies_is_seen(tmp_path):
+    """What the two tests above rest on: an array that nobody checked, planted in the reader's way."""
+    good = worlds.as_bytes(worlds.state(accumulators=("adds3",))._replace(sequence=1))
+    header, arrays = opened(worlds.as_bytes(worlds.state(accumulators=("adds3",))))
+    bad = put_together(header, {**arrays, "adds3/i": arrays["adds3/i"] + 2**20})
+    folder = tmp_path / "files"
+    seen = opened_by_a_process(folder, good, [("snapshot", "fine", bad), ("die", "dies", bad), ("snapshot", "x", bad)])
+    assert (seen.files, seen.accepted) == (3, 0)
+    assert len(seen.wrong) == 1 and "exit -11" in seen.wrong[0] and "dies" in seen.wrong[0]
+
+
+@pytest.mark.parametrize("name", ACCUMULATORS)
+def test_every_accumulator_declares_its_state(name):
+    """What is not declared is not looked into: a newcomer says what its arrays are."""
+    kind = accumulator(name)
+    held = kind.HOLDS or {**kind.SUMS.HOLDS}
+    state = worlds.state(by="time").section(name)
+    assert held.keys() <= state.keys() and len(state.keys() - held.keys()) <= 4, (held.keys(), state.keys())
+
+
+@pytest.mark.parametrize("kind", REFITS)
+def test_every_refit_declares_its_arrays(kind):
+    schema = schema_of(kind)
+    assert schema and schema.axes and (kind not in SCHEMAS or schema.required)
+
+
+def test_the_snapshot_before_a_crafted_one_serves_every_verb(tmp_path):
+    """A cycle in the partial order shows only where the order is built: run goes on from the one before all the same."""
+    state, events = tmp_path / "state", tmp_path / "events.jsonl"
+    events.write_bytes(worlds.events())
+    engine("run", events, "--state", state, "--no-refits")
+    store = Store(state)
+    good = store.latest().snapshot
+    header, arrays = opened(worlds.as_bytes(good))
+    header["meta"]["sequence"] = good.sequence + 1
+    kept = arrays["partial_order/kept"]
+    turned = kept[:1][:, [2, 3, 0, 1]]
+    both = np.unique(np.concatenate([kept, turned]), axis=0).astype(np.int32)
+    negative = {**arrays, "triplet_counts/anchor": arrays["triplet_counts/anchor"] - 1}
+    for wrong, line in (({**arrays, "partial_order/kept": both}, "a cycle"), (negative, "anchor: got -1")):
+        store.snapshot_path(good.sequence + 1).write_bytes(put_together(header, wrong))
+        for verb in (["inspect"], ["export", "--out", tmp_path / "out", "adds3"], ["ask"], ["refit", "spectral"]):
+            done = engine(verb[0], "--state", state, *verb[1:])
+            told = "the one before it is read" in done.stderr
+            assert told == (line != "a cycle") and (not told or line in one_line(done.stderr))
+        done = engine("merge", state, "--out", tmp_path / line.replace(" ", ""))
+        assert line in done.stderr and f"snapshot {1}" in done.stdout
+    done = engine("run", events, "--state", state, "--no-refits")
+    assert "snapshot damaged, using the one before it" in done.stderr + done.stdout
+    assert store.latest().snapshot.positions == good.positions
+
+
+def test_a_snapshot_under_another_number_is_refused(tmp_path):
+    store = Store(tmp_path)
+    store.publish(Engine(("adds3",)).snapshot())
+    store.snapshot_path(7).write_bytes(store.snapshot_path(1).read_bytes())
+    with pytest.raises(Corrupt, match="000000000007: holds snapshot 1, another one than it is named after"):
+        store.read(7)
