@@ -17,6 +17,7 @@ from zlib import crc32
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 
 FORMAT = 1  # of the deltas, as the job writes it
+_MOST_DIGITS = 18
 _LOOK = 0.2  # seconds between looks for the next batch
 
 
@@ -71,8 +72,8 @@ class DeltaSource(Source):
             try:
                 job = json.loads(path.read_text())
                 query, written = str(job["query"]), job["format"]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise SourceFailed(f"{path}: cannot be read: {error}") from None
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                raise SourceFailed(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
             if written != FORMAT:
                 raise SourceFailed(
                     f"{path}: deltas of format {written}, this engine reads {FORMAT}; upgrade the older side"
@@ -88,7 +89,7 @@ class DeltaSource(Source):
 
     def _look(self) -> None:
         names = os.listdir(self._folder) if self._folder.exists() else []
-        self._numbers = sorted(int(name[6:]) for name in names if name.startswith("batch=") and name[6:].isdigit())
+        self._numbers = sorted(int(name[6:]) for name in names if name.startswith("batch=") and _is_number(name[6:]))
 
     def _read(self, number: int) -> dict[str, Any]:
         """The tables of a batch by the name of their part."""
@@ -102,7 +103,9 @@ class DeltaSource(Source):
                 tables[part.name[5:]] = pa.concat_tables(pieces)
             if not tables and not (folder / "_SUCCESS").exists():  # Spark writes that also where a batch says nothing
                 raise OSError("it holds nothing")
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:  # undecodable names of columns
+            if isinstance(error, pa.ArrowMemoryError):
+                raise
             self._next = number
             raise SourceFailed(
                 f"{folder}: cannot be read: {' '.join(str(error).split())}; restore it and run again: "
@@ -125,3 +128,7 @@ class DeltaSource(Source):
         return {self.partition: sum(number >= self._next for number in self._numbers)}
 
     def close(self) -> None: ...
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS

@@ -55,7 +55,7 @@ def flags(*axes: str | int) -> Held:
 
 def offsets(along: str) -> Held:
     """Where each of `along` begins, and where the last ends: see `check_offsets`."""
-    return Held(("<i8",), (f"{along}+1",), 0, MOST)
+    return Held(("<i8",), (f"{along}+1",))
 
 
 def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **sizes: int) -> dict[str, int]:
@@ -117,11 +117,11 @@ def _parts(array: np.ndarray):
 
 
 def check_offsets(name: str, starts: np.ndarray, end: int, least: int = 0) -> None:
-    """Offsets begin at 0, rise by `least` or more, and end at `end`."""
+    """Offsets begin at 0, rise by `least` (0 or 1) or more, and end at `end`."""
     if starts[0] != 0 or starts[-1] != end:
         raise Corrupt(f"{name}: got {starts[0]} to {starts[-1]}, expected 0 to {end}")
     for before, after in _neighbours(starts):
-        if (after - before < least).any():
+        if (after <= before if least else after < before).any():  # a difference could overflow
             raise Corrupt(f"{name}: offsets that do not rise by {least} or more")
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from stream_engine.data.array_checks import (
+    LARGEST_COUNT,
     Held,
     check_groups,
     check_offsets,
     check_rising,
     check_rows,
-    counts,
     ids,
     offsets,
 )
@@ -19,7 +19,7 @@ from stream_engine.data.mapped_arrays import BLOCK
 from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 COLUMNS: dict[str, Held] = {"lo": ids("pairs"), "hi": ids("pairs"), "start": offsets("pairs"), "anchor": ids("keys")}
-EXACT: dict[str, Held] = {name: counts("keys", dtypes=("<i4", "<i8")) for name in ("n_lo", "n_hi")}
+EXACT: dict[str, Held] = {name: Held(("<i4", "<i8"), ("keys",)) for name in ("n_lo", "n_hi")}  # see check_counts
 COUNT_COLUMNS = {**COLUMNS, **EXACT}
 
 
@@ -33,12 +33,18 @@ def check_columns(state: Mapping[str, np.ndarray]) -> None:
 
 
 def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
-    """Exact counts, in the one type that they are kept in, not both zero."""
-    largest = max(int(n_lo.max(initial=0)), int(n_hi.max(initial=0)))
-    expected = "<i4" if largest < COUNT_LIMIT else "<i8"
-    if not n_lo.dtype.str == n_hi.dtype.str == expected:
-        raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype.str} and {n_hi.dtype.str} up to {largest}, expected {expected}")
-    check_rows("n_lo, n_hi", len(n_lo), lambda part: (n_lo[part] | n_hi[part]) > 0, "an answer in each row")
+    """Exact counts, in the one type that they are kept in, not both zero. Of two numbers one is negative, or both are
+    zero, or one is 2^k or more, where their bits taken together are: one look at both."""
+    if n_lo.dtype != n_hi.dtype:
+        raise Corrupt(f"n_lo, n_hi: got {n_lo.dtype} and {n_hi.dtype}, expected one type")
+    wide = n_lo.dtype.itemsize == 8
+    limit = LARGEST_COUNT if wide else COUNT_LIMIT
+    for begin in range(0, len(n_lo), BLOCK):
+        bits = n_lo[begin : begin + BLOCK] | n_hi[begin : begin + BLOCK]
+        if bits.min() <= 0 or bits.max() >= limit:
+            raise Corrupt(f"n_lo, n_hi: expected counts from 0 up to {limit}, not both 0")
+    if wide and max(n_lo.max(initial=0), n_hi.max(initial=0)) < COUNT_LIMIT:
+        raise Corrupt(f"n_lo, n_hi: got int64 for counts below {COUNT_LIMIT}, expected int32")
 
 
 def check_weights(n_lo: np.ndarray, n_hi: np.ndarray) -> None:

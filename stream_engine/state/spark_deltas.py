@@ -21,6 +21,7 @@ from connectors import DeadLetter, Record, SourceFailed
 from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
+from stream_engine.state.delta_checks import check_tables
 from stream_engine.state.delta_columns import COLUMNS, COUNTS, objects_of, rows_of, sums_of
 
 HOLD = COUNTS  # the accumulators that deltas have counts for
@@ -36,8 +37,11 @@ def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
     import pyarrow as pa
 
     try:
+        check_tables(record.value)
         return _decode(record.value)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as error:
+        if isinstance(error, pa.ArrowMemoryError):
+            raise
         problem = " ".join(str(error).split())
         raise SourceFailed(
             f"{record.partition}: batch={record.offset} is no whole delta: {problem}; restore it and run again: "

@@ -77,7 +77,7 @@ class Store:
         if not self.disk.exists(folder):
             return []
         names = (name.removesuffix(suffix) for name in self.disk.listdir(folder) if name.endswith(suffix))
-        return sorted(int(name) for name in names if len(name) == _DIGITS and name.isdigit())
+        return sorted(int(name) for name in names if len(name) == _DIGITS and name.isascii() and name.isdigit())
 
     def snapshot_path(self, sequence: int) -> Path:
         """Where a snapshot of that number is published."""
@@ -141,7 +141,7 @@ class Store:
     def named(self, which: str) -> Snapshot:
         """The snapshot that a person names: "latest" or a number. Raises NoSnapshotName, NoSuchSnapshot, Corrupt."""
         if which != "latest":
-            if not which.isdigit():
+            if not (which.isascii() and which.isdigit() and len(which) <= _DIGITS):
                 raise NoSnapshotName(f"--snapshot: got {which!r}, expected a number or latest")
             return self.read(int(which))
         return self.newest()

@@ -121,7 +121,7 @@ def test_every_refit_declares_its_arrays(kind):
 
 
 def test_the_snapshot_before_a_crafted_one_serves_every_verb(tmp_path):
-    """A cycle in the partial order shows only where the order is built: run goes on from the one before all the same."""
+    """A cycle in the partial order shows only where the order is built; run then goes on from the one before."""
     state, events = tmp_path / "state", tmp_path / "events.jsonl"
     events.write_bytes(worlds.events())
     engine("run", events, "--state", state, "--no-refits")
