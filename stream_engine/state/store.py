@@ -62,7 +62,7 @@ class Store:
 
     def __init__(
         self,
-        directory: str | Path,
+        directory: str | os.PathLike[str],
         disk: Disk | None = None,
         signing: Signing | None = None,
         tell: Callable[[str], None] = _say,
