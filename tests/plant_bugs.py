@@ -59,9 +59,30 @@ BUGS = [
     Bug(
         "a newer version is passed over like damage",
         "stream_engine/state/store.py",
-        ("            except NewerVersion:\n                raise\n"),
+        ("            except LeftAlone:\n                raise\n"),
         "",
         "tests/commands/test_bad_input.py -k newer",
+    ),
+    Bug(
+        "ids of a snapshot are not held against the number of objects",
+        "stream_engine/data/array_checks.py",
+        "(below is not None and high >= below)",
+        "(below is not None and high > below)",
+        "tests/state/test_distrust.py -k crafted_state",
+    ),
+    Bug(
+        "a cycle in a stored order is not noticed",
+        "stream_engine/guard/exact_guard.py",
+        "        if len(order) < n:\n",
+        "        if False:\n",
+        "tests/state/test_distrust.py -k serves_every_verb",
+    ),
+    Bug(
+        "a signature is taken for right",
+        "stream_engine/data/signatures.py",
+        "if hmac.compare_digest(signature(signing.key, digest), found):",
+        "if found:",
+        "tests/state/test_signed_states.py",
     ),
     Bug(
         "positions are forgotten on restore",
