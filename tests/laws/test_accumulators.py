@@ -126,6 +126,8 @@ def test_equals_its_definition(make, stream):
     state = made.state()
     assert alike(made, state, definition(made, concatenated(stream)))
     container.encode("test", {}, state)  # plain arrays that a snapshot can hold
+    lengths = {field: float(state[field]) for field in made.forgets}
+    made.check_state(state, max(batch.n_objects for batch in stream), **lengths)  # what a reader of it holds it against
 
 
 @every_variant

@@ -3,6 +3,7 @@ would be seen. See tests/support/crafted_files.py for what is wrong with them, c
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ from tests.support import crafted_worlds as worlds
 from tests.support.crafted_files import changed_arrays, crafted, opened, put_together
 from tests.support.process import ENVIRONMENT, engine, one_line
 
-STATE_OF_ALL = 11  # every n-th crafted file of the state that holds everything; all are refused or taken the same way
+EVERY = int(os.environ.get("CRAFTED_EVERY", "29"))  # n-th crafted file is opened; with 1 all, some minutes
 
 
 class Seen(NamedTuple):
@@ -65,7 +66,7 @@ def files_of_states() -> Iterable[tuple[str, str, bytes]]:
     """Of a state with everything every n-th file, beginning elsewhere by clock; all about the guards."""
     for begin, by in enumerate(("count", "time")):
         whole = worlds.as_bytes(worlds.state(by=by))
-        for what, data in islice(crafted(whole, flips=400, seed=begin), begin, None, STATE_OF_ALL):
+        for what, data in crafted(whole, 400, begin, EVERY, begin * (EVERY // 2)):
             yield "snapshot", f"by {by}: {what}", data
     for guard in worlds.GUARDS:
         header, arrays = opened(worlds.as_bytes(worlds.state(guard, accumulators=("triplet_counts",))))
@@ -78,7 +79,7 @@ def test_no_crafted_state_does_harm(tmp_path):
     good = worlds.as_bytes(worlds.state()._replace(sequence=1))
     seen = opened_by_a_process(tmp_path / "files", good, files_of_states())
     assert not seen.wrong, "\n".join(seen.wrong[:20])
-    assert seen.files > 600 and 20 < seen.accepted < seen.files / 4, seen
+    assert seen.files > 450 and 10 < seen.accepted < seen.files / 4, seen
 
 
 def test_no_crafted_artifact_does_harm(tmp_path):
@@ -87,11 +88,11 @@ def test_no_crafted_artifact_does_harm(tmp_path):
     files = [
         (kind, what, data)
         for number, (kind, made) in enumerate(worlds.artifacts_of(snapshots.decode(good)).items())
-        for what, data in islice(crafted(made, flips=40), number, None, 19)
+        for what, data in crafted(made, 40, 0, EVERY, number % EVERY)
     ]
     seen = opened_by_a_process(tmp_path / "files", good, files)
     assert not seen.wrong, "\n".join(seen.wrong[:20])
-    assert seen.files > 400 and seen.accepted < seen.files, seen
+    assert seen.files > 300 and seen.accepted < seen.files, seen
 
 
 def test_a_process_that_dies_is_seen(tmp_path):

@@ -8,7 +8,9 @@ the reader that is tested: the format is taken apart and put together again by h
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ MAGIC, ALIGN = b"cmpstrm\n", 64
 VALUES: tuple[Any, ...] = (None, True, -1, 0, 1.5, 2**62, 2**70, -(2**70), "", "x", [], {}, [[]], {"x": -1})
 DTYPES = ("|b1", "|i1", "|u1", "<i4", "<i8", "<u8", "<f8")
 
+Make = Callable[[], bytes]
 Parts = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
@@ -52,22 +55,30 @@ def put_together(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     return b"".join(container.encode(header["kind"], header["meta"], arrays)[0])
 
 
-def crafted(data: bytes, flips: int = 100, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """(what is wrong, file), each from the same valid file and other than it."""
-    return ((what, made) for what, made in _crafted(data, flips, seed) if made != data)
+def crafted(
+    data: bytes, flips: int = 100, seed: int = 0, every: int = 1, first: int = 0
+) -> Iterator[tuple[str, bytes]]:
+    """(what is wrong, file), each from the same valid file and other than it. One of `every`, from the `first` on:
+    making them costs more than reading them."""
+    for what, make in islice(_crafted(data, flips, seed), first, None, every):
+        if (made := make()) != data:
+            yield what, made
 
 
-def _crafted(data: bytes, flips: int, seed: int) -> Iterator[tuple[str, bytes]]:
+def _crafted(data: bytes, flips: int, seed: int) -> Iterator[tuple[str, Make]]:
     header, arrays = opened(data)
     for name, array in arrays.items():
         for what, changed in changed_arrays(array):
-            yield f"array {name}: {what}", put_together(header, {**arrays, name: changed})
-        yield f"array {name}: left out", put_together(header, {k: v for k, v in arrays.items() if k != name})
+            yield f"array {name}: {what}", partial(put_together, header, {**arrays, name: changed})
+        without = {k: v for k, v in arrays.items() if k != name}
+        yield f"array {name}: left out", partial(put_together, header, without)
     for extra in ("zzz", "adds3/zzz", "zzz/zzz", ""):
-        yield f"array {extra!r} too many", put_together(header, {**arrays, extra: np.arange(3)})
-    yield from _headers(header, body_of(data))
-    yield from _layouts(header, body_of(data))
-    yield from flipped(data, flips, seed)
+        yield f"array {extra!r} too many", partial(put_together, header, {**arrays, extra: np.arange(3)})
+    yield from _fields(header, body_of(data))
+    for what, made in (*_headers(header, body_of(data)), *_layouts(header, body_of(data))):
+        yield what, partial(bytes, made)
+    for number in range(flips):
+        yield f"flip {number} of seed {seed}", partial(flipped, data, number, seed)
 
 
 def body_of(data: bytes) -> bytes:
@@ -127,13 +138,21 @@ def _paths(value: Any, path: tuple = ()) -> Iterator[tuple]:
             yield from _paths(each, (*path, key))
 
 
-def _headers(header: dict[str, Any], body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Every field left out, doubled under another name, of another type, huge."""
+def _fields(header: dict[str, Any], body: bytes) -> Iterator[tuple[str, Make]]:
+    """Every field left out, of another type, huge."""
     for path in _paths(header):
         shown = ".".join(map(str, path))
         for value in VALUES:
-            yield f"header {shown}: {value!r}", sealed(text(_with(header, path, value)), body)
-        yield f"header {shown}: left out", sealed(text(_with(header, path, None, drop=True)), body)
+            yield f"header {shown}: {value!r}", partial(_bent, header, body, path, value)
+        yield f"header {shown}: left out", partial(_bent, header, body, path, None, drop=True)
+
+
+def _bent(header: dict[str, Any], body: bytes, path: tuple, value: Any, drop: bool = False) -> bytes:
+    return sealed(text(_with(header, path, value, drop)), body)
+
+
+def _headers(header: dict[str, Any], body: bytes) -> Iterator[tuple[str, bytes]]:
+    """What is no header of an engine, or none at all."""
     for value in (float("nan"), float("inf")):
         yield f"header: {value}", sealed(text(_with(header, ("meta", "sequence"), value)), body)
     whole = text(header)
@@ -191,12 +210,9 @@ def _layouts(header: dict[str, Any], body: bytes) -> Iterator[tuple[str, bytes]]
             )
 
 
-def flipped(data: bytes, n: int, seed: int) -> Iterator[tuple[str, bytes]]:
+def flipped(data: bytes, number: int, seed: int) -> bytes:
     """One to eight bytes changed anywhere, and the checksum made right again."""
-    rng = np.random.default_rng(seed)
-    for number in range(n):
-        changed = bytearray(data[:-32])
-        for place in rng.integers(len(changed), size=rng.integers(1, 9)).tolist():
-            changed[place] = int(rng.integers(256))
-        again = MAGIC + (1).to_bytes(4, "little") + bytes(changed[12:])
-        yield f"flip {number} of seed {seed}", bytes(changed) + hashlib.sha256(again).digest()
+    rng, changed = np.random.default_rng([seed, number]), bytearray(data[:-32])
+    for place in rng.integers(len(changed), size=rng.integers(1, 9)).tolist():
+        changed[place] = int(rng.integers(256))
+    return bytes(changed) + hashlib.sha256(MAGIC + (1).to_bytes(4, "little") + bytes(changed[12:])).digest()

@@ -77,7 +77,12 @@ class State:
         path = self.store.snapshot_path(CRAFTED)
         path.write_bytes(data)
         engines: list[Engine] = []
-        latest = self.store.latest(lambda snapshot: engines.append(Engine.restore(snapshot)))
+
+        def restore(snapshot: Snapshot) -> None:
+            if snapshot.sequence == CRAFTED:  # that the good one can be restored is known
+                engines.append(Engine.restore(snapshot))
+
+        latest = self.store.latest(restore)
         one_line(latest.damaged)
         if latest.snapshot is None or (latest.snapshot.sequence == CRAFTED) == bool(latest.damaged):
             raise Wrong(f"served {latest.snapshot and latest.snapshot.sequence} after {latest.damaged}")
