@@ -14,7 +14,15 @@ def as_text(contents: dict[str, Any]) -> str:
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
-    return "\n".join(lines + _predictions(contents.get("progressive", {})))
+    return "\n".join(lines + _told(contents.get("progressive", {})))
+
+
+def _told(figures: dict[str, Any]) -> list[str]:
+    """How predictions went, as a run noted it in a file that anybody may have changed: it is no part of the state."""
+    try:
+        return _predictions(figures)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return ["predictions: progressive.json holds no figures of a run; remove it"]
 
 
 def _predictions(figures: dict[str, Any]) -> list[str]:

@@ -192,7 +192,7 @@ def test_a_state_of_a_newer_version(tmp_path):
     data[8] = 9
     second.write_bytes(data)
     said = one_line(engine("run", lines, "--state", tmp_path / "s", status=1).stderr)
-    assert "snapshot 000000000002: format version 9, this engine reads 1. Upgrade" in said and "000000000001" in said
+    assert "snapshot 000000000002: format version 9, this engine reads 2. Upgrade" in said and "000000000001" in said
     assert second.read_bytes() == data
 
 

@@ -153,3 +153,15 @@ def test_a_snapshot_under_another_number_is_refused(tmp_path):
     store.snapshot_path(7).write_bytes(store.snapshot_path(1).read_bytes())
     with pytest.raises(Corrupt, match="000000000007: holds snapshot 1, another one than it is named after"):
         store.read(7)
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [b"[" * 100_000, b"[1]", b"null", b'"x"', b"\xff", b'{"x": 1}', b'{"snapshot": 1, "sampled": "x", "seen": 2}'],
+)
+def test_figures_that_anybody_wrote_are_no_harm(noted, tmp_path):
+    Store(tmp_path).publish(worlds.learned(Engine()).snapshot())
+    (tmp_path / "progressive.json").write_bytes(noted)
+    said = engine("inspect", "--state", tmp_path).stdout
+    assert ("progressive.json holds no figures" in said) == noted.startswith(b"{")
+    engine("inspect", "--state", tmp_path, "--json")
