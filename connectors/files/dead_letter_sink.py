@@ -23,7 +23,8 @@ _SEGMENT_BITS = 40
 class DeadLetterFile:
     """A `Sink`. `position` is what `flush` returned for the snapshot that is resumed.
 
-    Raises `UnusableSource` when the directory holds less than that. A line goes to the next segment once this one has
+    Raises `UnusableSource` when the directory holds less than that; with `accept_lost` it goes on in a new segment, and
+    `lost` says what is missing. A line goes to the next segment once this one has
     reached `segment_bytes`, which depends on the letters alone: a replay writes the same bytes to the same places.
     """
 
@@ -34,6 +35,7 @@ class DeadLetterFile:
         *,
         disk: Disk | None = None,
         segment_bytes: int = SEGMENT_BYTES,
+        accept_lost: bool = False,
     ):
         self._directory, self._disk, self._segment_bytes = os.fspath(directory), disk or Disk(), segment_bytes
         self._segment, self._length = (position >> _SEGMENT_BITS) + 1, position & ((1 << _SEGMENT_BITS) - 1)
@@ -44,6 +46,7 @@ class DeadLetterFile:
         self._unsynced: dict[str, None] = {}  # segments written to since they were synced, in order
         self._named = False  # a segment was made since the directory was synced
         self._lost = ""  # why nothing can be promised any more
+        self._accept_lost, self.lost = accept_lost, ""  # what is missing, where that was accepted
         try:
             self._cut_back()
         except OSError as error:
@@ -57,11 +60,18 @@ class DeadLetterFile:
         segments = self._segments()
         size = self._disk.size(self._path(self._segment)) if self._segment in segments else 0
         if size < self._length:
-            raise UnusableSource(
+            self.lost = (
                 f"{self._path(self._segment)} holds {size:,} bytes, the snapshot relies on "
-                f"{self._length:,}: dead letters are lost. Restore the file, or resume from an older "
-                "snapshot"
+                f"{self._length:,}: dead letters are lost"
             )
+            if not self._accept_lost:
+                raise UnusableSource(
+                    f"{self.lost}. Restore the file, resume from an older snapshot, or go on without them: "
+                    "run --accept-lost-dead-letters"
+                )
+            # what is left stays as it is; until a snapshot relies on the next segment, opening finds the same loss
+            self._segment, self._length, size = self._segment + 1, 0, 0
+            self._written = self._segment, 0
         for segment in reversed(segments):
             if segment > self._segment or (segment == self._segment and not self._length):
                 self._disk.remove(self._path(segment))
@@ -82,6 +92,11 @@ class DeadLetterFile:
             self._length += len(line)
         if self._waiting_bytes >= WRITE_BYTES:
             self._write()
+
+    def begin_segment(self) -> None:
+        """The letters from here on go to a segment of their own, so that the one before can be removed."""
+        if self._length:
+            self._segment, self._length = self._segment + 1, 0
 
     def flush(self) -> int:
         """Write and sync all letters, and the names of new segments; the position after them.
@@ -143,6 +158,11 @@ class DeadLetterFile:
 def segment_name(segment: int) -> str:
     """The file of a segment."""
     return f"{segment:06d}.jsonl"
+
+
+def segment_of(position: int) -> int:
+    """The segment that a position lies in."""
+    return (position >> _SEGMENT_BITS) + 1
 
 
 def segments_in(directory: str | os.PathLike[str], disk: Disk) -> list[int]:

@@ -57,6 +57,13 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     help="Folder instead of DIR/dead_letters, or kafka://... beside it.",
 )
 @_option(
+    "--accept-lost-dead-letters",
+    key="accept_lost_dead_letters",
+    is_flag=True,
+    flag_value=True,
+    help="Go on when their folder is gone or was cut; what is lost is counted.",
+)
+@_option(
     "--max-reject-ratio",
     key="input.max_reject_ratio",
     type=float,

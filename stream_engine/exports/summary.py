@@ -25,8 +25,9 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     `unique_triplets` counts distinct (anchor, near, far); `contradicting_pairs` the (anchor, {near, far}) seen in both
     directions, `contradicting_triplets` the sum of the smaller of their two counts. `not_in_recent`, where something
     forgets: triplets that were too late, or had no time, for it. Where there is something to say: `share` "i/n", the
-    share of a topic that the state was made with; `lost`, records passed over with consent, by partition; `history`,
-    what was done to the state on purpose. O(keys).
+    share of a topic that the state was made with; `lost`, records passed over with consent, by partition;
+    `dead_letters_lost` and `dead_letters_removed`, letters that are in their folder no more; `history`, what was done
+    to the state on purpose. O(keys).
     """
     counters = snapshot.counters
     columns = triplet_columns(snapshot)
@@ -48,6 +49,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
         "progressive": counters["progressive"],
         **{name: counters[name] for name in ("share", "lost", "history") if name in counters},
+        **{f"dead_letters_{what}": n for what, n in counters.get("dead_letters", {}).items()},
         **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
     }
 

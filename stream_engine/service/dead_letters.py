@@ -11,7 +11,9 @@ from typing import Any
 from structlog.typing import FilteringBoundLogger
 
 from connectors import DeadLetter, Sink, SinkUnavailable
+from connectors.files.dead_letter_sink import DeadLetterFile
 from stream_engine.service.ingest import Block
+from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.requests import Requests
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -28,7 +30,9 @@ class DeadLetters:
         health: SourceHealth,
         requests: Requests,
         log: FilteringBoundLogger,
+        limits: LettersKept | None = None,
     ):
+        self._limits = limits  # of the folder
         self._sinks, self._max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, requests, log
         self._refused: dict[str, int] = {}  # input -> events refused in this run
@@ -80,8 +84,14 @@ class DeadLetters:
                     self._health.held_up(_named(name), began)
         self._health.goes_on(_named(name))
 
-    def flush(self, executor: Executor, remembered: MutableMapping[str, Any]) -> None:
-        """Make all letters durable; `remembered` gets the positions that the snapshot is to hold, by sink.
+    def flush(
+        self,
+        executor: Executor,
+        remembered: MutableMapping[str, Any],
+        counts: MutableMapping[str, int] | None = None,
+    ) -> None:
+        """Make all letters durable; `remembered` gets the positions that the snapshot is to hold, by sink, and with
+        `counts` what is to be removed then.
 
         Raises `SinkUnavailable`, `OSError`.
         """
@@ -89,6 +99,19 @@ class DeadLetters:
             flushed = executor.submit(sink.flush)
             self._health.wait_for(_named(name), flushed)
             remembered[name] = flushed.result()
+        file = self._sinks.get("file")
+        if self._limits is not None and counts is not None and isinstance(file, DeadLetterFile):
+            decided = executor.submit(self._limits.decide, file, remembered, counts)
+            self._health.wait_for(_named("file"), decided)
+            decided.result()
+
+    def published(self, remembered: Mapping[str, Any]) -> None:
+        """A snapshot that remembers this is durable: what it counts as removed goes now. Never fails."""
+        try:
+            if self._limits is not None:
+                self._limits.carry_out(remembered)
+        except OSError as error:  # tried again after the next one
+            self._log.warning("dead letters over their limits could not be removed", problem=str(error))
 
 
 def _named(sink: str) -> str:

@@ -197,7 +197,7 @@ def read_labels(path: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[list
         ingest = None
         while not source.finished():
             for record in source.poll(0.1):
-                ingest = ingest or Ingest(EventOptions("label", _label_columns(record, columns)))
+                ingest = ingest or Ingest(EventOptions("label", label_columns(record.header, columns)))
                 blocks += ingest.blocks([record])
                 size, check = record.next_offset, zlib.crc32(_bytes(record), check)
     finally:
@@ -209,8 +209,9 @@ def _bytes(record: Record) -> bytes:
     return record.value if isinstance(record.value, bytes) else repr(record.value.to_pylist()).encode()
 
 
-def _label_columns(record: Record, columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    names = [name.strip() for name in column_names(record.header, errors="replace")]
+def label_columns(header: bytes, columns: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    """In which columns of a file of labels its fields stand: as told, or as the header shows."""
+    names = [name.strip() for name in column_names(header, errors="replace")]
     if not columns and len(names) == 2 and "object" in names and "label" not in names:
         return {"label": (names[1 - names.index("object")],)}
     return columns

@@ -61,6 +61,12 @@ class Metrics:
         self.filtered = counter("filtered", "Events left out by --where.")
         self.lost = counter("records_lost", "Records passed over with consent: offsets lost or moved.", "partition")
         self.history = counter("history", "What was done to the state on purpose, by kind; since ever.", "did")
+        self.letters_lost = counter("dead_letters_lost", "Dead letters whose folder was lost with consent; at least.")
+        self.letters_removed = counter("dead_letters_removed", "Dead letters removed by their limits.")
+        self.letters_removed_bytes = counter("dead_letters_removed_bytes", "Their size.")
+        self.letters_bytes = gauge("dead_letters_bytes", "Bytes of dead letters in their folder.")
+        self.disk_room = gauge("disk_room_bytes", "What is free on the state's disk and what its snapshots take.")
+        self.disk_needed = gauge("disk_needed_bytes", "(keep + 1) times the newest snapshot.")
         self.empty = counter("empty_values", "Empty values and tombstones.")
         self.guard = counter("guard_verdicts", "Verdicts of the partial-order guard.", "verdict")
         self.objects = gauge("objects", "Objects named by comparisons.")
@@ -141,10 +147,13 @@ class Metrics:
             self._gain(self.rejected.labels(reason), ("rejected", reason), n)
         for verdict, n in counters["guard"].items():
             self._gain(self.guard.labels(verdict), ("guard", verdict), n)
-        for did, n in Tally(deed["did"] for deed in counters["history"]).items():
-            self._gain(self.history.labels(did), ("history", did), n)
         for partition, n in counters["lost"].items():
             self._gain(self.lost.labels(self.partitions.of(partition)), ("lost", partition), n)
+        for did, n in Tally(deed["did"] for deed in counters["history"]).items():
+            self._gain(self.history.labels(did), ("history", did), n)
+        of_letters = self.letters_lost, self.letters_removed, self.letters_removed_bytes
+        for what, instrument in zip(("lost", "removed", "removed_bytes"), of_letters, strict=True):
+            self._gain(instrument, ("dead_letters", what), counters["dead_letters"].get(what, 0))
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 

@@ -18,9 +18,10 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
-from stream_engine.service import http, ingest, wiring
+from stream_engine.service import http, ingest, lost_letters, wiring
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.in_flight import InFlight
+from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
@@ -95,9 +96,11 @@ def open_run(
     watchdog = StallWatchdog(settings.input.stall_after, metrics, log)
     health = SourceHealth(engine, watchdog, metrics, requests)
     sinks = _closing(wiring.sinks(settings, directory, engine.sinks), stack)
-    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log)
+    limits = _letter_limits(settings, directory, store, engine, metrics, log)
+    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log, limits)
     publisher = SnapshotPublisher(engine, store, settings.snapshot, dead_letters, monitor, health, metrics, log)
     stack.callback(publisher.close)
+    lost_letters.note(engine, sinks, wiring.letters_folder(settings, directory), log)
     if settings.input.labels:
         _learn_labels(settings.input.labels, settings.input.labels_columns, engine, dead_letters, log)
         metrics.follow(engine.counters)
@@ -145,6 +148,18 @@ def _newest_snapshot(store: Store, log: FilteringBoundLogger, restore: Callable[
             "or start anew with another --state"
         )
     return latest.snapshot
+
+
+def _letter_limits(
+    settings: Settings, directory: Path, store: Store, engine: Engine, metrics: Metrics, log: FilteringBoundLogger
+) -> LettersKept:
+    """The limits of the dead letters, said; what the newest snapshot counts as removed goes now, if it is there."""
+    limits = settings.dead_letters_keep_bytes, settings.dead_letters_keep_days
+    folder = wiring.letters_folder(settings, directory)
+    log.info("dead letters", folder=str(folder), keep_bytes=limits[0] or "all", keep_days=limits[1] or "all")
+    kept = LettersKept(folder, store, limits, metrics, log)
+    kept.carry_out(engine.sinks)
+    return kept
 
 
 def _in_flight(

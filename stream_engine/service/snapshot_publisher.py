@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, SinkUnavailable
 from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.disk_room import DiskRoom
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import SnapshotSettings
@@ -38,6 +39,7 @@ class _Taken(NamedTuple):
     comparisons: int
     positions: dict[str, Position]
     time: float
+    deeds: int  # in its history
 
 
 class SnapshotPublisher:
@@ -59,17 +61,24 @@ class SnapshotPublisher:
         self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "publish")
+        self._room = DiskRoom(store, settings.keep, metrics, log)
+        self._room.look()
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
         self._taken = self._now()
         self.problem: Exception | None = None  # why the last snapshot was not published
 
     def _now(self) -> _Taken:
-        return _Taken(self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic())
+        return _Taken(
+            self._engine.counters["comparisons"], dict(self._engine.positions), time.monotonic(), self._deeds()
+        )
+
+    def _deeds(self) -> int:
+        return len(self._engine.history)
 
     def changed(self) -> bool:
-        """Whether anything was read since the last snapshot."""
-        return self._engine.positions != self._taken.positions
+        """Whether anything was read, or done to the state, since the last snapshot."""
+        return self._engine.positions != self._taken.positions or self._deeds() != self._taken.deeds
 
     def due(self, asked: str) -> str:
         """Why a snapshot is due now, "" when none is; `asked` is why someone asks for one."""
@@ -84,7 +93,8 @@ class SnapshotPublisher:
         """Copy the state and begin to publish it; the publication before it must have been collected."""
         started = time.monotonic()
         try:
-            self._dead_letters.flush(self._pool, self._engine.sinks)
+            self._room.look()
+            self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
             return self._failed(error)
         counts, whole = self._engine.capture()
@@ -98,6 +108,7 @@ class SnapshotPublisher:
     def _publish(self, whole: Callable[[], Snapshot], started: float) -> Publication:
         snapshot, size = self._store.publish(whole())
         self._store.prune(self._keep, snapshot.sequence)
+        self._dead_letters.published(snapshot.counters["sinks"])
         return Publication(snapshot, size, time.monotonic() - started)
 
     def _failed(self, error: Exception) -> None:

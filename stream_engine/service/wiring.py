@@ -54,6 +54,12 @@ def signing(settings: Settings) -> Signing:
     return found._replace(accept_unsigned=accept or found.accept_unsigned)
 
 
+def letters_folder(settings: Settings, directory: Path) -> Path:
+    """The folder of the dead letters; there is one beside a topic too."""
+    scheme, rest = split_uri(settings.dead_letters or "")
+    return Path(rest) if rest and scheme == "file" else directory / "dead_letters"
+
+
 def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:
     """Where dead letters go, by scheme: the folder (DIR/dead_letters unless another is named), and a topic beside it.
 
@@ -62,7 +68,11 @@ def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dic
     folder = directory / "dead_letters"
     scheme, rest = split_uri(settings.dead_letters) if settings.dead_letters else ("file", str(folder))
     opened: dict[str, Sink] = {
-        "file": resolve("file", SINKS)(rest if scheme == "file" else folder, stored.get("file", 0))
+        "file": resolve("file", SINKS)(
+            rest if scheme == "file" else folder,
+            stored.get("file", 0),
+            accept_lost=settings.accept_lost_dead_letters,
+        )
     }
     if scheme != "file":
         opened[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)

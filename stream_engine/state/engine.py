@@ -25,7 +25,8 @@ from stream_engine.state.snapshot import Snapshot, frozen
 
 DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
-_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "history": list}  # in a snapshot only where there is something
+# in a snapshot only where there is something
+_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list}
 _NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
 
 
@@ -36,7 +37,8 @@ class OverlappingStates(ValueError):
 
 def empty_counters() -> dict[str, Any]:
     """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
-    that were passed over with consent) by partition; `history` is what operators did to the state, oldest first."""
+    that were passed over with consent) by partition, `dead_letters` (which are in their folder no more) by what became
+    of them: lost or removed; `history` is what operators did to the state, oldest first."""
     return {
         **dict.fromkeys(_PLAIN_COUNTS, 0),
         "rejected": {},
@@ -297,7 +299,7 @@ class Engine:
         self.positions |= other.positions
         for name in _PLAIN_COUNTS:
             self.counters[name] += other.counters[name]
-        for name in ("rejected", "kinds", "guard", "lost"):
+        for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
             self._count(name, other.counters[name])
         self.counters["history"] = sorted([*self.history, *other.history], key=lambda deed: deed["time"])
         self.share = None
