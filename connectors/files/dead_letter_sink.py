@@ -69,7 +69,9 @@ class DeadLetterFile:
                     f"{self.lost}. Restore the file, resume from an older snapshot, or go on without them: "
                     "run --accept-lost-dead-letters"
                 )
-            # what is left stays as it is; until a snapshot relies on the next segment, opening finds the same loss
+            # whole letters stay; until a snapshot relies on the next segment, opening finds the same loss
+            if size:
+                self._disk.truncate(self._path(self._segment), self._whole_lines(size))
             self._segment, self._length, size = self._segment + 1, 0, 0
             self._written = self._segment, 0
         for segment in reversed(segments):
@@ -77,6 +79,16 @@ class DeadLetterFile:
                 self._disk.remove(self._path(segment))
         if size > self._length > 0:
             self._disk.truncate(self._path(self._segment), self._length)
+
+    def _whole_lines(self, size: int) -> int:
+        """Where the last whole line of the segment ends, which holds `size` bytes."""
+        while size:
+            piece = max(0, size - WRITE_BYTES)
+            found = self._disk.read(self._path(self._segment), piece, size - piece).rfind(b"\n")
+            if found >= 0:
+                return piece + found + 1
+            size = piece
+        return 0
 
     def _segments(self) -> list[int]:
         return segments_in(self._directory, self._disk)

@@ -23,5 +23,5 @@ def note(engine: Engine, sinks: Mapping[str, Sink], folder: Path, log: Filtering
     refused = sum(engine.counters["rejected"].values())
     n = max(1, refused - there - gone.get("removed", 0) - gone.get("lost", 0))
     gone["lost"] = gone.get("lost", 0) + n
-    engine.note("accept-lost-dead-letters", letters=n, problem=lost)
+    engine.note("dead letters lost", letters=n, problem=lost)
     log.warning("dead letters are lost, going on without them as was asked", letters=n, problem=lost)

@@ -25,7 +25,13 @@ from stream_engine.guard.partial_order import VERDICTS
 from stream_engine.prediction.drift import SIGNALS
 from stream_engine.service.partition_series import PartitionGauge, PartitionLabels
 
-DEEDS = ("seek", "offsets lost", "reshard")  # what an engine or an operator does to a state, and notes in it
+DEEDS = (
+    "seek",
+    "offsets lost",
+    "reshard",
+    "replay",
+    "dead letters lost",
+)  # what an engine or an operator does to a state, and notes in it
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
 

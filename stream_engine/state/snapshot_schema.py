@@ -86,8 +86,8 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
     """Those that engines of this version write. Others are carried along: no code looks at them."""
     for name in ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty"):
         _expect(f"counters.{name}", is_count(counters.get(name)), counters.get(name), "a number >= 0")
-    for name in ("rejected", "kinds", "guard", "lost"):
-        if name in counters or name != "lost":
+    for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
+        if name in counters or name not in ("lost", "dead_letters"):
             _check_counts(f"counters.{name}", counters.get(name))
     _expect("counters.guard", counters["guard"].keys() == set(Verdicts._fields), counters["guard"], "every verdict")
     unknown = counters.get("unknown_fields")

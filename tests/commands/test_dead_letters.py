@@ -110,13 +110,14 @@ def test_a_lost_folder_is_counted_when_that_is_accepted(inputs, tmp_path):
     found = summary(state)
     assert found["dead_letters_lost"] == 6 and found["events"] == 1 and sum(found["rejected"].values()) == 7
     (deed,) = found["history"]
-    assert (deed["did"], deed["letters"]) == ("accept-lost-dead-letters", 6) and "000001.jsonl" in deed["problem"]
+    assert (deed["did"], deed["letters"]) == ("dead letters lost", 6) and "000001.jsonl" in deed["problem"]
     assert (listed(state)["letters"], listed(state)["lost"]) == (1, 6)
     engine(*run)  # it has been accepted
     segment = state / "dead_letters" / "000002.jsonl"
     segment.write_bytes(segment.read_bytes()[:-5])  # cut, and nothing else to read
     engine(*run, "--accept-lost-dead-letters")
     assert summary(state)["dead_letters_lost"] == 7 and len(summary(state)["history"]) == 2
+    assert segment.read_bytes() == b"" and engine("verify", "--state", state).returncode == 0
     metrics = Metrics()
     metrics.follow(Engine.restore(Store(state).named("latest")).counters)
     assert metrics.registry.get_sample_value("stream_engine_dead_letters_lost_total") == 7

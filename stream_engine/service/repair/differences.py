@@ -16,7 +16,14 @@ from stream_engine.state.snapshot import Snapshot, encode
 
 Arrays = Mapping[str, np.ndarray]
 PLAIN = ("records", "events", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
-_NOT_OF_SOURCES = ("progressive", "sinks", "history", "lost", "share")  # counters that no record leads to
+_NOT_OF_SOURCES = (
+    "progressive",
+    "sinks",
+    "history",
+    "lost",
+    "dead_letters",
+    "share",
+)  # counters that no record leads to
 _KEYS = (("anchor", "lo", "hi"), ("i", "j", "k", "l"), ("i", "j"), ("rows",))  # arrays that are keys of the others
 
 
