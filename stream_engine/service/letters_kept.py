@@ -23,25 +23,27 @@ _PIECE = 8 << 20
 
 
 class LettersKept:
-    """The limits of one folder; 0 is no limit. `counts` are the engine's counters of letters that are no more there."""
+    """The limits of one folder, (bytes, days), where 0 is no limit; `keep` snapshots are kept in the store."""
 
     def __init__(
         self,
         folder: str | os.PathLike[str],
         store: Store,
         limits: tuple[int, float],
+        keep: int,
         metrics: Metrics,
         log: FilteringBoundLogger,
         clock: Callable[[], float] = time.time,
     ):
-        self._folder, self._store, self._disk = os.fspath(folder), store, store.disk
+        self._folder, self._store, self._disk, self._keep = os.fspath(folder), store, store.disk, keep
         self._bytes, self._seconds = limits[0], limits[1] * DAY
         self._metrics, self._log, self._clock = metrics, log, clock
         self._since: tuple[int, float] = (0, 0.0)  # the segment that is written, and a time at which it was there
         self._segments: dict[int, int] = {}  # snapshot -> the segment that its position lies in
 
     def decide(self, sink: DeadLetterFile, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]):
-        """After a flush: what is to go is noted in what the next snapshot remembers, and counted. Raises `OSError`."""
+        """After a flush: what is to go is noted in what the next snapshot remembers, and added to the engine's `counts`
+        of letters that are there no more. Raises `OSError`."""
         here = segment_of(remembered.get("file", 0))
         first = remembered.get("removed_before", 1)
         sizes = {n: self._disk.size(self._path(n)) for n in segments_in(self._folder, self._disk) if n >= first}
@@ -88,8 +90,9 @@ class LettersKept:
             sink.begin_segment()
 
     def _needed(self) -> int:
-        """The first segment that a kept snapshot relies on."""
-        kept = self._store.sequences()
+        """The first segment that a kept snapshot relies on; one that awaits its removal does not count, so that the
+        same is decided before and after a crash."""
+        kept = self._store.sequences()[-self._keep :]
         for sequence in kept:
             if sequence not in self._segments:
                 try:

@@ -157,7 +157,7 @@ def _letter_limits(
     limits = settings.dead_letters_keep_bytes, settings.dead_letters_keep_days
     folder = wiring.letters_folder(settings, directory)
     log.info("dead letters", folder=str(folder), keep_bytes=limits[0] or "all", keep_days=limits[1] or "all")
-    kept = LettersKept(folder, store, limits, metrics, log)
+    kept = LettersKept(folder, store, limits, settings.snapshot.keep, metrics, log)
     kept.carry_out(engine.sinks)
     return kept
 

@@ -141,7 +141,7 @@ def test_letters_that_are_too_old_go_with_their_segment(tmp_path):
     now = [1_000_000_000.0]
     store, live, log = Store(tmp_path), Engine(), Lines()
     sink = DeadLetterFile(tmp_path / "d")
-    kept = LettersKept(tmp_path / "d", store, (0, 7), Metrics(), log, lambda: now[0])
+    kept = LettersKept(tmp_path / "d", store, (0, 7), 1, Metrics(), log, lambda: now[0])
     for day in range(12):
         sink.append([letter(day)])
         live.sinks["file"] = sink.flush()
