@@ -78,7 +78,13 @@ def _next(run: OpenRun, blocks: Iterator[Block]) -> Block | None:
 def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
     """Keep what was refused, learn the rest, and only then count both."""
     engine, metrics = run.engine, run.metrics
-    run.dead_letters.keep(block, engine.sequence)
+    if block.dead_letters:
+        run.in_flight.rest()  # their sinks may take their time
+    try:
+        run.dead_letters.keep(block, engine.sequence)
+    except RunFailed:
+        run.in_flight.rest()
+        raise
     started = time.monotonic()
     counts, positions = block.counts(), block.positions()
     with run.in_flight.again():

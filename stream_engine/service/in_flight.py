@@ -25,6 +25,7 @@ from stream_engine.service.record_parts import item_starts, part_of
 from stream_engine.service.suspects import Flight, Suspect, after_death, still_ahead
 
 PARTS = 2048  # of a stretch of suspects
+_NOTHING = b"\n"
 
 
 class _Deaths(msgspec.Struct, frozen=True):
@@ -45,7 +46,7 @@ class InFlight:
     def __init__(self, directory: str | Path, positions: Mapping[str, Position], version: str):
         self._path, self._deaths_path = Path(directory) / "in_flight", Path(directory) / "suspects.json"
         self._process = uuid.uuid4().hex
-        self._line = b"\n"
+        self._line, self._noted = _NOTHING, False
         self.told: list[str] = []
         before = self._read_deaths(version)
         suspects, flight = before.suspects, self._left_behind()
@@ -85,28 +86,41 @@ class InFlight:
 
     @contextmanager
     def at(self, records: Sequence[Record], alone: bool = False) -> Iterator[None]:
-        """These records are at work inside the block. `alone`: one item, of a record that was taken in parts."""
+        """These records are at work from here on, until `again` has ended or `rest` is called. `alone`: one item, of a
+        record that was taken in parts. A failure of the run is no death; a bug that ends it is."""
         first = {record.partition: record.offset for record in reversed(records)}
         after = {record.partition: record.next_offset for record in records}
         ranges = {partition: (first[partition], after[partition]) for partition in first}
         single = alone or (len(records) == 1 and records[0].unit == "message")
         flight = Flight(ranges, single, check_of(records[0]) if single else None, self._process)
         self._line = msgspec.json.encode(flight) + b"\n"
-        with self.again():
+        self._put(self._line)
+        with self._no_death_by_failure():
             yield
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """What was at work last is so inside the block. A failure of the run is no death; a bug that ends it is."""
-        self._put(self._line)
+        """What was at work last is so inside the block, and not after it."""
+        if not self._noted:
+            self._put(self._line)
+        with self._no_death_by_failure():
+            yield
+        self.rest()
+
+    def rest(self) -> None:
+        """Nothing is at work: the stream waits for something, and who kills it now says nothing about a record."""
+        self._put(_NOTHING)
+
+    @contextmanager
+    def _no_death_by_failure(self) -> Iterator[None]:
         try:
             yield
         except (MemoryError, OSError, UnusableOptions, SourceFailed):
-            self._put(b"\n")
+            self.rest()
             raise
-        self._put(b"\n")
 
     def _put(self, line: bytes) -> None:
+        self._noted = line != _NOTHING
         with suppress(OSError):  # a full disk; the run says so of its snapshots
             os.pwrite(self._file, line, 0)
 
@@ -138,7 +152,7 @@ class InFlight:
         """The run has ended, and did not die. What a bug was at work on stays noted."""
         left = os.pread(self._file, 1, 0)
         os.close(self._file)
-        if left in (b"", b"\n"):
+        if left in (b"", _NOTHING):
             self._path.unlink(missing_ok=True)
 
 

@@ -191,6 +191,7 @@ def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> bo
         with suppress(ZeroDivisionError), note.at([part], single):
             if not guilty and kills(part):
                 raise ZeroDivisionError
+            note.rest()
             continue
         break
     note.close()
