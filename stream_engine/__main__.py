@@ -41,6 +41,7 @@ def exit_status(error: Exception) -> int | None:
     if isinstance(error, click.UsageError):
         return 2
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
+    from stream_engine.accumulators.leaving import CannotForget
     from stream_engine.asking import CannotAsk
     from stream_engine.data.container import Corrupt
     from stream_engine.data.signatures import BadKey
@@ -49,6 +50,7 @@ def exit_status(error: Exception) -> int | None:
     from stream_engine.refits import CannotRefit, SolverFailed
     from stream_engine.service.settings import BadSettings
     from stream_engine.state.engine import OverlappingStates
+    from stream_engine.state.forgetting import UnknownName
     from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, StateInUse
 
     if isinstance(error, (BadSettings, BadKey, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk)):
@@ -63,6 +65,8 @@ def exit_status(error: Exception) -> int | None:
         SolverFailed,
         OverlappingStates,
         NothingToExport,
+        CannotForget,
+        UnknownName,
         OSError,
         MemoryError,
         RuntimeError,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from stream_engine.accumulators.leaving import CannotForget, Leaving
 from stream_engine.data.array_checks import Held, check_arrays, check_like
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -100,6 +101,17 @@ class Statistic(Protocol):
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i] (injective int array), canonical again."""
         ...
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The state as if the comparisons that leave had never come, canonical; see `leaving`. Raises `CannotForget`
+        where that cannot be told, which is what a statistic says that does not know better."""
+        raise CannotForget("cannot be told apart by object or worker")
+
+    @classmethod
+    def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
+        """The state after a worker of that name, if there is one, got another that nobody has; most know no workers."""
+        return dict(state)
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, radix
+from stream_engine.accumulators.leaving import Leaving, pairs_minus
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
@@ -185,6 +186,11 @@ class _AddS(Accumulator):
         i, j = np.minimum(a, b), np.maximum(a, b)
         order = radix.argsort([i, j], int(max(new_id.max(initial=1), 1)).bit_length())
         return {"i": i[order].astype(np.int32), "j": j[order].astype(np.int32), "w": np.array(state["w"])[order]}
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The state less what the comparisons that leave had added. O(pairs + keys that leave)."""
+        return pairs_minus(state, leaving, cls.QUADRUPLETS)
 
 
 def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator, Ledger, Statistic
 from stream_engine.accumulators.float_sums import KeySums, PairSums
+from stream_engine.accumulators.leaving import Leaving, sums_without
 from stream_engine.data.array_checks import LARGEST_COUNT, check_arrays, counts, figures, flags
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
@@ -154,6 +155,13 @@ class _ByTime(_Decayed, Accumulator):
     def merge(self, other: Self) -> None:
         """Add what another one saw over the same clock."""
         self._load(other.state())
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """Sums by key without those of an object, at the newest time that was seen; sums over pairs cannot be told
+        apart. O(keys)."""
+        kept = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
+        return sums_without(state, leaving, cls.SUMS is KeySums) | kept
 
 
 class _ByArrival(_Decayed, Ledger):

@@ -15,6 +15,7 @@ import numpy as np
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
 from stream_engine.data.array_checks import Held, check_rising, check_rows, ids
+from stream_engine.accumulators.leaving import Leaving, counted_quadruplets_without
 from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -94,6 +95,11 @@ class QuadrupletCounts(KeyCounts):
         order = radix.argsort(ids, int(max(new_id.max(initial=1), 1)).bit_length())
         named = {name: column[order].astype(np.int32) for name, column in zip("ijkl", ids)}
         return named | {"n_lo": n_lo[order], "n_hi": n_hi[order]}
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The state without the keys of an object. O(keys)."""
+        return counted_quadruplets_without(state, leaving)
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

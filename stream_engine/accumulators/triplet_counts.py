@@ -14,6 +14,7 @@ import numpy as np
 
 from stream_engine.accumulators import radix
 from stream_engine.accumulators.key_counts import KeyCounts
+from stream_engine.accumulators.leaving import Leaving, counted_triplets_without
 from stream_engine.data.column_checks import COUNT_COLUMNS, check_columns, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -117,6 +118,11 @@ class TripletCounts(KeyCounts):
         n_lo, n_hi = (np.where(flip, state[b], state[a])[order] for a, b in (("n_lo", "n_hi"), ("n_hi", "n_lo")))
         counts._counts.load([column[order] for column in ids], n_lo, n_hi)
         return counts.state()
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The state without the keys of an object, or less a worker's answers. O(keys)."""
+        return counted_triplets_without(state, leaving)
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

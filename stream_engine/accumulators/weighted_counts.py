@@ -13,6 +13,7 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator
 from stream_engine.accumulators.float_sums import KeySums, PairSums
+from stream_engine.accumulators.leaving import Leaving, sums_without
 from stream_engine.data.array_checks import check_arrays
 from stream_engine.data.comparisons import Batch, triplet_weights
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
@@ -62,6 +63,11 @@ class _Weighted(Accumulator):
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i]."""
         return cls.SUMS.renamed(state, new_id)
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """Sums by key without those of an object; sums over pairs cannot be told apart. O(keys)."""
+        return sums_without(state, leaving, cls.SUMS is KeySums)
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

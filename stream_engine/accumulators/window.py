@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, Ledger, Statistic
+from stream_engine.accumulators.leaving import Leaving, window_without
 from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, figures, flags, ids
 from stream_engine.data.comparisons import Batch, triplet_times
 from stream_engine.data.container import Corrupt
@@ -202,6 +203,11 @@ class Window(_Recent, Accumulator):
     def merge(self, other: Self) -> None:
         """Take in another window over the same clock."""
         self._load(other.state())
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The window without the triplets of an object. O(window)."""
+        return window_without(state, leaving)
 
 
 class WindowByArrival(_Recent, Ledger):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.accumulators import Ledger, radix
+from stream_engine.accumulators.leaving_workers import workers_with_one_called
 from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, figures, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -202,6 +203,11 @@ class WorkerReliability(Ledger):
             "odds": odds[order],
             **{key: np.array(state[key]) for key in ("right", "informed", "utf8", "offsets")},
         }
+
+    @classmethod
+    def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
+        """The same estimate of a worker of another name. O(workers log workers)."""
+        return {**state, **workers_with_one_called(state, old, new, ("right", "informed"))[0]}
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

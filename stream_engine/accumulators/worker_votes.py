@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, radix
+from stream_engine.accumulators.leaving import Leaving
+from stream_engine.accumulators.leaving_workers import votes_with_worker_called, votes_without
 from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
 from stream_engine.data.array_checks import Held, check_rising, check_rows, counts, ids
 from stream_engine.data.column_checks import EXACT, check_counts
@@ -187,6 +189,16 @@ class WorkerVotes(Accumulator):
             "n_hi": n_hi,
             **{key: np.array(state[key]) for key in ("utf8", "offsets", *TALLIES)},
         }
+
+    @classmethod
+    def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
+        """The state without the votes about an object, or without a worker. Tallies count events, and stay. O(keys)."""
+        return votes_without(state, leaving, TALLIES)
+
+    @classmethod
+    def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
+        """The same votes by a worker of another name. O(keys log keys)."""
+        return votes_with_worker_called(state, old, new, TALLIES)
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

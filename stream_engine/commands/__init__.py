@@ -29,6 +29,8 @@ VERBS = {
     "reshard": "stream_engine.commands.reshard:command",
     "seek": "stream_engine.commands.seek:seek",
     "skip": "stream_engine.commands.seek:skip",
+    "forget": "stream_engine.commands.forget:command",
+    "rename": "stream_engine.commands.rename:command",
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
@@ -50,6 +52,8 @@ FIRST_SENTENCES = {
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
     "backup": "A consistent copy of a state, also while a run is at work in it.",
     "restore": "A state directory from a backup: every byte checked, whole or not at all.",
+    "forget": "Take an object, or a worker, out of a state for good.",
+    "rename": "Call an object of a state otherwise.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from stream_engine.exports import Content
+from stream_engine.state.forgetting import forgotten_in
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -27,7 +28,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     forgets: triplets that were too late, or had no time, for it. Where there is something to say: `share` "i/n", the
     share of a topic that the state was made with; `lost`, records passed over with consent, by partition;
     `dead_letters_lost` and `dead_letters_removed`, letters that are in their folder no more; `history`, what was done
-    to the state on purpose. O(keys).
+    to the state on purpose; `forgotten`, how many objects and workers. O(keys).
     """
     counters = snapshot.counters
     columns = triplet_columns(snapshot)
@@ -50,6 +51,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "progressive": counters["progressive"],
         **{name: counters[name] for name in ("share", "lost", "history") if name in counters},
         **{f"dead_letters_{what}": n for what, n in counters.get("dead_letters", {}).items()},
+        **({"forgotten": forgotten_in(counters)} if "history" in counters else {}),
         **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
     }
 

@@ -22,6 +22,7 @@ from stream_engine.data.container import Corrupt, LeftAlone, NewerVersion
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
+from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import check_artifact
 from stream_engine.state.published import Published
@@ -288,6 +289,7 @@ class Lock:
             raise StateInUse(
                 f"{directory}: in use by process {error.owner}; give this one a --state of its own"
             ) from None
+        sweeping.finish(directory)
 
     def release(self) -> None:
         """Give the state directory up."""

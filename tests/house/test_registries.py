@@ -42,7 +42,7 @@ SHARED = {
         "table_events",
         "validate",
     },
-    "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums"},
+    "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums", "leaving", "leaving_workers"},
     "refits": {"kernel_refits"},
     "exports": {"by_name", "files"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},

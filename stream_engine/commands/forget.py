@@ -1,0 +1,107 @@
+"""`stream-engine forget`: take an object, or a worker, out of a state for good, exactly or not at all."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from stream_engine.commands import state_option
+from stream_engine.state.forget_in_place import Replaced, letters_without, replace
+from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
+from stream_engine.state.letters_naming import naming
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Lock, Store
+
+_ELSEWHERE = (
+    "Older snapshots and all artifacts were removed; the next run makes its refits anew. Backups, exports, logs, the "
+    "sources and dead letters in a topic are yours to clean"
+)
+
+
+@click.command("forget")
+@state_option
+@click.option("--object", "name", metavar="O", help="Its comparisons, its label and its name.")
+@click.option("--worker", metavar="W", help="All answers, where worker_votes holds them; else the name.")
+@click.option("--keep-answers", is_flag=True, help="Of a worker: forget the name alone.")
+@click.option("--drop", multiple=True, metavar="ACCUMULATOR", help="Go on without one that cannot forget (repeatable).")
+@click.option("--dead-letters", metavar="FOLDER", help="Where they are, if not in DIR/dead_letters.")
+def command(
+    state: str,
+    name: str | None,
+    worker: str | None,
+    keep_answers: bool,
+    drop: tuple[str, ...],
+    dead_letters: str | None,
+) -> None:
+    """Take an object, or a worker, out of a state for good: counts, name, label, dead letters, older snapshots."""
+    if (name is None) == (worker is None):
+        raise click.UsageError("forget: name one --object or one --worker")
+    if keep_answers and worker is None:
+        raise click.UsageError("--keep-answers: of a --worker only")
+    lock = Lock(state)
+    try:
+        click.echo(_forget(Store(state), name, worker, keep_answers, drop, dead_letters))
+    finally:
+        lock.release()
+
+
+def _forget(
+    store: Store, name: str | None, worker: str | None, keep_answers: bool, drop: Collection[str], folder: str | None
+) -> str:
+    """Forget, and what to say."""
+    before = store.named("latest")
+    unknown = None
+    try:
+        if name is not None:
+            done = forget_object(before, name, drop)
+        else:
+            done = forget_worker(before, worker or "", drop, keep_answers)
+    except UnknownName as error:
+        if drop:
+            raise
+        unknown, done = error, Forgotten(before._replace(sequence=before.sequence + 1), 0, 0)
+    after, names = without_aliases(done.snapshot, name) if name is not None else (done.snapshot, {worker or ""})
+    letters = letters_without(store, before, naming(*sorted(names)), folder)
+    if unknown and not letters.dropped:
+        raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to forget") from None
+    after = noted(after, _now(), "forget", **_details(done, name is not None, letters.dropped, drop, bool(unknown)))
+    return _said(replace(store, after, letters, folder), before, done, drop, name is not None)
+
+
+def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:
+    """What the history says: never the name."""
+    return {
+        "what": "dead letters" if unknown else "object" if of_object else "worker",
+        **({"comparisons": done.comparisons} if done.comparisons is not None else {}),
+        "dead_letters": letters,
+        **({"dropped": sorted(drop)} if drop else {}),
+        **({"answers": "stay"} if done.answers_stay else {}),
+    }
+
+
+def _said(replaced: Replaced, before: Snapshot, done: Forgotten, drop: Collection[str], of_object: bool) -> str:
+    left = "an unknown number of" if done.comparisons is None else f"{done.comparisons:,}"
+    lines = [
+        f"snapshot {replaced.snapshot.sequence}: {left} comparisons and {replaced.dead_letters:,} dead letters are "
+        f"forgotten; {len(replaced.snapshot.objects):,} objects, {replaced.snapshot.counters['comparisons']:,} "
+        "comparisons stay"
+    ]
+    if done.answers_stay:
+        lines.append(
+            "The answers stay: this state does not hold them by worker (worker_votes does), or --keep-answers said so. "
+            "The name is gone"
+        )
+    if of_object and before.settings["guard"]:
+        lines.append(
+            f"The partial order dropped {done.kept:,} comparisons; those that it had refused because of them do not "
+            "come back"
+        )
+    if drop:
+        lines.append(f"The state goes on without {', '.join(sorted(drop))}: run it with accumulators without them")
+    lines.append("An event that names it from now on brings it in again, as new. " + _ELSEWHERE)
+    return "\n".join(lines)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

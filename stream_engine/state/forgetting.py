@@ -1,0 +1,224 @@
+"""A snapshot without an object or without a worker, and one in which an object has another name.
+
+Exact or not at all: every statistic takes out what leaves (`accumulators/leaving.py`) or says that it cannot; then
+nothing is forgotten, unless the caller drops that statistic from the state. Afterwards the counts are those of a stream
+in which the object was never shown: comparisons that name it are gone, other comparisons of the same events stay, ids
+by first appearance close the gap. What was read stays read: positions and the numbers of records, events and verdicts
+do not change. The guard drops what it holds of the object; what it had refused because of that does not come back.
+"""
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.accumulators import ACCUMULATORS, Forgetting, Statistic, accumulator
+from stream_engine.accumulators.leaving import (
+    COUNTS,
+    QUADRUPLET,
+    TRIPLET,
+    CannotForget,
+    Leaving,
+    rows_naming,
+    rows_where,
+    triplet_rows,
+)
+from stream_engine.accumulators.leaving_workers import votes_of
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.guard.without_object import without_object
+from stream_engine.state.snapshot import Snapshot
+
+_NO_TRIPLETS = {name: np.empty(0, np.int32) for name in (*TRIPLET, *COUNTS)}
+_NO_QUADRUPLETS = {name: np.empty(0, np.int32) for name in (*QUADRUPLET, *COUNTS)}
+
+
+class UnknownName(LookupError):
+    """A name that the state does not hold, or one that it holds already. One line."""
+
+
+class Forgotten(NamedTuple):
+    """The state afterwards, with the next number, and what to say about it."""
+
+    snapshot: Snapshot
+    comparisons: int | None  # that left; None: their number is not known
+    kept: int  # comparisons that the guard had kept and dropped
+    answers_stay: bool = False  # of a worker: only the name left
+
+
+def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> Forgotten:
+    """The state without an object, and without the accumulators in `drop`. A name with a label alone loses that.
+
+    Raises `UnknownName`, `CannotForget` (which names the accumulators that hinder it).
+    """
+    names = list(snapshot.objects)
+    if name not in names and name not in snapshot.labels:
+        raise UnknownName(f"no object {name!r} in snapshot {snapshot.sequence}")
+    labels = {each: label for each, label in snapshot.labels.items() if each != name}
+    if name not in names:
+        return Forgotten(_next(snapshot, labels=labels), 0, 0)
+    gone = names.index(name)
+    leaving = _about_object(snapshot, gone)
+    states = _without(snapshot, leaving, drop)
+    counters, left = _fewer(snapshot, leaving)
+    kept = 0
+    policy = snapshot.settings["guard"]
+    if policy:
+        before = snapshot.section("partial_order")
+        states["partial_order"] = without_object(before, gone, policy)
+        kept = len(before.get("kept", ())) - len(states["partial_order"].get("kept", ()))
+    smaller = _next(snapshot, labels=labels, objects=names[:gone] + names[gone + 1 :], counters=counters)
+    return Forgotten(_with_states(smaller, states, drop), left, kept)
+
+
+def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), keep_answers: bool = False) -> Forgotten:
+    """The state without a worker: without all answers where `worker_votes` holds them by worker, else (or with
+    `keep_answers`) without the name, in whose place one stands that says nothing.
+
+    Raises `UnknownName`, `CannotForget`.
+    """
+    known = {name for part in ("worker_votes", "worker_reliability") for name in _workers(snapshot.section(part))}
+    if worker not in known:
+        raise UnknownName(f"no worker {worker!r} in snapshot {snapshot.sequence}")
+    votes = snapshot.section("worker_votes")
+    if not votes or keep_answers:
+        number = 1
+        while f"forgotten-{number}" in known:
+            number += 1
+        renamed = {
+            name: kind.with_worker_called(snapshot.section(name), worker, f"forgotten-{number}")
+            for name, kind in _kinds(snapshot, drop).items()
+        }
+        return Forgotten(_with_states(_next(snapshot), renamed | _order_of(snapshot), drop), 0, 0, True)
+    no_others = snapshot.counters["quadruplets"] == 0
+    leaving = Leaving(votes_of(votes, worker), _NO_QUADRUPLETS if no_others else None, worker=worker)
+    counters, left = _fewer(snapshot, leaving)
+    states = _without(snapshot, leaving, drop) | _order_of(snapshot)
+    return Forgotten(_with_states(_next(snapshot, counters=counters), states, drop), left, 0)
+
+
+def rename_object(snapshot: Snapshot, old: str, new: str) -> Snapshot:
+    """The state in which an object is called otherwise: names only. Raises `UnknownName`: `old` is not there, or `new`
+    is, so that two objects would become one."""
+    names = list(snapshot.objects)
+    if old not in names and old not in snapshot.labels:
+        raise UnknownName(f"no object {old!r} in snapshot {snapshot.sequence}")
+    if new in names or new in snapshot.labels:
+        raise UnknownName(
+            f"there is an object {new!r} in snapshot {snapshot.sequence} already; two objects cannot become one, as "
+            "what was answered about both would have to be counted anew: recount the sources with one name"
+        )
+    labels = {new if name == old else name: label for name, label in snapshot.labels.items()}
+    return _next(snapshot, labels=labels, objects=[new if name == old else name for name in names])
+
+
+def noted(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
+    """The snapshot with one more entry in its history."""
+    history = [*snapshot.counters.get("history", []), {"did": did, "time": time, **details}]
+    return snapshot._replace(counters={**snapshot.counters, "history": history})
+
+
+def forgotten_in(counters: Mapping[str, Any]) -> dict[str, int]:
+    """How many objects and workers a state has forgotten, by its history.
+
+    >>> forgotten_in({"history": [{"did": "forget", "what": "object"}, {"did": "seek"}]})
+    {'objects': 1, 'workers': 0}
+    """
+    what = [deed.get("what") for deed in counters.get("history", []) if deed["did"] == "forget"]
+    return {"objects": what.count("object"), "workers": what.count("worker")}
+
+
+def without_aliases(snapshot: Snapshot, name: str) -> tuple[Snapshot, set[str]]:
+    """`(the snapshot whose history does not say any more how an object of this name was called before, all its names)`;
+    names that other objects have by now are not among them."""
+    history = copy.deepcopy(list(snapshot.counters.get("history", [])))
+    aliases = {name}
+    for deed in reversed(history):
+        if deed["did"] == "rename" and deed.get("new") in aliases:
+            aliases |= {deed.pop("old"), deed.pop("new")}
+    if not history:
+        return snapshot, aliases
+    others = {other for other in snapshot.objects if other != name}
+    return snapshot._replace(counters={**snapshot.counters, "history": history}), aliases - others
+
+
+def _next(snapshot: Snapshot, **changes: Any) -> Snapshot:
+    return snapshot._replace(sequence=snapshot.sequence + 1, digest="", **changes)
+
+
+def _kinds(snapshot: Snapshot, drop: Collection[str]) -> dict[str, type[Statistic]]:
+    """The class of each statistic that stays."""
+    forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
+    used = [name for name in ACCUMULATORS if name in snapshot.settings["accumulators"]]
+    if strangers := sorted(set(drop) - set(used)):
+        raise UnknownName(f"--drop {strangers[0]}: the state keeps {', '.join(used) or 'no accumulators'}")
+    return {name: accumulator(name, forgetting) for name in used if name not in drop}
+
+
+def _about_object(snapshot: Snapshot, gone: int) -> Leaving:
+    """The comparisons that name an object, from what holds them one by one."""
+    triplets = quadruplets = None
+    if held := snapshot.section("triplet_counts"):
+        rows: Mapping[str, np.ndarray] = triplet_rows(held)
+    else:
+        rows = snapshot.section("worker_votes")
+    if rows:
+        triplets = rows_where(rows, rows_naming(rows, TRIPLET, gone), (*TRIPLET, *COUNTS))
+    elif not snapshot.counters["triplets"]:
+        triplets = _NO_TRIPLETS
+    if held := snapshot.section("quadruplet_counts"):
+        quadruplets = rows_where(held, rows_naming(held, QUADRUPLET, gone), (*QUADRUPLET, *COUNTS))
+    elif not snapshot.counters["quadruplets"]:
+        quadruplets = _NO_QUADRUPLETS
+    return Leaving(triplets, quadruplets, gone)
+
+
+def _without(snapshot: Snapshot, leaving: Leaving, drop: Collection[str]) -> dict[str, dict[str, np.ndarray]]:
+    """The states of all statistics after something left. Raises `CannotForget` with all that hinder it."""
+    states, hindered = {}, []
+    for name, kind in _kinds(snapshot, drop).items():
+        try:
+            states[name] = kind.without(snapshot.section(name), leaving)
+        except CannotForget as error:
+            hindered.append((name, str(error)))
+    if hindered:
+        raise CannotForget(
+            "; ".join(f"{name} {why}" for name, why in hindered)
+            + f". Nothing is forgotten; with {' '.join(f'--drop {name}' for name, _ in hindered)} the state goes on "
+            "without " + ("it" if len(hindered) == 1 else "them")
+        )
+    return states
+
+
+def _fewer(snapshot: Snapshot, leaving: Leaving) -> tuple[dict[str, Any], int | None]:
+    """`(the counters after comparisons left, how many)`; None where some of them were not held one by one."""
+    counters, left = dict(snapshot.counters), 0
+    for name, rows in (("triplets", leaving.triplets), ("quadruplets", leaving.quadruplets)):
+        n = 0 if rows is None else sum(int(rows[count].sum(dtype=np.int64)) for count in COUNTS)
+        counters[name] -= n
+        counters["comparisons"] -= n
+        left += n
+    return counters, None if leaving.triplets is None or leaving.quadruplets is None else left
+
+
+def _order_of(snapshot: Snapshot) -> dict[str, dict[str, np.ndarray]]:
+    return {"partial_order": snapshot.section("partial_order")} if snapshot.settings["guard"] else {}
+
+
+def _with_states(snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]], drop: Collection[str]) -> Snapshot:
+    """The snapshot with these sections and no others, and settings that fit them."""
+    arrays = {f"{name}/{key}": array for name, state in states.items() for key, array in state.items()}
+    settings = dict(snapshot.settings)
+    if drop:
+        settings["accumulators"] = [name for name in settings["accumulators"] if name not in drop]
+        if "forgetting" in settings:
+            used = {field for kind in _kinds(snapshot, drop).values() for field in kind.forgets}
+            used |= {"by"} if used else set()
+            settings["forgetting"] = {name: value for name, value in settings["forgetting"].items() if name in used}
+            if not used:
+                del settings["forgetting"]
+    return snapshot._replace(arrays=arrays, settings=settings)
+
+
+def _workers(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    return unpack_names(state["utf8"], state["offsets"]) if state else ()

@@ -1,0 +1,82 @@
+"""To forget means it: what a published snapshot has replaced is removed, also when the process that began it died.
+
+    DIR/forgetting   {"snapshot": 43, "digest": "...", "dead_letters": FOLDER or null, "below": 7}
+
+It is written, durably, before snapshot 43 is published, and holds no name. Once that snapshot is there, older snapshots
+and all artifacts made from them (they speak of other ids, or hold names) are removed, and the segments of dead letters
+below number 7, which stand again in later ones without those that are to be forgotten; then the mark itself. Where that
+snapshot is not there the state is as it was before, and only the mark goes. Whoever takes the lock of a state does this
+first.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from connectors.disk import Disk, write_whole
+from connectors.files.dead_letter_sink import segment_name, segments_in
+from stream_engine.data import container
+
+MARK = "forgetting"
+
+
+class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to be removed, and the snapshot that says so; see the module."""
+
+    snapshot: int
+    digest: str
+    dead_letters: str | None
+    below: int
+
+
+def mark(directory: Path, disk: Disk, snapshot: int, digest: str, dead_letters: str | None, below: int) -> None:
+    """Say what is to be removed once the snapshot is published. Raises `OSError`."""
+    write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest, dead_letters, below))])
+
+
+def finish(directory: str | Path, disk: Disk | None = None) -> None:
+    """Remove what is to be removed, if anything is. The state is locked. Raises `OSError`."""
+    disk, directory = disk or Disk(), Path(directory)
+    path = directory / MARK
+    if not disk.exists(path):
+        return
+    try:
+        content = msgspec.json.decode(disk.read(path), type=_Mark)
+    except msgspec.DecodeError as error:
+        raise RuntimeError(
+            f"{path}: {error}; not what `forget` writes, so not followed. Remove it, and forget again"
+        ) from None
+    if _published(directory, disk, content):
+        _sweep(directory, disk, content)
+    disk.remove(path)
+    disk.fsync_dir(directory)
+
+
+def _published(directory: Path, disk: Disk, content: _Mark) -> bool:
+    path = directory / "snapshots" / f"{content.snapshot:012}.snapshot"
+    try:
+        return disk.exists(path) and container.decode(disk.read(path))[3] == content.digest
+    except container.Corrupt:
+        return False
+
+
+def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
+    folders = [(directory / "snapshots", ".snapshot")]
+    if disk.exists(directory / "artifacts"):
+        folders += [(directory / "artifacts" / kind, ".artifact") for kind in disk.listdir(directory / "artifacts")]
+    for folder, suffix in folders:
+        names = disk.listdir(folder)
+        new = f"{content.snapshot:012}{suffix}"
+        old = [name for name in names if name.startswith(".") or (name.endswith(suffix) and name < new)]
+        _remove(disk, folder, old)
+    if content.dead_letters is not None:
+        segments = [segment for segment in segments_in(content.dead_letters, disk) if segment < content.below]
+        _remove(disk, Path(content.dead_letters), [segment_name(segment) for segment in segments])
+
+
+def _remove(disk: Disk, folder: Path, names: list[str]) -> None:
+    for name in names:
+        disk.remove(os.path.join(folder, name))
+    if names:
+        disk.fsync_dir(folder)

@@ -1,0 +1,203 @@
+"""`forget` and `rename`: what is left is what a run over the stream without it has counted; no file says the name."""
+
+import json
+import random
+
+import numpy as np
+
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
+from tests.support.process import engine, jsonl, one_line, summary
+
+OBJECTS = [f"thing-{i}" for i in range(12)]
+GONE = "thing-1"  # "thing-10" and "thing-11" are others
+WORKERS = ["ada", "bob", "cy"]
+SKIP = ("partial_order/", "worker_votes/events")
+ALL = "adds3, adds4, triplet_counts, quadruplet_counts, worker_votes, window, triplet_counts_decayed"
+
+
+def events(seed: int, size: int = 250, quadruplets: bool = True) -> list[dict | str]:
+    """Every object but GONE is named first, so that ids are the same in a stream without it."""
+    rng = random.Random(seed)
+    others = [name for name in OBJECTS if name != GONE]
+    out: list[dict | str] = [dict(zip(("anchor", "near", "far"), others[i : i + 3])) for i in range(len(others) - 2)]
+    for n in range(size):
+        a, b, c, d = rng.sample(OBJECTS, 4)
+        kind = rng.random()
+        if kind < 0.6 or not quadruplets:
+            out.append({"anchor": a, "near": b, "far": c, "worker": rng.choice(WORKERS), "time": n})
+        elif kind < 0.75:
+            out.append({"type": "quadruplet", "near": [a, b], "far": [c, d], "time": n})
+        elif kind < 0.9:
+            out.append({"type": "ranking", "anchor": a, "ranked": [b, c, d], "worker": rng.choice(WORKERS), "time": n})
+        else:
+            out.append({"type": "label", "object": a, "label": rng.choice("xy")})
+    out[20:20] = [f'{{"anchor": "{name}", "near": "{name}", "far": "{by}"}}' for name in OBJECTS for by in (name, "q")]
+    return [*out, {"anchor": "thing-0", "near": "thing-2", "far": "thing-3", "time": size, "worker": "ada"}]
+
+
+def without(each: dict | str) -> dict | str | None:
+    """The event as if GONE had never been shown; None where nothing is left of it."""
+    if isinstance(each, str):
+        return None if f'"{GONE}"' in each else each
+    if each.get("type") == "ranking" and each["anchor"] != GONE:
+        ranked = [name for name in each["ranked"] if name != GONE]
+        return {**each, "ranked": ranked}
+    return None if f'"{GONE}"' in json.dumps(each) else each
+
+
+def run(folder, name, stream, state, config="", accumulators=ALL):
+    (folder / "engine.toml").write_text(
+        f'accumulators = {json.dumps(accumulators.split(", "))}\n{config}\n[forgetting]\nby = "time"\n'
+        if "forgetting" not in config
+        else f"accumulators = {json.dumps(accumulators.split(', '))}\n{config}\n"
+    )
+    jsonl(folder / name, stream)
+    engine("run", folder / name, "--state", state, "--no-refits", "--config", folder / "engine.toml")
+
+
+def newest(state):
+    return Store(state).latest().snapshot
+
+
+def order_free(snapshot) -> dict:
+    """What does not depend on the order of arrival, but for how many events a worker answered."""
+    arrays = {name: np.asarray(array).tolist() for name, array in snapshot.arrays.items()}
+    arrays = {
+        name: value for name, value in arrays.items() if not name.startswith(("partial_order/", "worker_votes/ev"))
+    }
+    counters = {name: snapshot.counters[name] for name in ("comparisons", "triplets", "quadruplets")}
+    return arrays | counters | {"objects": list(snapshot.objects), "labels": snapshot.labels}
+
+
+def refused(state) -> list[str]:
+    lines = [line for path in sorted((state / "dead_letters").iterdir()) for line in path.read_text().splitlines()]
+    return [json.loads(line)["value"] for line in lines]
+
+
+def files_with(folder, name: str) -> list[str]:
+    """Files in which the name stands, not as the beginning of a longer one."""
+    found = []
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        data = path.read_bytes()
+        at = data.find(name.encode())
+        while at >= 0:
+            if data[at + len(name) : at + len(name) + 1] not in (b"0", b"1"):
+                found.append(str(path))
+                break
+            at = data.find(name.encode(), at + 1)
+    return found
+
+
+def test_an_object_is_forgotten(tmp_path):
+    stream, state = events(1), tmp_path / "s"
+    run(tmp_path, "a.jsonl", stream[:100], state)
+    run(tmp_path, "b.jsonl", stream[100:], state)
+    engine("refit", "--state", state, "spectral", "--set", "k=2")
+    before = newest(state)
+    said = engine("forget", "--state", state, "--object", GONE).stdout
+    after = newest(state)
+    assert files_with(state, GONE) == [] and files_with(state, "thing-10") != []
+    assert Store(state).sequences() == [before.sequence + 1] and Store(state).artifact_sequences("spectral") == []
+    filtered = [each for each in map(without, stream) if each is not None]
+    run(tmp_path, "c.jsonl", filtered, tmp_path / "t")
+    expected = newest(tmp_path / "t")
+    mine, theirs = order_free(after), order_free(expected)
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        if name.startswith("triplet_counts_decayed/n_"):
+            np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-9, err_msg=name)
+        else:
+            assert mine[name] == theirs[name], name
+    assert refused(state) == refused(tmp_path / "t")
+    left = before.counters["comparisons"] - after.counters["comparisons"]
+    assert f"{left:,} comparisons and 2 dead letters are forgotten; 11 objects" in said
+    assert "do not come back" in said and "brings it in again, as new" in said and "yours to clean" in said
+    [deed] = summary(state)["history"]
+    assert deed | {"time": ""} == {
+        "did": "forget", "time": "", "what": "object", "comparisons": left, "dead_letters": 2,
+    }  # fmt: skip
+    assert summary(state)["forgotten"] == {"objects": 1, "workers": 0}
+    run(tmp_path, "b.jsonl", [*stream[100:], *events(2)[1:]], state)  # the same file, grown
+    assert newest(state).objects[-1] == GONE and summary(state)["records"] == len(stream) + len(events(2)) - 1
+    assert "no object 'nothing'" in one_line(engine("forget", "--state", state, "--object", "nothing", status=1).stderr)
+
+
+def test_what_cannot_be_told_apart_is_said_and_dropped_with_consent(tmp_path):
+    state = tmp_path / "s"
+    run(
+        tmp_path,
+        "a.jsonl",
+        events(3),
+        state,
+        accumulators="adds3, adds4, triplet_counts, adds3_weighted, worker_reliability",
+    )
+    before = {path: path.read_bytes() for path in state.rglob("*") if path.is_file() and path.name != "lock"}
+    said = one_line(engine("forget", "--state", state, "--object", GONE, status=1).stderr)
+    assert "adds4 is a sum over quadruplets too" in said and "adds3_weighted is a sum of weights" in said
+    assert "Nothing is forgotten; with --drop adds4 --drop adds3_weighted --drop worker_reliability" in said
+    assert before == {path: path.read_bytes() for path in before}
+    drop = [word for name in ("adds4", "adds3_weighted", "worker_reliability") for word in ("--drop", name)]
+    said = engine("forget", "--state", state, "--object", GONE, *drop).stdout
+    assert "goes on without adds3_weighted, adds4, worker_reliability" in said and "an unknown number of" in said
+    assert newest(state).settings["accumulators"] == ["adds3", "triplet_counts"] and files_with(state, GONE) == []
+    run(tmp_path, "a.jsonl", events(3), state, accumulators="adds3, triplet_counts")
+    said = engine("forget", "--state", state, "--object", "thing-2", "--drop", "window", status=1).stderr
+    assert "--drop window: the state keeps adds3, triplet_counts" in one_line(said)
+
+
+def test_a_worker_is_forgotten_with_all_answers(tmp_path):
+    stream, state = events(4, quadruplets=False), tmp_path / "s"
+    exact = "adds3, adds4, triplet_counts, worker_votes"
+    run(tmp_path, "a.jsonl", [*stream, '{"worker": "bob", "anchor": 1}'], state, accumulators=exact)
+    said = engine("forget", "--state", state, "--worker", "bob").stdout
+    assert "1 dead letters are forgotten" in said and files_with(state, "bob") == []
+    others = [each for each in stream if isinstance(each, str) or each.get("worker") != "bob"]
+    run(tmp_path, "b.jsonl", others, tmp_path / "t", accumulators=exact)
+    assert order_free(newest(state)) == order_free(newest(tmp_path / "t"))
+    assert summary(state)["forgotten"] == {"objects": 0, "workers": 1}
+    assert "no worker 'bob'" in one_line(engine("forget", "--state", state, "--worker", "bob", status=1).stderr)
+
+
+def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
+    stream, state = events(5), tmp_path / "s"
+    run(tmp_path, "a.jsonl", stream, state, accumulators="adds3, triplet_counts, worker_reliability")
+    before = newest(state)
+    said = engine("forget", "--state", state, "--worker", "bob").stdout
+    assert "The answers stay" in said and files_with(state, "bob") == [] != files_with(state, "forgotten-1")
+    assert newest(state).section("triplet_counts")["n_lo"].tolist() == before.section("triplet_counts")["n_lo"].tolist()
+    said = one_line(engine("forget", "--state", state, "--object", "x", "--keep-answers", status=2).stderr)
+    assert "of a --worker only" in said
+    assert "name one --object or one" in one_line(engine("forget", "--state", state, status=2).stderr)
+
+
+def test_a_name_that_only_dead_letters_hold(tmp_path):
+    stream, state = events(6, 30), tmp_path / "s"
+    run(tmp_path, "a.jsonl", [*stream, '{"anchor": "V\\u00e9lo", "near": 1'], state)
+    assert "0 comparisons and 1 dead letters" in engine("forget", "--state", state, "--object", "Vélo").stdout
+    assert b"u00e9" not in b"".join(path.read_bytes() for path in (state / "dead_letters").iterdir())
+    assert summary(state)["forgotten"] == {"objects": 0, "workers": 0}
+
+
+def test_rename_changes_names_only(tmp_path):
+    stream, state = events(7), tmp_path / "s"
+    run(tmp_path, "a.jsonl", stream, state)
+    engine("rename", "--state", state, GONE, "wheel")
+    renamed = [
+        each if isinstance(each, str) else json.loads(json.dumps(each).replace(f'"{GONE}"', '"wheel"'))
+        for each in stream
+    ]
+    run(tmp_path, "b.jsonl", renamed, tmp_path / "t")
+
+    def content(directory):
+        snapshot = newest(directory)
+        counters = {**snapshot.counters, "history": [], "sinks": {}}
+        return b"".join(encode(snapshot._replace(sequence=1, positions={}, counters=counters))[0])
+
+    assert content(state) == content(tmp_path / "t")
+    for new, said in (("thing-2", "two objects cannot become one"), ("", "expected 1 to 1,024"), ("x" * 1025, "1,025")):
+        status = 1 if new == "thing-2" else 2
+        assert said in one_line(engine("rename", "--state", state, "wheel", new, status=status).stderr)
+    assert "no object 'thing-1'" in one_line(engine("rename", "--state", state, GONE, "x", status=1).stderr)
+    engine("forget", "--state", state, "--object", "wheel")
+    assert files_with(state, "wheel") == [] == files_with(state, GONE)  # the history forgot both

@@ -1,0 +1,158 @@
+"""What leaves a statistic leaves it as if it had never come, or the statistic says that it cannot tell.
+
+Over the registry, against each statistic's slow definition of the stream without what left; which statistics can is
+written down, so that one that stops being able to, or a new one, is noticed.
+"""
+
+import numpy as np
+import pytest
+
+from stream_engine.accumulators import ACCUMULATORS, BY_ARRIVAL, BY_TIME, Forgetting, accumulator
+from stream_engine.accumulators.leaving import (
+    COUNTS,
+    QUADRUPLET,
+    CannotForget,
+    Leaving,
+    rows_naming,
+    rows_where,
+    shifted,
+)
+from stream_engine.accumulators.leaving_workers import votes_of
+from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
+from stream_engine.accumulators.triplet_counts import TripletCounts
+from stream_engine.accumulators.worker_votes import TALLIES, WorkerVotes, names_of
+from stream_engine.data.comparisons import Batch
+from stream_engine.guard.partial_order import POLICIES, PartialOrder
+from stream_engine.guard.without_object import without_object
+from stream_engine.state.forgetting import _about_object
+from stream_engine.state.snapshot import Snapshot
+from tests.support.generators import concatenated, dense_batch, taken, with_provenance
+
+OBJECTS_CAN = {
+    "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
+    "worker_votes", "window",
+}  # fmt: skip
+WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes"}
+KINDS = {name: accumulator(name, BY_TIME) for name in ACCUMULATORS} | {
+    f"{name} by arrival": accumulator(name, Forgetting("count")) for name in BY_ARRIVAL
+}
+N = 6
+
+
+def world(seed: int, quadruplets: float = 0.3) -> Batch:
+    """Comparisons of a few objects; the newest is not about the object that leaves, nor by the worker who does."""
+    rng = np.random.default_rng(seed)
+    batch = with_provenance(rng, concatenated([with_provenance(rng, dense_batch(rng, N, 80, quadruplets))]))
+    time = batch.provenance.time.copy()
+    stays = int(np.flatnonzero((batch.triplets != seed % N).all(axis=1))[0])
+    time[batch.provenance.of_triplet[stays]] = 50.0
+    return batch._replace(provenance=batch.provenance._replace(time=time))
+
+
+def evidence(batch: Batch, gone: int) -> Leaving:
+    arrays = {}
+    for name, kind in (("triplet_counts", TripletCounts), ("quadruplet_counts", QuadrupletCounts)):
+        arrays |= {f"{name}/{key}": array for key, array in kind.definition(batch).items()}
+    return _about_object(Snapshot(0, {}, (), {}, {"triplets": 1, "quadruplets": 1}, {}, arrays), gone)
+
+
+def same(mine: dict, theirs: dict, tolerance: float) -> bool:
+    assert sorted(mine) == sorted(theirs)
+    return all(
+        mine[key].dtype == theirs[key].dtype
+        and np.shape(mine[key]) == np.shape(theirs[key])
+        and np.allclose(mine[key], theirs[key], rtol=tolerance, atol=tolerance)
+        for key in theirs
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_object(name):
+    kind = KINDS[name]
+    for seed in range(8):
+        batch, gone = world(seed), seed % N
+        state, leaving = kind.definition(batch), evidence(batch, gone)
+        if name not in OBJECTS_CAN:
+            with pytest.raises(CannotForget):
+                kind.without(state, leaving)
+            continue
+        stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
+        smaller = taken(batch, *stay)
+        smaller = smaller._replace(
+            triplets=shifted(smaller.triplets, gone), quadruplets=shifted(smaller.quadruplets, gone), n_objects=N - 1
+        )
+        expected, found = dict(kind.definition(smaller)), kind.without(state, leaving)
+        untold = [*TALLIES, "utf8", "offsets", "worker"] if kind is WorkerVotes else ["late", "untimed"]
+        for key in set(untold) & expected.keys():
+            found.pop(key), expected.pop(key)
+        assert same(found, expected, kind.tolerance), seed
+        assert not any((found[key] >= N - 1).any() for key in ("anchor", "j", "hi") if key in found)
+
+
+def test_without_what_holds_them_one_by_one_sums_say_so():
+    state = KINDS["adds4"].definition(world(0))
+    one_by_one = evidence(world(0), 0)
+    with pytest.raises(CannotForget, match="triplet_counts does"):
+        KINDS["adds3"].without(state, one_by_one._replace(triplets=None))
+    with pytest.raises(CannotForget, match="quadruplet_counts does"):
+        KINDS["adds4"].without(state, one_by_one._replace(quadruplets=None))
+    assert KINDS["adds3"].without(KINDS["adds3"].definition(world(0)), one_by_one._replace(quadruplets=None))
+    with pytest.raises(CannotForget, match="does not agree"):
+        KINDS["adds3"].without(state, one_by_one)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_worker(name):
+    kind = KINDS[name]
+    for seed in range(8):
+        batch = world(seed, quadruplets=0.0)
+        votes = WorkerVotes.definition(batch)
+        leaving = Leaving(
+            votes_of(votes, "v"),
+            rows_where(QuadrupletCounts.definition(batch), slice(0), (*QUADRUPLET, *COUNTS)),
+            worker="v",
+        )
+        if name not in WORKERS_CAN:
+            with pytest.raises(CannotForget):
+                kind.without(kind.definition(batch), leaving)
+            continue
+        by = batch.provenance.worker[batch.provenance.of_triplet]
+        others = np.flatnonzero(by != batch.provenance.workers.index("v"))
+        expected, found = (
+            dict(kind.definition(taken(batch, others, np.empty(0, int)))),
+            kind.without(kind.definition(batch), leaving),
+        )
+        if kind is WorkerVotes:
+            assert names_of(found) == tuple(each for each in names_of(votes) if each != "v")
+            before = dict(zip(names_of(votes), votes["events"].tolist()))
+            assert found["events"].tolist() == [n for name, n in before.items() if name != "v"]
+            for state in (found, expected):
+                state["worker"] = np.array(names_of(state))[state["worker"]] == "u"
+                for key in (*TALLIES, "utf8", "offsets"):
+                    state.pop(key)
+        assert same(found, expected, 0), seed
+
+
+@pytest.mark.parametrize("name", ["worker_votes", "worker_reliability"])
+def test_a_worker_by_another_name(name):
+    kind, batch = KINDS[name], world(3)
+    workers = ["aa" if each == "v" else each for each in batch.provenance.workers]
+    renamed = batch._replace(provenance=batch.provenance._replace(workers=workers))
+    assert same(kind.with_worker_called(kind.definition(batch), "v", "aa"), kind.definition(renamed), 0)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_guard_goes_on_without_an_object(policy):
+    for seed in range(6):
+        guard, batch, gone = PartialOrder(policy), world(seed)._replace(provenance=None), seed % N
+        guard.offer(batch)
+        smaller = PartialOrder.from_state(without_object(guard.state(), gone, policy), policy)
+        smaller.check()
+        kept = guard.kept()
+        stays = kept[~(kept == gone).any(axis=1)]
+        np.testing.assert_array_equal(smaller.kept(), shifted(stays, gone))
+        state = smaller.state()
+        assert all(rows.max(initial=0) < N - 1 for name, rows in state.items() if rows.ndim == 2)
+        assert len(stays) < len(kept) and not rows_naming({"x": stays}, ["x"], gone).any()
+        smaller.offer(dense_batch(np.random.default_rng(seed), N, 40))
+        smaller.check()
