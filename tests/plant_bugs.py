@@ -47,6 +47,34 @@ BUGS = [
         CRASH,
     ),
     Bug(
+        "a backup names its snapshot before it has what that relies on",
+        "stream_engine/state/backup.py",
+        "    position = snapshots[0].counters",
+        "    position = snapshots[-1].counters",
+        "tests/crash/test_backup_crash.py",
+    ),
+    Bug(
+        "a restore begins without saying so",
+        "stream_engine/state/restored_backup.py",
+        "    if not disk.exists(directory / MARK) or Store(",
+        "    if Store(",
+        "tests/crash/test_backup_crash.py",
+    ),
+    Bug(
+        "what is to be removed is not said before a state without an object is published",
+        "stream_engine/state/forget_in_place.py",
+        "    sweeping.mark(store.directory",
+        "    store.snapshot_path(0) or sweeping.mark(store.directory",
+        "tests/crash/test_forget_crash.py",
+    ),
+    Bug(
+        "AddS keeps what a forgotten object had added to others",
+        "stream_engine/accumulators/leaving.py",
+        '    ends, added = [(t["anchor"], t["lo"]), (t["anchor"], t["hi"])], [net, -net]\n',
+        '    ends, added = [(t["anchor"], t["lo"]), (t["anchor"], t["hi"])], [net, net]\n',
+        "tests/laws/test_leaving.py",
+    ),
+    Bug(
         "pruning keeps one too few", "stream_engine/state/store.py", "if whole >= keep:", "if whole >= keep - 1:", CRASH
     ),
     Bug(

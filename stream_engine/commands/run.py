@@ -27,6 +27,13 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 @_option(
     "--follow", key="follow", is_flag=True, flag_value=True, help="Keep reading as files grow, until SIGTERM or SIGINT."
 )
+@_option(
+    "--standby",
+    key="standby",
+    is_flag=True,
+    flag_value=True,
+    help="While another process has the state, follow its snapshots; take over when it ends.",
+)
 @_option("--listen", key="listen", metavar="HOST:PORT", help="Serve /metrics, /healthz, /readyz, /snapshot, /export.")
 @_option("--type", key="input.type", type=click.Choice(EVENT_TYPES), help="The type of every event.")
 @_option(

@@ -24,14 +24,10 @@ from stream_engine.data.version import installed_version
 from stream_engine.guard.partial_order import VERDICTS
 from stream_engine.prediction.drift import SIGNALS
 from stream_engine.service.partition_series import PartitionGauge, PartitionLabels
+from stream_engine.state.forgetting import forgotten_in
 
-DEEDS = (
-    "seek",
-    "offsets lost",
-    "reshard",
-    "replay",
-    "dead letters lost",
-)  # what an engine or an operator does to a state, and notes in it
+# what an engine or an operator does to a state, and notes in it
+DEEDS = ("seek", "offsets lost", "reshard", "replay", "dead letters lost", "forget", "rename")
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
 
@@ -86,6 +82,8 @@ class Metrics:
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
         self.learn_seconds = counter("learn_seconds", "Time spent counting and guarding.")
+        self.standby = gauge("standby", "1 while this process waits for a state that another one has.")
+        self.forgotten = counter("objects_forgotten", "Objects that this state was made to forget, ever.")
         self.ready = gauge("ready", "1 while the state is restored and the source reachable.")
         self.stalled = gauge("stalled", "1 while there is lag, or something to keep, and no progress.")
         self.stalls = counter("stalls", "Times the stall watchdog spoke.")
@@ -160,6 +158,7 @@ class Metrics:
         of_letters = self.letters_lost, self.letters_removed, self.letters_removed_bytes
         for what, instrument in zip(("lost", "removed", "removed_bytes"), of_letters, strict=True):
             self._gain(instrument, ("dead_letters", what), counters["dead_letters"].get(what, 0))
+        self._gain(self.forgotten, ("forgotten",), forgotten_in(counters)["objects"])
         self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 

@@ -68,6 +68,7 @@ def open_run(
     stack: ExitStack,
     metrics: Metrics | None = None,
     log: FilteringBoundLogger | None = None,
+    lock: Lock | None = None,
 ) -> OpenRun:
     """Everything open, at the positions of the newest whole snapshot; `stack` gives it back.
 
@@ -75,7 +76,7 @@ def open_run(
     """
     metrics = metrics or Metrics(partitions=settings.metrics_partitions)
     log = log or structlog.get_logger()
-    lock = Lock(directory)
+    lock = lock or Lock(directory)  # a standby has it
     stack.callback(lock.release)
     signing = wiring.signing(settings)
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import structlog
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.service.consume import consume
@@ -18,6 +19,7 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.requests import Requests
 from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.standby import wait_for_lock
 
 
 def run(
@@ -39,7 +41,13 @@ def run(
     started = time.monotonic()
     requests = Requests()
     with requests.from_signals(), _few_collections(), ExitStack() as stack:
-        opened = open_run(settings, Path(settings.state), requests, stack, metrics, log)
+        metrics = metrics or Metrics(partitions=settings.metrics_partitions)
+        log, lock = log or structlog.get_logger(), None
+        if settings.standby:
+            lock = wait_for_lock(settings, Path(settings.state), requests, metrics, log)
+            if lock is None:
+                return time.monotonic() - started
+        opened = open_run(settings, Path(settings.state), requests, stack, metrics, log, lock)
         consume(opened, progress)
         seconds = time.monotonic() - started
         opened.refits.finish(progress)

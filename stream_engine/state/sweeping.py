@@ -70,6 +70,8 @@ def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
         new = f"{content.snapshot:012}{suffix}"
         old = [name for name in names if name.startswith(".") or (name.endswith(suffix) and name < new)]
         _remove(disk, folder, old)
+    if disk.exists(directory / "served"):  # exports that were made for readers hold names
+        _remove(disk, directory / "served", disk.listdir(directory / "served"))
     if content.dead_letters is not None:
         segments = [segment for segment in segments_in(content.dead_letters, disk) if segment < content.below]
         _remove(disk, Path(content.dead_letters), [segment_name(segment) for segment in segments])

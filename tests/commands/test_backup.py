@@ -1,4 +1,5 @@
-"""`backup` while a run is at work, `restore` elsewhere: the state goes on exactly-once. A recipe for a person."""
+"""`backup` and `restore`, on folders and an object store, and what they refuse. A running engine: see
+tests/end_to_end/test_standby.py."""
 
 import json
 import random
@@ -9,10 +10,9 @@ from pyarrow import fs
 from connectors.targets import ObjectStore
 from stream_engine.state.backup import backup
 from stream_engine.state.restored_backup import restore
-from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from tests.end_to_end.test_service import stream
-from tests.support.process import engine, jsonl, one_line, records, started, stopped, until
+from tests.support.process import engine, jsonl, one_line, state_of
 
 
 @pytest.fixture(scope="module")
@@ -26,36 +26,6 @@ def whole(tmp_path_factory):
     for source in (folder / "first.jsonl", file):  # a snapshot of each
         engine("run", source, "--state", folder / "one", "--no-refits")
     return file, lines, folder / "one"
-
-
-def state_of(directory) -> tuple[bytes, list[dict]]:
-    """What is in a state and its dead letters, but for what depends on when blocks were read and snapshots taken."""
-    snapshot = Store(directory).latest().snapshot
-    counters = {**snapshot.counters, "progressive": {}, "sinks": {}}
-    letters = [path.read_text() for path in sorted((directory / "dead_letters").iterdir())]
-    return b"".join(encode(snapshot._replace(sequence=0, counters=counters))[0]), [
-        {**json.loads(line), "index": 0} for text in letters for line in text.splitlines()
-    ]
-
-
-def test_a_copy_of_a_running_engine_goes_on_elsewhere(whole, tmp_path):
-    file, lines, one = whole
-    growing = tmp_path / file.name
-    jsonl(growing, lines[:300])
-    run = started("run", growing, "--state", tmp_path / "a", "--follow", "--no-refits", "--snapshot-interval", "0.1")
-    try:
-        until(lambda: records(tmp_path / "a") >= 300, what="the first events")
-        engine("backup", "--state", tmp_path / "a", "--to", tmp_path / "copy")
-        with growing.open("a") as more:
-            more.write("".join(line + "\n" for line in lines[300:]))
-        until(lambda: records(tmp_path / "a") >= len(lines), what="the others")
-    finally:
-        stopped(run)
-    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "b")
-    assert records(tmp_path / "b") == 300
-    engine("run", growing, "--state", tmp_path / "b", "--no-refits")
-    engine("run", growing, "--state", tmp_path / "c", "--no-refits")
-    assert state_of(tmp_path / "a") == state_of(tmp_path / "b") == state_of(tmp_path / "c")
 
 
 def test_what_is_there_already_is_not_copied_again(whole, tmp_path):

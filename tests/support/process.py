@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stream_engine.__main__ import main
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
 from tests.conftest import ROOT
 
 ENVIRONMENT = {
@@ -112,6 +114,16 @@ def until(condition, seconds: float = 120, what: str = "the condition"):
 def summary(state: Path) -> dict:
     """summary.json of the newest snapshot, through `inspect`."""
     return json.loads(engine("inspect", "--state", state, "--json").stdout)["summary"]
+
+
+def state_of(directory: Path) -> tuple[bytes, list[dict]]:
+    """What is in a state and its dead letters, but for what depends on when blocks were read and snapshots taken."""
+    snapshot = Store(directory).latest().snapshot
+    counters = {**snapshot.counters, "progressive": {}, "sinks": {}}
+    letters = [path.read_text() for path in sorted((directory / "dead_letters").iterdir())]
+    return b"".join(encode(snapshot._replace(sequence=0, counters=counters))[0]), [
+        {**json.loads(line), "index": 0} for text in letters for line in text.splitlines()
+    ]
 
 
 def records(state: Path) -> int:

@@ -113,6 +113,7 @@ class Settings(_Section, frozen=True):
     source: tuple[str, ...] = ()
     state: str | None = None
     follow: bool = False
+    standby: bool = False  # wait for the state while another process has it, and then take over
     listen: str | None = None  # HOST:PORT of the HTTP server; none: no server
     dead_letters: str | None = None  # none: DIR/dead_letters; or kafka://…/topic beside it
     metrics_partitions: _Count = 30  # partitions with series of their own in /metrics; the others are told as one

@@ -1,0 +1,72 @@
+"""Two real processes over one state: a backup is taken while they run, the first is killed, the standby goes on.
+
+Nothing is lost or counted twice, in what goes on and in what is restored from the backup. Recipes for a person."""
+
+import json
+import random
+import re
+import urllib.error
+
+import pytest
+
+from tests.end_to_end.test_service import stream
+from tests.support.process import engine, jsonl, one_line, records, state_of, until
+from tests.support.running_engine import Engine
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    made = [json.dumps(each) if isinstance(each, dict) else each for each in stream(random.Random(3), 600)]
+    made[::50] = [f'{{"broken {n}' for n in range(len(made[::50]))]
+    return made
+
+
+def ready(running: Engine) -> str:
+    try:
+        return running.get("/readyz")
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+
+
+def test_a_standby_takes_over_when_the_first_is_killed(tmp_path, lines):
+    file = jsonl(tmp_path / "events.jsonl", lines[:300])
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    often = ("--follow", "--snapshot-interval", "0.1")
+    first = Engine(folders[0], file, *often)
+    second = None
+    try:
+        until(lambda: records(first.state) >= 300, what="the first events")
+        second = Engine(folders[1], file, *often, "--state", first.state, "--standby")
+        until(lambda: re.match("standby: follows snapshot [1-9]", ready(second)), what="the standby to follow")
+        assert second.get("/healthz") == "alive\n" and second.figure("standby") == 1 and first.figure("standby") == 0
+        engine("backup", "--state", first.state, "--to", tmp_path / "copy")
+        with file.open("a") as more:
+            more.write("".join(line + "\n" for line in lines[300:450]))
+        until(lambda: records(first.state) > 300, what="more events")
+        first.process.kill()
+        first.process.wait()
+        with file.open("a") as more:
+            more.write("".join(line + "\n" for line in lines[450:]))
+        until(lambda: records(first.state) >= len(lines), what="the others, taken in by the standby")
+        second.address = [line["address"] for line in second.lines() if "address" in line][-1]
+        assert ready(second) == "ready\n" and second.figure("standby") == 0
+    finally:
+        first.process.kill()
+        if second:
+            second.stop()
+    assert any("takes over" in line["event"] for line in second.lines())
+    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "restored")
+    assert records(tmp_path / "restored") == 300
+    for state in ("restored", "uninterrupted"):
+        engine("run", file, "--state", tmp_path / state, "--no-refits")
+        assert state_of(tmp_path / state) == state_of(first.state), state
+
+
+def test_a_standby_of_a_free_state_runs_at_once(tmp_path, lines):
+    file = jsonl(tmp_path / "events.jsonl", lines)
+    engine("run", file, "--state", tmp_path / "s", "--no-refits", "--standby")
+    assert records(tmp_path / "s") == len(lines)
+    said = one_line(engine("run", file, "--state", tmp_path / "s", "--standby", "--guard", "off", status=2).stderr)
+    assert "made with" in said
