@@ -92,7 +92,7 @@ def _said(replaced: Replaced, before: Snapshot, done: Forgotten, drop: Collectio
             "The answers stay: this state does not hold them by worker (worker_votes does), or --keep-answers said so. "
             "The name is gone"
         )
-    if of_object and before.settings["guard"]:
+    if before.settings["guard"] and not done.answers_stay:
         lines.append(
             f"The partial order dropped {done.kept:,} comparisons; those that it had refused because of them do not "
             "come back"

@@ -1,4 +1,4 @@
-"""The state of a guard after an object is forgotten: what it holds of comparisons that name it is dropped.
+"""The state of a guard after an object, or a worker, is forgotten: what it holds of their comparisons is dropped.
 
 What is kept stays acyclic. Comparisons that had been refused because of those that leave do not come back, so this is
 not the guard of a stream without the object; no guard can be, as what it refused was never kept. Under sift, debts
@@ -26,6 +26,41 @@ def without_object(state: Mapping[str, np.ndarray], gone: int, policy: str) -> d
         if f"{name}_net" in state:
             left[f"{name}_net"] = state[f"{name}_net"][stays]
     return left
+
+
+def without_uncounted(
+    state: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.ndarray, anchor: np.ndarray, policy: str
+) -> dict[str, np.ndarray] | None:
+    """The state without triplets that nobody answered so any more, given the answers that are left as rows: to
+    `anchor`, `lo` was nearer than `hi`. None under policies that weigh votes, as they do not know whose these were.
+
+    Rows that name four objects stay. O(rows log rows).
+    """
+    if policy not in ("first", "drop-both"):
+        return None
+    n = max((int(rows.max(initial=0)) for rows in (*state.values(), lo, hi, anchor)), default=0) + 1
+    counted = _codes(anchor, lo, hi, n)
+    left = {}
+    for name, rows in state.items():
+        stays = _answered(rows, counted, n)
+        if name == "struck":  # seen in both directions
+            stays |= _answered(rows[:, [2, 3, 0, 1]], counted, n)
+        left[name] = rows[stays]
+    return left
+
+
+def _codes(anchor: np.ndarray, near: np.ndarray, far: np.ndarray, n: int) -> np.ndarray:
+    return np.stack([anchor.astype(np.int64) * n + near, far.astype(np.int64)], axis=1).astype("<i8").view("<i8,<i8")
+
+
+def _answered(rows: np.ndarray, counted: np.ndarray, n: int) -> np.ndarray:
+    """(m,) bool: whether a row near_i, near_j, far_i, far_j is no triplet, or one that is counted."""
+    stays = np.ones(len(rows), bool)
+    for a, b in ((0, 2), (0, 3), (1, 2), (1, 3)):  # where the object stands that both pairs share
+        shared = np.flatnonzero(rows[:, a] == rows[:, b])
+        codes = _codes(rows[shared, a], rows[shared, 1 - a], rows[shared, 5 - b], n)
+        stays[shared] = np.isin(codes.ravel(), counted.ravel())
+    return stays
 
 
 def _stay(rows: np.ndarray, gone: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from stream_engine.accumulators.leaving import (
 )
 from stream_engine.accumulators.leaving_workers import votes_of
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.guard.without_object import without_object
+from stream_engine.guard.without_object import without_object, without_uncounted
 from stream_engine.state.snapshot import Snapshot
 
 _NO_TRIPLETS = {name: np.empty(0, np.int32) for name in (*TRIPLET, *COUNTS)}
@@ -93,8 +93,9 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
     no_others = snapshot.counters["quadruplets"] == 0
     leaving = Leaving(votes_of(votes, worker), _NO_QUADRUPLETS if no_others else None, worker=worker)
     counters, left = _fewer(snapshot, leaving)
-    states = _without(snapshot, leaving, drop) | _order_of(snapshot)
-    return Forgotten(_with_states(_next(snapshot, counters=counters), states, drop), left, 0)
+    states = _without(snapshot, leaving, drop)
+    order, kept = _order_of_answers(snapshot, states)
+    return Forgotten(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
 
 
 def rename_object(snapshot: Snapshot, old: str, new: str) -> Snapshot:
@@ -203,6 +204,29 @@ def _fewer(snapshot: Snapshot, leaving: Leaving) -> tuple[dict[str, Any], int | 
 
 def _order_of(snapshot: Snapshot) -> dict[str, dict[str, np.ndarray]]:
     return {"partial_order": snapshot.section("partial_order")} if snapshot.settings["guard"] else {}
+
+
+def _order_of_answers(
+    snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]]
+) -> tuple[dict[str, dict[str, np.ndarray]], int]:
+    """The guard's section without what nobody answered any more, and how many kept comparisons that were. Raises
+    `CannotForget` where it weighs votes."""
+    policy = snapshot.settings["guard"]
+    if not policy:
+        return {}, 0
+    before = snapshot.section("partial_order")
+    rows = states.get("worker_votes") or triplet_rows(states["triplet_counts"])
+    lower, higher = rows["n_lo"] > 0, rows["n_hi"] > 0
+    near, far, anchor = (
+        np.concatenate([rows[a][lower], rows[b][higher]]) for a, b in (("lo", "hi"), ("hi", "lo"), ("anchor", "anchor"))
+    )
+    after = without_uncounted(before, near, far, anchor, policy)
+    if after is None:
+        raise CannotForget(
+            f"the guard weighs votes under {policy} and does not know whose they are. Nothing is forgotten; with "
+            "--keep-answers the name is"
+        )
+    return {"partial_order": after}, len(before.get("kept", ())) - len(after.get("kept", ()))
 
 
 def _with_states(snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]], drop: Collection[str]) -> Snapshot:

@@ -118,6 +118,7 @@ def test_an_object_is_forgotten(tmp_path):
         "did": "forget", "time": "", "what": "object", "comparisons": left, "dead_letters": 2,
     }  # fmt: skip
     assert summary(state)["forgotten"] == {"objects": 1, "workers": 0}
+    assert "nothing is wrong" in engine("verify", "--state", state).stdout
     run(tmp_path, "b.jsonl", [*stream[100:], *events(2)[1:]], state)  # the same file, grown
     assert newest(state).objects[-1] == GONE and summary(state)["records"] == len(stream) + len(events(2)) - 1
     assert "no object 'nothing'" in one_line(engine("forget", "--state", state, "--object", "nothing", status=1).stderr)
@@ -156,6 +157,7 @@ def test_a_worker_is_forgotten_with_all_answers(tmp_path):
     run(tmp_path, "b.jsonl", others, tmp_path / "t", accumulators=exact)
     assert order_free(newest(state)) == order_free(newest(tmp_path / "t"))
     assert summary(state)["forgotten"] == {"objects": 0, "workers": 1}
+    assert "nothing is wrong" in engine("verify", "--state", state).stdout
     assert "no worker 'bob'" in one_line(engine("forget", "--state", state, "--worker", "bob", status=1).stderr)
 
 

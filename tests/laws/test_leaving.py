@@ -23,7 +23,7 @@ from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
 from stream_engine.guard.partial_order import POLICIES, PartialOrder
-from stream_engine.guard.without_object import without_object
+from stream_engine.guard.without_object import without_object, without_uncounted
 from stream_engine.state.forgetting import _about_object
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import concatenated, dense_batch, taken, with_provenance
@@ -156,3 +156,20 @@ def test_the_guard_goes_on_without_an_object(policy):
         assert len(stays) < len(kept) and not rows_naming({"x": stays}, ["x"], gone).any()
         smaller.offer(dense_batch(np.random.default_rng(seed), N, 40))
         smaller.check()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_guard_goes_on_without_what_nobody_answered_any_more(policy):
+    batch = world(2, quadruplets=0.0)._replace(provenance=None)
+    guard = PartialOrder(policy)
+    guard.offer(batch)
+    anchor, near, far = batch.triplets[::2].T
+    left = without_uncounted(guard.state(), near, far, anchor, policy)
+    if policy in ("majority", "sift"):
+        assert left is None
+        return
+    smaller = PartialOrder.from_state(left, policy)
+    smaller.check()
+    answered = {(*sorted((a, b)), *sorted((a, c))) for a, b, c in batch.triplets[::2].tolist()}
+    expected = [row for row in guard.kept().tolist() if tuple(row) in answered]
+    assert smaller.kept().tolist() == expected and 0 < len(expected) < len(guard.kept())

@@ -38,7 +38,9 @@ def _totals(snapshot: Snapshot) -> Iterator[str]:
             yield f"{name}: {counters[name]:,}, but {section} add up to {total:,}"
     verdicts, most = sum(counters["guard"].values()), counters["comparisons"]
     weighted = any(name.startswith("deltas://") for name in snapshot.positions)  # one verdict a key, not a comparison
-    if snapshot.settings["guard"] and not _left(snapshot) and (verdicts > most if weighted else verdicts != most):
+    left = _left(snapshot)  # verdicts on what has left stay in the count
+    wrong = verdicts < most if left else verdicts > most if weighted else verdicts != most
+    if snapshot.settings["guard"] and wrong and not (weighted and left):
         yield f"guard: {verdicts:,} verdicts on {most:,} comparisons"
 
 
@@ -87,7 +89,7 @@ def _order(snapshot: Snapshot) -> Iterator[str]:
     accepted = snapshot.counters["guard"]["accepted"]
     if policy == "first" and len(kept) > accepted:
         yield f"partial_order: {len(kept):,} comparisons are kept, {accepted:,} were accepted"
-    if not _left(snapshot) and (uncounted := _uncounted(snapshot, kept)):
+    if uncounted := _uncounted(snapshot, kept):
         yield f"partial_order: {uncounted:,} kept triplets were never counted"
     if len(kept) <= SMALL:
         try:
