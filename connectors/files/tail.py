@@ -22,6 +22,7 @@ from connectors.files.siblings import Siblings
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few
 LOOKS = 1500  # looks a second at files without news: about one per cent of a core
+GOLDEN = 0.6180339887  # its multiples are spread evenly over an interval
 MOST_OPEN = 256  # files at a time, and no more than an eighth of the descriptors that the process may have
 
 
@@ -110,7 +111,8 @@ class Followed(Source):
 
     def _longer(self, pause: float) -> float:
         """The next pause of a file that had no news after this one: none at all where files are few."""
-        longest = len(self._tails) / LOOKS
+        longest = len(self._tails) / LOOKS  # on average: spread, so that looks do not come in crowds
+        longest *= 2 / 3 * (1 + next(self._turn) * GOLDEN % 1)
         return min(longest, max(PAUSE, 2 * pause)) if longest > PAUSE else 0.0
 
     def _keep_open(self, tail: FollowedPath, news: bool) -> None:

@@ -15,7 +15,7 @@ from stream_engine.state.engine import Engine
 
 POLL_SECONDS = 0.2
 MANY = 100  # partitions: with more, lag and stalls are looked at once in `MANY_SECONDS`, not at every poll
-MANY_SECONDS = 1.0
+MANY_SECONDS = 2.0
 
 
 class SourceHealth:
