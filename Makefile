@@ -2,13 +2,14 @@
 # make test   everything, with the real Kafka broker and the real Prometheus
 # make check  what can be said without running much: lint, format, types, who imports whom, the examples in docstrings
 # make bench  every stage beside its rival or floor
+# make lock   the versions of everything, anew; make sbom: what is in the image; make manifests: are they valid?
 # All set-up happens here: a virtual environment of its own, from the lock file.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run check test bench lock clean
+.PHONY: run check test bench lock sbom manifests clean
 
 run: $(VENV)/installed
 	$(BIN)/stream-engine demo --state demo
@@ -29,11 +30,27 @@ $(VENV)/installed: requirements.lock pyproject.toml deploy/make-venv
 	PYTHON="$(PYTHON)" sh deploy/make-venv $(VENV)
 	touch $@
 
-# The lock is for every platform and Python that pyproject.toml allows.
+# The locks are for every platform and Python that pyproject.toml allows. The one for the image holds what a run needs,
+# in the versions that were tested; the tool that lists it for the image has a lock of its own.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --generate-hashes --no-emit-index-url
 lock: $(VENV)/installed
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --universal --no-header --no-annotate --generate-hashes \
-		--no-emit-index-url --upgrade --output-file requirements.lock
+	$(COMPILE) pyproject.toml --all-extras --upgrade --output-file requirements.lock
+	$(COMPILE) pyproject.toml --constraint requirements.lock --upgrade --output-file requirements-runtime.lock
+	echo cyclonedx-bom | $(COMPILE) --python-version 3.11 --upgrade --output-file deploy/sbom.lock -
+
+# What is in the image, as a file that scanners read: the same list that the image carries as /opt/engine/sbom.cdx.json.
+sbom:
+	$(PYTHON) -m venv .cache/runtime
+	.cache/runtime/bin/pip install --quiet --require-hashes -r requirements-runtime.lock
+	.cache/runtime/bin/pip install --quiet --no-build-isolation --no-deps .
+	PYTHON=$(PYTHON) sh deploy/make-sbom .cache/runtime/bin/python sbom.cdx.json
+
+# Kubernetes' own schemas, strictly: an unknown or misspelt field is an error.
+manifests:
+	$(PYTHON) -m venv .cache/manifests
+	.cache/manifests/bin/pip install --quiet kubernetes-validate pyyaml
+	.cache/manifests/bin/python deploy/kubernetes/validate.py
 
 clean:
-	rm -rf $(VENV) demo build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .cache demo build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache

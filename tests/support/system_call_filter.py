@@ -1,7 +1,7 @@
 """Run a command under the system call filter of a systemd unit, without systemd: `python FILE UNIT COMMAND...`.
 
-The sets (@system-service, ...) are expanded by systemd-analyze, the filter is loaded with libseccomp, which systemd uses
-too: a call that the unit does not allow gives EPERM.
+The sets (@system-service, ...) are expanded by systemd-analyze. The filter is loaded with libseccomp, which systemd
+uses too: a call that the unit does not allow gives EPERM.
 """
 
 import ctypes
