@@ -11,6 +11,7 @@ class Requests:
 
     def __init__(self) -> None:
         self.stop = False
+        self.stopped_by = ""  # the signal that asked to
         self.snapshot = ""
 
     @contextmanager
@@ -18,7 +19,7 @@ class Requests:
         """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot; afterwards they do what they did before."""
 
         def stop(number: int, frame: FrameType | None) -> None:
-            self.stop = True
+            self.stop, self.stopped_by = True, signal.Signals(number).name
 
         def snapshot(number: int, frame: FrameType | None) -> None:
             self.snapshot = "signal"

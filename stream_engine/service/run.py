@@ -20,6 +20,7 @@ from stream_engine.service.requests import Requests
 from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.standby import wait_for_lock
+from stream_engine.service.start_and_end import told
 
 
 def run(
@@ -48,9 +49,10 @@ def run(
             if lock is None:
                 return time.monotonic() - started
         opened = open_run(settings, Path(settings.state), requests, stack, metrics, log, lock)
-        consume(opened, progress)
-        seconds = time.monotonic() - started
-        opened.refits.finish(progress)
+        with told(opened):
+            consume(opened, progress)
+            seconds = time.monotonic() - started
+            opened.refits.finish(progress)
     return seconds
 
 

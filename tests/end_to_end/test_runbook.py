@@ -1,0 +1,77 @@
+"""Every recipe of the runbook is run as it stands there: each section in a folder with a small state of its own."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from stream_engine.commands import VERBS
+from tests.conftest import ROOT
+from tests.support.process import engine, jsonl
+
+PAGE = (ROOT / "stream_engine" / "docs" / "runbook.md").read_text()
+SECTIONS = re.split(r"^##+ ", "Beginning\n" + PAGE.removeprefix("# Runbook\n"), flags=re.M)
+RECIPES = {
+    section.partition("\n")[0]: [
+        line.removeprefix("$ ")
+        for block in re.findall(r"```console\n(.*?)```", section, re.S)
+        for line in block.splitlines()
+    ]
+    for section in SECTIONS
+}
+RECIPES = {name: commands for name, commands in RECIPES.items() if commands}
+EVENTS = [
+    {"anchor": "lemon", "near": "lime", "far": "bread"},
+    {"anchor": "bread", "near": "bun", "far": "lime"},
+    {"anchor": "lime", "near": "lemon", "far": "bun"},
+    {"type": "odd_one_out", "objects": ["lemon", "lime", "bun"], "odd": "bun"},
+    {"type": "ranking", "anchor": "bun", "ranked": ["bread", "lemon", "lime"]},
+    {"type": "label", "object": "lemon", "label": "fruit"},
+    {"anchor": "lemon", "near": "bun", "farther": "bread"},
+]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The folder that every section begins with; it is moved to its place, where its paths lead."""
+    folder = tmp_path_factory.mktemp("prepared")
+    jsonl(folder / "events.jsonl", EVENTS)
+    (folder / "engine.toml").write_text('source = ["events.jsonl"]\nstate = "state"\n[refits]\nenabled = false\n')
+    return folder
+
+
+def verb(command: str) -> str:
+    words = shlex.split(command)
+    return words[1] if words[0] == "stream-engine" else ""
+
+
+@pytest.mark.parametrize("section", RECIPES)
+def test_recipe(section, prepared, tmp_path, monkeypatch):
+    if missing := {verb(command) for command in RECIPES[section]} - {"", *VERBS}:
+        pytest.skip(f"no verb {', '.join(missing)}")
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    engine("run", "--config", "engine.toml")
+    for command in RECIPES[section]:
+        program, *arguments = shlex.split(os.path.expandvars(command.replace("$PWD", str(tmp_path))))
+        if program == "stream-engine":
+            done = engine(*arguments, status=None)
+            assert done.returncode == 0, f"{command}\n{done.stderr}"
+        else:
+            subprocess.run([program, *arguments], check=True)
+
+
+def test_every_alert_has_its_section():
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text())["groups"][0]["rules"]
+    headings = re.findall(r"^### (\w+)$", PAGE, re.M)
+    assert {rule["alert"] for rule in rules} <= set(headings) and len(headings) == len(set(headings))
+    for quoted in re.findall(r'"([A-Z][a-z -]+)"', PAGE):  # a section that another one names
+        assert f"\n## {quoted}\n" in PAGE, quoted
+
+
+def test_there_are_recipes():
+    assert len(RECIPES) >= 12 and sum(map(len, RECIPES.values())) >= 25

@@ -1,0 +1,66 @@
+"""Who started what with which settings, and how it ended: two lines of the log, without secrets."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from connectors import SourceFailed
+from stream_engine.service.requests import Requests
+from stream_engine.service.run import run
+from stream_engine.service.settings import load
+from tests.support.process import jsonl
+
+TRIPLET = {"anchor": "a", "near": "b", "far": "c"}
+
+
+class Lines:
+    """A log that remembers what was said."""
+
+    def __init__(self):
+        self.said = []
+
+    def __getattr__(self, level):
+        return lambda event, **more: self.said.append((level, event, more))
+
+    def one(self, event):
+        (more,) = (more for _, each, more in self.said if each == event)
+        return more
+
+
+def of(tmp_path, **overrides):
+    overrides = {"state": str(tmp_path / "state"), "refits.enabled": False, **overrides}
+    return load(None, overrides, {})
+
+
+def test_a_run_says_what_it_is_and_what_it_did(tmp_path):
+    source = str(jsonl(tmp_path / "e.jsonl", [TRIPLET, TRIPLET, {"anchor": "a"}]))
+    log = Lines()
+    run(of(tmp_path, source=[source], kafka={"sasl_plain_password": "hunter2"}, **{"snapshot.every": 7}), log=log)
+    started, ended = log.one("run started"), log.one("run ended")
+    assert started["sources"] == [source] and started["state"] == str(tmp_path / "state") and started["snapshot"] == 0
+    expected = {"refits.enabled": False, "snapshot.every": 7, "kafka.sasl_plain_password": "***"}
+    assert started["settings"] == expected and "hunter2" not in json.dumps(started, default=str)
+    assert started["pid"] > 0 and started["user"] and started["version"] and started["descriptors"]
+    assert (ended["why"], ended["records"], ended["events"], ended["refused"]) == ("the input ended", 3, 2, 1)
+    again = Lines()
+    run(of(tmp_path, source=[source]), log=again)
+    assert again.one("run started")["snapshot"] == 1 and again.one("run ended")["records"] == 0
+
+
+def test_a_run_that_fails_says_why_it_ended(tmp_path):
+    source = jsonl(tmp_path / "e.jsonl", [TRIPLET])
+    run(of(tmp_path, source=[str(source)]), log=Lines())
+    source.write_text("x\n")
+    log = Lines()
+    with pytest.raises(SourceFailed):
+        run(of(tmp_path, source=[str(source)]), log=log)
+    assert log.one("run ended")["why"].startswith(f"SourceFailed: {source} was replaced or cut")
+
+
+def test_the_signal_that_stopped_a_run_is_known():
+    requests = Requests()
+    with requests.from_signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert requests.stop and requests.stopped_by == "SIGTERM"
