@@ -49,6 +49,7 @@ def test_the_operators_rules_are_the_same():
 def test_manifests_hang_together():
     kinds = {m["kind"]: m for m in MANIFESTS}
     assert set(kinds) == {
+        "Kustomization",
         "ConfigMap",
         "Service",
         "StatefulSet",
@@ -77,9 +78,11 @@ def test_configurations_are_accepted_by_the_engine(source, tmp_path):
         text = (DEPLOY / "compose" / "engine.toml").read_text()
     else:
         text = next(m for m in MANIFESTS if m["kind"] == "ConfigMap")["data"]["engine.toml"]
-        secret = tmp_path / "password"
-        secret.write_text("hunter2")
-        text = text.replace("/run/secrets/kafka/password", str(secret))
+        for name in re.findall(r"/run/secrets/([\w/]+)", text):
+            secret = tmp_path / name
+            secret.parent.mkdir(exist_ok=True)
+            secret.write_text("hunter2" * 5)
+        text = text.replace("/run/secrets/", f"{tmp_path}/")
     (tmp_path / "engine.toml").write_text(text)
     shown = engine("check-config", tmp_path / "engine.toml").stdout
     assert json.loads(shown)["listen"] == "0.0.0.0:9108" and "hunter2" not in shown
