@@ -1,5 +1,6 @@
 """`stream-engine export`: files that scientists load. Takes no lock; a run may be at work on the state."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -59,7 +60,12 @@ def export(
                 raise
             continue
         for stem, content in contents.items():
-            for file, data in files.encode(stem, content, format, published.snapshot.objects).items():
+            for file, write in files.writers(stem, content, format, published.snapshot.objects).items():
                 paths.append(Path(out) / file)
-                write_whole(Disk(), paths[-1], [data], durable=False)
+                write_whole(Disk(), paths[-1], partial(_fill, write), durable=False)
     return paths
+
+
+def _fill(write: files.Writer, path: str) -> None:
+    with open(path, "wb") as file:
+        write(file)

@@ -5,13 +5,15 @@ table; an (n, n) matrix is a table with a column per object; anything else is on
 """
 
 import io
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from stream_engine.exports import Content
+from stream_engine.exports import Content, json_text
+
+Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
 
 FORMATS = ("npz", "parquet", "csv", "json")
 MEDIA_TYPES = {
@@ -22,31 +24,43 @@ MEDIA_TYPES = {
 }
 
 
-def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, bytes]:
-    """{file name: bytes} of one content."""
+def writers(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, Writer]:
+    """{file name: what writes it} of one content."""
     if content.value is not None:
-        return {f"{name}.json": _json(content.value)}
-    files = {f"{table}.csv": _table(columns, "csv") for table, columns in content.tables.items()}
+        return {f"{name}.json": partial(_pieces, json_text.of_value(content.value))}
+    files: dict[str, Writer] = {
+        f"{table}.csv": partial(_table, columns, "csv") for table, columns in content.tables.items()
+    }
     if format == "npz":
-        files[f"{name}.npz"] = _npz(content.arrays)
+        files[f"{name}.npz"] = partial(_npz, content.arrays)
     elif format == "json":
-        files[f"{name}.json"] = _json({key: array.tolist() for key, array in content.arrays.items()})
+        files[f"{name}.json"] = partial(_pieces, json_text.of_arrays(content.arrays))
     else:
         for table, columns in _tables(
             name, content.arrays, objects if content.objects is None else content.objects
         ).items():
-            files.setdefault(f"{table}.{format}", _table(columns, format))
+            files.setdefault(f"{table}.{format}", partial(_table, columns, format))
     return files
 
 
-def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, bytes]:
+    """{file name: bytes} of one content."""
+    files = {}
+    for file, write in writers(name, content, format, objects).items():
+        buffer = io.BytesIO()
+        write(buffer)
+        files[file] = buffer.getvalue()
+    return files
 
 
-def _npz(arrays: Mapping[str, np.ndarray]) -> bytes:
-    buffer = io.BytesIO()  # numpy writes the zip entries with a fixed date: equal arrays, equal bytes
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's types take any name for its own `allow_pickle`
-    return buffer.getvalue()
+def _pieces(pieces: Iterator[bytes], file: BinaryIO) -> None:
+    for piece in pieces:
+        file.write(piece)
+
+
+def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:
+    # numpy writes the zip entries with a fixed date: equal arrays, equal bytes
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's types take any name for its own `allow_pickle`
 
 
 def _tables(name: str, arrays: Mapping[str, np.ndarray], objects: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -66,17 +80,15 @@ def _columns(key: str, array: np.ndarray, objects: Sequence[str]) -> dict[str, A
     return {key: array.reshape(-1)}
 
 
-def _table(columns: Mapping[str, Any], format: str) -> bytes:
+def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
     import pyarrow as pa
 
     table = pa.Table.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))
-    buffer = io.BytesIO()
     if format == "csv":
         from pyarrow import csv
 
-        csv.write_csv(table, buffer, csv.WriteOptions(quoting_style="needed"))
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
     else:
         from pyarrow import parquet
 
-        parquet.write_table(table, buffer)
-    return buffer.getvalue()
+        parquet.write_table(table, file)

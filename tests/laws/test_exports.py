@@ -11,7 +11,7 @@ import pytest
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports import Content, NothingToExport, json_text
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
 from stream_engine.state.artifact import Artifact
@@ -215,3 +215,20 @@ def test_similarities_and_summary_equal_a_plain_count():
     both = {(a, *sorted((b, c))) for a, b, c in said if (a, c, b) in said}
     assert found["unique_triplets"] == len(set(said)) and found["contradicting_pairs"] == len(both) > 0
     assert found["contradicting_triplets"] == sum(min(said.count((a, b, c)), said.count((a, c, b))) for a, b, c in both)
+
+
+def test_json_is_written_piece_by_piece_as_json_dumps_writes_it(monkeypatch):
+    monkeypatch.setattr(json_text, "BLOCK", 7)
+    rng = np.random.default_rng(0)
+    documents = [
+        {},
+        {"a": np.array(3), "é": np.zeros(0), "b": np.zeros((0, 3)), "c": np.zeros((3, 0))},
+        {"d": rng.normal(size=(3, 4, 5)), "e": rng.integers(-9, 99, 50), "f": np.array([True, False])},
+        {"g": np.array(["x", 'ÿ"']), "h": np.array([1e300, -0.0, 5e-324]), "i": rng.normal(size=15).astype(np.float32)},
+    ]
+    for arrays in documents:
+        values = {name: array.tolist() for name, array in arrays.items()}
+        expected = json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+        assert b"".join(json_text.of_arrays(arrays)) == expected == b"".join(json_text.of_value(values))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        list(json_text.of_arrays({"x": np.array([[np.inf]])}))
