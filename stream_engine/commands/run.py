@@ -115,4 +115,5 @@ def command(
     settings = configuration.load(config, overrides)
     logs.configure(settings.log.format, settings.log.level)
     with progress_bars.Bars() as bars:
-        service.run(settings, bars)
+        again = (lambda: configuration.load(config, overrides)) if config else None
+        service.run(settings, bars, read_again=again)

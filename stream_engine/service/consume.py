@@ -12,6 +12,7 @@ from connectors import Source, SourceFailed, split_uri
 from stream_engine.service.ingest import Block
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.progress_bars import Bars
+from stream_engine.service.reread import Reread
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.snapshot_publisher import Publication
 from stream_engine.service.source_health import POLL_SECONDS
@@ -19,7 +20,7 @@ from stream_engine.service.taken_losses import take_loss
 from stream_engine.state.labels import waiting
 
 
-def consume(run: OpenRun, progress: Bars | None = None) -> None:
+def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = None) -> None:
     """Read until the sources are finished or someone asks to stop; then the final snapshot.
 
     A source that fails does so after everything before it was taken in and snapshot. Raises `connectors.SourceFailed`,
@@ -30,6 +31,11 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
     failure = None
     try:
         while unfinished and not run.requests.stop:
+            if reread:
+                reread.look(run)
+            if run.requests.paused:
+                _stand(run)
+                continue
             for source in list(unfinished) if following else unfinished[:1]:
                 _poll(run, source, POLL_SECONDS / len(unfinished) if following else POLL_SECONDS, progress)
                 if source.finished():
@@ -41,8 +47,18 @@ def consume(run: OpenRun, progress: Bars | None = None) -> None:
         raise failure
 
 
+def _stand(run: OpenRun) -> None:
+    """Read nothing for a moment, because someone asked for it; what was published and refitted is still acted on."""
+    run.metrics.paused.set(1)
+    run.health.paused()
+    _between_records(run)
+    time.sleep(POLL_SECONDS)
+    run.metrics.paused.set(run.requests.paused)
+
+
 def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
     """Take in what a source has now."""
+    run.heartbeat.tick()
     run.health.polled(source)
     started = time.monotonic()
     records = source.poll(timeout)
@@ -57,7 +73,9 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
         run.metrics.follow(run.engine.counters)
     blocks = run.ingest.blocks(records)
     while (block := _next(run, blocks)) is not None:
-        _learn(run, block, progress)
+        with run.heartbeat.block():
+            _learn(run, block, progress)
+        run.heartbeat.warm = True
         if block.more:
             continue
         _between_records(run)
@@ -70,7 +88,8 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
 def _next(run: OpenRun, blocks: Iterator[Block]) -> Block | None:
     """The next decoded block; None when there is no other."""
     started = time.monotonic()
-    block = next(blocks, None)
+    with run.heartbeat.block():
+        block = next(blocks, None)
     run.metrics.decode_seconds.inc(time.monotonic() - started)
     return block
 

@@ -33,7 +33,7 @@ class DeadLetters:
         limits: LettersKept | None = None,
     ):
         self._limits = limits  # of the folder
-        self._sinks, self._max_ratio = sinks, max_reject_ratio
+        self._sinks, self.max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, requests, log
         self._refused: dict[str, int] = {}  # input -> events refused in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
@@ -57,10 +57,10 @@ class DeadLetters:
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if too_many_rejected(self._max_ratio, refused, seen):
+        if too_many_rejected(self.max_ratio, refused, seen):
             raise RunFailed(
                 f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
-                f"than --max-reject-ratio {self._max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
+                f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
                 "is kept; correct --type, --columns or --format and run again"
             )
 

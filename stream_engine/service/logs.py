@@ -6,6 +6,8 @@ import sys
 import structlog
 from structlog.typing import Processor
 
+from stream_engine.service.seldom import SeldomFilter
+
 FORMATS = ("text", "json")
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -33,7 +35,6 @@ def configure(format: str = "text", level: str = "info") -> None:
     structlog.configure(
         processors=[*common, *ending],
         cache_logger_on_first_use=False,
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -43,5 +44,12 @@ def configure(format: str = "text", level: str = "info") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
         )
     )
+    handler.addFilter(SeldomFilter())
     logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """From which level on lines are written, from now on."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]))
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)

@@ -117,6 +117,16 @@ class Metrics:
         self.drift_level = gauge(
             "drift_level", "Present share of wrong predictions, as the detector sees it.", "signal"
         )
+        self.loop_ticked = gauge("loop_ticked_timestamp_seconds", "When the loop of the run last went on.")
+        self.paused = gauge("paused", "1 while POST /admin/pause holds the stream.")
+        self.http_connections = gauge("http_connections", "Open connections, by listener: http or admin.", "listener")
+        self.http_refused = counter("http_refused", "Connections and requests refused or cut, by reason.", "reason")
+        self.configuration_reread = counter(
+            "configuration_reread", "Times SIGHUP had the configuration read again: taken or refused.", "outcome"
+        )
+        for outcome in ("taken", "refused"):
+            self.configuration_reread.labels(outcome)
+        self.export_cache_bytes = gauge("export_cache_bytes", "Exports kept on disk for HTTP.")
         self._seen: dict[tuple, float] = {}
         self._begin_at_zero()
 

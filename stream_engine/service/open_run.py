@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -18,8 +19,10 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
-from stream_engine.service import http, ingest, lost_letters, wiring
+from stream_engine.service import ingest, lost_letters, wiring
 from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.http import serving as http
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.metrics import Metrics
@@ -57,6 +60,7 @@ class OpenRun:
     published: PublishedState
     refits: RefitSchedule
     requests: Requests
+    heartbeat: Heartbeat
     metrics: Metrics
     log: FilteringBoundLogger
 
@@ -95,7 +99,9 @@ def open_run(
         monitor.serve(newest)
         published.serve(newest)
     watchdog = StallWatchdog(settings.input.stall_after, metrics, log)
-    health = SourceHealth(engine, watchdog, metrics, requests)
+    heartbeat = Heartbeat(settings.http.wedged_after)
+    metrics.loop_ticked.set_function(lambda: heartbeat.time)
+    health = SourceHealth(engine, watchdog, metrics, requests, heartbeat)
     sinks = _closing(wiring.sinks(settings, directory, engine.sinks), stack)
     limits = _letter_limits(settings, directory, store, engine, metrics, log)
     dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log, limits)
@@ -107,16 +113,23 @@ def open_run(
         metrics.follow(engine.counters)
     sources = _open_sources(settings, engine.positions, health, stack)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
-    if settings.listen:
-        application = http.app(metrics.registry, health.not_ready, lambda: published.newest, lambda: monitor.figures)
-        server = http.Server(application, settings.listen)
-        stack.callback(server.close)
-        log.info("listening", address=server.address)
     in_flight = _in_flight(settings, directory, engine, stack, log)
     params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
     workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
-    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log)
+    asked_params = partial(params_of, settings)
+    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log, heartbeat, asked_params)
     stack.callback(refits.close)
+    seen = http.Seen(
+        directory=directory,
+        metrics=metrics,
+        published=lambda: published.newest,
+        ready=health.not_ready,
+        progressive=lambda: monitor.figures,
+        heartbeat=heartbeat,
+        requests=requests,
+        running_refits=lambda: tuple(workers.running),
+    )
+    http.serve(seen, settings.listen, settings.http, log, stack)
     return OpenRun(
         settings=settings,
         directory=directory,
@@ -131,6 +144,7 @@ def open_run(
         published=published,
         refits=refits,
         requests=requests,
+        heartbeat=heartbeat,
         metrics=metrics,
         log=log,
     )

@@ -1,9 +1,12 @@
 """Refits of a run: started on the newest published snapshot, at most one of a kind, their outcomes told."""
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.published_state import PublishedState
@@ -24,10 +27,28 @@ class RefitSchedule:
         requests: Requests,
         metrics: Metrics,
         log: FilteringBoundLogger,
+        heartbeat: Heartbeat | None = None,
+        params_of: Callable[[str], dict[str, Any]] = lambda kind: {},
     ):
+        self._heartbeat, self._params_of = heartbeat or Heartbeat(), params_of
         self._settings, self._workers, self._published = settings, workers, published
         self._requests, self._metrics, self._log = requests, metrics, log
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
+
+    def follow(self, settings: RefitSettings, params: dict[str, dict[str, Any]]) -> None:
+        """Refit by these settings from now on; what runs is not disturbed."""
+        self._settings, self._workers.params = settings, params
+
+    def _start_asked(self) -> None:
+        """Start what someone asked for, whatever the settings say, on the newest published snapshot."""
+        newest = self._published.newest
+        while self._requests.refits and newest is not None:
+            kind = self._requests.refits.pop()
+            if kind not in self._workers.running and not self._requests.stop:
+                self._workers.params.setdefault(kind, self._params_of(kind))
+                self._workers.start(kind, newest.snapshot.sequence)
+                self._tried[kind] = newest.snapshot.sequence
+                self._log.info("refit asked for", refit=kind, snapshot=newest.snapshot.sequence)
 
     def start_due(self) -> None:
         """Start what is due on the newest published snapshot."""
@@ -49,6 +70,7 @@ class RefitSchedule:
         """Act on refits that ended, and tell how far the others are; never waits."""
         for outcome in self._workers.watch():
             self._ended(outcome)
+        self._start_asked()
         for kind, figures in self._workers.progress().items():
             self._metrics.refit_told(kind, figures)
 
@@ -81,6 +103,7 @@ class RefitSchedule:
         self.start_due()
         while self._workers.running and not self._requests.stop:
             time.sleep(0.05)
+            self._heartbeat.tick()
             self.collect()
             if progress:
                 progress.refits(self._workers.progress())

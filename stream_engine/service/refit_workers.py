@@ -93,7 +93,7 @@ class Workers:
         params: dict[str, dict[str, Any]],
         environment: Mapping[str, str] = MappingProxyType({}),
     ):
-        self._state, self._seed, self._params = str(state), seed, params
+        self._state, self._seed, self.params = str(state), seed, params
         self._environment = environment
         self.running: dict[str, _Worker] = {}
 
@@ -112,7 +112,7 @@ class Workers:
             "--seed",
             str(self._seed),
             "--params",
-            json.dumps(self._params.get(kind, {})),
+            json.dumps(self.params.get(kind, {})),
             "--progress",
             "json",
         ]

@@ -5,7 +5,7 @@ Three phases: `open_run`, `consume`, and the refits of the final snapshot; then 
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.requests import Requests
+from stream_engine.service.reread import Reread
 from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.service.standby import wait_for_lock
@@ -28,8 +29,10 @@ def run(
     progress: Bars | None = None,
     metrics: Metrics | None = None,
     log: FilteringBoundLogger | None = None,
+    read_again: Callable[[], Settings] | None = None,
 ) -> float:
-    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop.
+    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop; `read_again` gives the
+    settings anew when SIGHUP asks for it.
 
     Returns the seconds until the final snapshot was published; the refits of it are not in them. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -41,7 +44,7 @@ def run(
     check_runnable(settings)
     started = time.monotonic()
     requests = Requests()
-    with requests.from_signals(), _few_collections(), ExitStack() as stack:
+    with requests.from_signals(configured=read_again is not None), _few_collections(), ExitStack() as stack:
         metrics = metrics or Metrics(partitions=settings.metrics_partitions)
         log, lock = log or structlog.get_logger(), None
         if settings.standby:
@@ -50,7 +53,7 @@ def run(
                 return time.monotonic() - started
         opened = open_run(settings, Path(settings.state), requests, stack, metrics, log, lock)
         with told(opened):
-            consume(opened, progress)
+            consume(opened, progress, Reread(settings, read_again))
             seconds = time.monotonic() - started
             opened.refits.finish(progress)
     return seconds

@@ -56,8 +56,8 @@ class SnapshotPublisher:
         metrics: Metrics,
         log: FilteringBoundLogger,
     ):
-        self._engine, self._store, self._keep = engine, store, settings.keep
-        self._rule = SnapshotRule(settings.every, settings.interval)
+        self._engine, self._store = engine, store
+        self.follow(settings)
         self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "publish")
@@ -67,6 +67,10 @@ class SnapshotPublisher:
         self._retry_at = 0.0
         self._taken = self._now()
         self.problem: Exception | None = None  # why the last snapshot was not published
+
+    def follow(self, settings: SnapshotSettings) -> None:
+        """Take snapshots by these settings from now on."""
+        self._keep, self._rule = settings.keep, SnapshotRule(settings.every, settings.interval)
 
     def _now(self) -> _Taken:
         return _Taken(
@@ -97,8 +101,9 @@ class SnapshotPublisher:
             self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
             return self._failed(error)
-        counts, whole = self._engine.capture()
-        self._monitor.serve(counts)
+        with self._health.heartbeat.long("the copy of the state"):
+            counts, whole = self._engine.capture()
+            self._monitor.serve(counts)
         self._taken = self._now()
         self._metrics.pause_seconds.observe(time.monotonic() - started)
         self._log.debug("snapshot", sequence=counts.sequence, why=why)

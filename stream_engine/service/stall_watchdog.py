@@ -25,7 +25,7 @@ class StallWatchdog:
     """`after` is how many seconds something may stand still, and how often it is then logged."""
 
     def __init__(self, after: float, metrics: Metrics, log: FilteringBoundLogger):
-        self._after, self._metrics, self._log = after, metrics, log
+        self.after, self._metrics, self._log = after, metrics, log
         self._moved: dict[str, _Moved] = {}  # by partition
         self._logged: dict[str, float] = {}  # what stands still -> when that was last logged
 
@@ -52,10 +52,14 @@ class StallWatchdog:
             self._metrics.lag_seconds.set(partition, seconds)
         return len(lags)
 
+    def forget(self) -> None:
+        """Whatever moved when: from now on all start afresh."""
+        self._moved.clear()
+
     def stands(self, what: str, since: float, **details: object) -> None:
         """`what` has stood still since then: logged when that is too long."""
         now = time.monotonic()
-        if now - max(since, self._logged.get(what, 0.0)) > self._after:
+        if now - max(since, self._logged.get(what, 0.0)) > self.after:
             self._logged[what] = now
             self._metrics.stalls.inc()
             self._metrics.stalled.set(1)

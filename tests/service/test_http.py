@@ -1,40 +1,48 @@
-"""The HTTP face over published files, without a process around it."""
+"""The HTTP face over published files: what is served, what is not, and that it is made once."""
 
-import httpx
+import threading
+from pathlib import Path
+
+import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
 
-from stream_engine.service import http
-from stream_engine.service.metrics import Metrics
+from stream_engine.data.comparisons import Triplet
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.store import Store
 from tests.laws.test_exports import state
+from tests.support.process import engine, until
+from tests.support.served import served
 
 pytestmark = pytest.mark.timeout(60)
 
 
-class World:
-    why, published = "starting", None
-
-
 @pytest.fixture
-def served():
-    world = World()
-    metrics = Metrics(CollectorRegistry())
-    server = http.Server(http.app(metrics.registry, lambda: world.why, lambda: world.published), "127.0.0.1:0")
-    with httpx.Client(base_url=f"http://{server.address}") as client:
-        yield world, client, server
-    server.close()
+def world(tmp_path):
+    with served(tmp_path) as world:
+        yield world
 
 
-def test_ready_only_when_it_is(served):
-    world, client, _ = served
-    assert client.get("/healthz").status_code == 200
-    assert (client.get("/readyz").status_code, client.get("/readyz").text) == (503, "starting\n")
+def stored(directory: Path, objects: int, last: str = "o2") -> Store:
+    """A state of so many objects with one published snapshot."""
+    learned = Engine(("adds3", "triplet_counts"), None)
+    learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
+    learned.learn_many([Triplet("o0", "o1", last)])
+    store = Store(directory)
+    store.publish(learned.snapshot())
+    return store
+
+
+def test_ready_only_when_it_is(world):
+    world.why = "starting"
+    assert world.http.get("/healthz").status_code == 200
+    assert (world.http.get("/readyz").status_code, world.http.get("/readyz").text) == (503, "starting\n")
     world.why = ""
-    assert client.get("/readyz").status_code == 200
+    assert world.http.get("/readyz").status_code == 200
 
 
-def test_published_files_and_nothing_else(served):
-    world, client, _ = served
+def test_published_files_and_nothing_else(world):
+    client = world.http
     assert client.get("/snapshot").status_code == 404
     world.published = state()
     assert client.get("/snapshot").json()["triplets"] == 60
@@ -49,12 +57,102 @@ def test_published_files_and_nothing_else(served):
         answer = client.get(f"/export/{name}")
         assert (answer.status_code, answer.headers["content-type"]) == (200, kind), name
         assert answer.content == client.get(f"/export/{name}").content
-    for name in ("../../etc/passwd", "adds3.exe", "summary.npz", "nothing.json", "..", "k1.json/x"):
+        head = client.head(f"/export/{name}")
+        assert head.content == b"" and head.headers["content-length"] == str(len(answer.content))
+    for name in ("../../etc/passwd", "adds3.exe", "summary.npz", "nothing.json", "..", "k1.json/x", "..%2f..%2flock"):
         assert client.get(f"/export/{name}").status_code == 404, name
     assert client.post("/snapshot").status_code == 405 and client.delete("/export/k1.npz").status_code == 405
+    assert client.get("/admin/pause").status_code == 404 and client.post("/admin/pause").status_code == 404
 
 
-def test_an_address_in_use_is_an_error(served):
-    _, _, server = served
-    with pytest.raises(OSError, match="cannot listen on"):
-        http.Server(http.app(CollectorRegistry(), lambda: "", lambda: None), server.address)
+def test_an_address_in_use_is_an_error(world, tmp_path):
+    with pytest.raises(OSError, match="cannot listen on.*expected HOST:PORT"), served(tmp_path, world.address):
+        pass
+
+
+@pytest.mark.parametrize("objects, what", [(40, "triplet_counts.csv"), (800, "adds3.json")])  # here; in a process
+def test_an_export_has_the_bytes_of_the_command_and_is_made_once(world, tmp_path, objects, what):
+    store = stored(tmp_path / "other", objects)
+    world.published = stored(tmp_path, objects).published()
+    bodies: list[bytes] = []
+    askers = [
+        threading.Thread(target=lambda: bodies.append(world.http.get(f"/export/{what}").content)) for _ in range(4)
+    ]
+    for each in askers:
+        each.start()
+    for each in askers:
+        each.join()
+    name, _, format = what.partition(".")
+    engine("export", "--state", store.directory, "--out", tmp_path / "out", "--format", format, name)
+    assert set(bodies) == {(tmp_path / "out" / what).read_bytes()} and len(bodies) == 4
+    assert [path.name for path in (tmp_path / "served").iterdir()] == ["1"]
+    part = world.http.get(f"/export/{what}", headers={"Range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, bodies[0][10:20])
+
+
+def test_the_tag_of_an_export_follows_its_content(world, tmp_path):
+    store = stored(tmp_path, 40)
+    world.published = store.published()
+    first = world.http.get("/export/objects.json").headers["etag"]
+    known = world.http.get("/export/objects.json", headers={"If-None-Match": f'W/"else", {first}'})
+    assert (known.status_code, known.content, known.headers["etag"]) == (304, b"", first)
+    assert world.http.get("/export/clusters.csv").status_code == 404  # nothing was refitted
+    made = []
+    for k in (2, 3):
+        arrays = {"labels": np.arange(40, dtype=np.int32) % k, "k": np.array(k)}
+        arrays |= {name: np.array(0.5) for name in ("lam", "objective", "criterion", "residuals")}
+        store.publish_artifact(Artifact("sdp_clustering", world.published.snapshot.digest, 1, {}, 0, arrays, {}))
+        made.append(store.published())
+    tags = []
+    for world.published in made:  # the same snapshot, another artifact
+        answer = world.http.get("/export/clusters.csv", headers={"If-None-Match": ", ".join(tags)})
+        assert answer.status_code == 200
+        tags.append(answer.headers["etag"])
+    assert len({*tags, first}) == 3
+    assert world.http.get("/export/objects.json").headers["etag"] == first
+
+
+def test_a_snapshot_that_was_pruned_is_said_and_what_cannot_be_made_too(world, tmp_path):
+    store = stored(tmp_path, 800)
+    world.published = store.published()
+    assert world.http.get("/export/clusters.json").status_code == 404  # said by the process
+    store.snapshot_path(1).unlink()
+    answer = world.http.get("/export/adds3.csv")
+    assert answer.status_code == 503 and answer.headers["retry-after"] and "no snapshot 1" in answer.text
+
+
+def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):
+    with served(tmp_path, cache_bytes=40_000) as world:
+        world.published = stored(tmp_path, 40).published()
+        for what in ("adds3.npz", "triplet_counts.npz", "k1.npz", "objects.json"):
+            assert world.http.get(f"/export/{what}").status_code == 200
+        bytes_kept = world.metrics.registry.get_sample_value("stream_engine_export_cache_bytes")
+        assert 0 < bytes_kept <= 40_000
+        assert world.http.get("/export/k1.csv").status_code == 200 and world.refused("no_room") == 0
+        world.published = stored(tmp_path, 120).published()
+        answer = world.http.get("/export/adds3.npz")
+        assert answer.status_code == 503 and "http.cache_bytes is 40,000; use `stream-engine export`" in answer.text
+        assert world.refused("no_room") == 1
+        world.published = stored(tmp_path / "b", 40, last="o3").published()
+        assert world.http.get("/export/objects.json").status_code == 200
+        world.listeners["http"].close()
+    assert not (tmp_path / "served").exists()
+
+
+def test_few_are_made_and_sent_at_once(tmp_path):
+    with served(tmp_path, max_builds=1, max_downloads=2) as world:
+        world.published = stored(tmp_path, 1200).published()
+        slow = [world.connect(receive=4096) for _ in range(2)]
+        for each in slow:
+            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(12) == b"HTTP/1.1 200"
+        answer = world.http.get("/export/adds3.json")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+        assert world.http.get("/readyz").status_code == 200
+        for each in slow:
+            each.close()
+        until(lambda: world.http.get("/export/adds3.json").status_code == 200, what="the places of those who left")
+        askers = [world.connect() for _ in range(2)]
+        for each, path in zip(askers, ("/export/adds3.npz", "/export/triplet_counts.npz")):
+            each.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        assert sorted(each.recv(12) for each in askers) == [b"HTTP/1.1 200", b"HTTP/1.1 503"]  # one at a time is made

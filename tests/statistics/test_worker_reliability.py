@@ -4,7 +4,6 @@ forgetting as a run sees it; nothing about workers where nobody asked."""
 import json
 import math
 
-import httpx
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -17,8 +16,6 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import reliability, spectral
-from stream_engine.service import http
-from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings, load
 from stream_engine.service.wiring import restored
 from stream_engine.state.engine import Engine, OverlappingStates
@@ -27,6 +24,7 @@ from stream_engine.state.store import Store
 from stream_engine.statistics import kernels, weighted_counts, worker_reliability
 from tests.benchmarks.worker_reliability import weighting
 from tests.support.generators import planted_triplets
+from tests.support.served import served
 
 FORGETTING = ("adds3_decayed", "triplet_counts_decayed", "window")
 
@@ -330,13 +328,12 @@ def test_worker_names_go_nowhere_unasked(tmp_path):
     assert not [path for path in everything if b"person-" in path.read_bytes() or "worker" in path.name]
     (table,) = export(str(tmp_path / "s"), str(tmp_path / "named"), "latest", "npz", ("workers",))[:1]
     assert b"person-w0" in table.read_bytes()
-    published, metrics = store.published(), Metrics()
-    server = http.Server(http.app(metrics.registry, lambda: "", lambda: published), "127.0.0.1:0")
-    with httpx.Client(base_url=f"http://{server.address}") as client:
+    published = store.published()
+    with served(tmp_path / "s") as world:
+        client, world.published = world.http, published
         for name in ("workers.csv", "workers.npz", "workers_online.json"):
             assert client.get(f"/export/{name}").status_code == 404
         assert client.get("/export/adds3_trusted.npz").status_code == 200
         assert "person-" not in client.get("/metrics").text + client.get("/snapshot").text
-    server.close()
     assert not any("person-" in str(value) for value in published.artifacts["reliability"].report.values())
     assert set(exports.EXPORTS) >= exports.ON_REQUEST and encode(snapshot)

@@ -15,7 +15,7 @@ from stream_engine.service.settings.problems import BadSettings, check_keys, in_
 from stream_engine.service.settings.refit_params import check_kernel_files, check_kernels, refit_params
 from stream_engine.service.settings.relative_paths import rewrite_relative_paths
 from stream_engine.service.settings.schema import Settings
-from stream_engine.service.settings.secrets import HIDDEN, Secret, hidden, revealed
+from stream_engine.service.settings.secrets import HIDDEN, Secret, hidden, hidden_secret, revealed
 from stream_engine.service.settings.texts import put, toml_value
 from stream_engine.service.settings.values import check_places, check_values
 
@@ -47,8 +47,9 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
             put(tree, OLD_KEYS.get(keys, keys), value)
     check_values(tree, path or "settings")
     try:
-        if "kafka" in tree:
-            tree["kafka"] = revealed(tree["kafka"], path or "environment", environment)
+        for section in ("kafka", "http"):
+            if section in tree:
+                tree[section] = revealed(tree[section], path or "environment", environment)
         _reveal_key(tree, path or "environment", environment)
         check_kernels(tree.get("kernels"), path or "settings")
         settings = msgspec.convert(tree, Settings, strict=False)
@@ -65,7 +66,8 @@ def shown(settings: Settings) -> dict[str, Any]:
     """The settings in force as plain values; secrets are hidden."""
     key = None if settings.signing.key is None else HIDDEN
     signing = msgspec.structs.replace(settings.signing, key=key)
-    return hidden(msgspec.to_builtins(msgspec.structs.replace(settings, kafka=hidden(settings.kafka), signing=signing)))
+    plain = msgspec.structs.replace(settings, kafka=hidden(settings.kafka), signing=signing)
+    return hidden(msgspec.to_builtins(plain, enc_hook=hidden_secret))
 
 
 def _take_state_apart(tree: dict[str, Any], where: str) -> None:

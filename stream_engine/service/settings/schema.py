@@ -12,6 +12,8 @@ from stream_engine.state.engine import DEFAULT_ACCUMULATORS
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
 _Seconds = Annotated[float, Meta(ge=0)]
+_PositiveSeconds = Annotated[float, Meta(gt=0)]
+_Token = Annotated[str, Meta(min_length=16)]
 
 
 class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"type_": "type"}):
@@ -100,6 +102,29 @@ class OnlineSettings(_Section, frozen=True):
     loss: choices.OnlineLoss = "ste"
 
 
+class HttpSettings(_Section, frozen=True):
+    """Who may ask over HTTP, and how much at once; `listen` says where. Secrets come by reference: `{ env = "NAME" }`
+    or `{ file = "PATH" }`."""
+
+    admin_listen: str | None = None  # HOST:PORT of a second listener: probes, /metrics and POST /admin/...
+    token: _Token | None = None  # asked for on every path but the probes; none: whoever reaches the address may read
+    admin_token: _Token | None = None  # asked for by POST /admin/...; none: there is no POST /admin/...
+    tls_certificate: str | None = None  # PEM file of the certificate and those above it; none: no TLS
+    tls_key: str | None = None  # PEM file of its key
+    allowed_hosts: tuple[str, ...] = ()  # names by which clients may call this server, beside those of its address
+    max_connections: _Positive = 512  # of a listener; beyond it the longest silent one gives way
+    max_downloads: _Positive = 32  # exports being sent or waited for; beyond it 503
+    max_builds: _Positive = 2  # exports being made; beyond it 503
+    cache_bytes: _Positive = 4 << 30  # of exports in DIR/served; a larger export is refused
+    idle_timeout: _PositiveSeconds = 15.0  # seconds for a whole request to come
+    write_timeout: _PositiveSeconds = 30.0  # seconds in which a reader must take something
+    wedged_after: _PositiveSeconds = 60.0  # seconds without a tick of the loop until /healthz fails
+
+    def __post_init__(self):
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key: got one of them, expected both or neither")
+
+
 class LogSettings(_Section, frozen=True):
     """What is said on standard error."""
 
@@ -131,5 +156,6 @@ class Settings(_Section, frozen=True):
     drift: DriftSettings = DriftSettings()
     online: OnlineSettings = OnlineSettings()
     forgetting: ForgettingSettings = ForgettingSettings()
+    http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
     kafka: dict[str, Any] = field(default_factory=dict)  # options of the client, by its own names

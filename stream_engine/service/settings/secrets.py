@@ -1,4 +1,5 @@
-"""Secrets: a value `{ env = "NAME" }` or `{ file = "PATH" }` in the section [kafka], and the key of [signing].
+"""Secrets: a value `{ env = "NAME" }` or `{ file = "PATH" }` in the sections [kafka] and [http], and the key of
+[signing].
 
 It is read when the settings are loaded and printed as `***`.
 """
@@ -38,6 +39,13 @@ def revealed(value: Any, where: str, environment: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: revealed(each, where, environment) for key, each in value.items()}
     return value
+
+
+def hidden_secret(value: Any) -> str:
+    """`***` for a secret, which msgspec leaves to us."""
+    if isinstance(value, Secret):
+        return HIDDEN
+    raise NotImplementedError(f"{type(value).__name__} is no plain value")
 
 
 def hidden(value: Any, key: str = "") -> Any:

@@ -1,0 +1,62 @@
+"""POST /admin/{snapshot,pause,resume,refit,log-level}: what is asked of a run while it is under way.
+
+Each only leaves a request, which the loop acts on between two records; what it answers is what was asked for.
+"""
+
+from collections.abc import Callable, Collection
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from stream_engine.refits import REFITS
+from stream_engine.service import logs
+from stream_engine.service.requests import Requests
+from stream_engine.state.published import Published
+
+ASKED = 202  # it will be done
+
+
+def admin(
+    requests: Requests, published: Callable[[], Published | None], running: Callable[[], Collection[str]]
+) -> Starlette:
+    """The ASGI application below /admin. `running()` names the refits that run now."""
+
+    async def snapshot(request: Request) -> Response:
+        requests.snapshot = "admin"
+        newest = published()
+        return JSONResponse({"asked": "snapshot", "newest": newest.snapshot.sequence if newest else None}, ASKED)
+
+    async def pause(request: Request) -> Response:
+        requests.paused = True
+        return JSONResponse({"paused": True})
+
+    async def resume(request: Request) -> Response:
+        requests.paused = False
+        return JSONResponse({"paused": False})
+
+    async def refit(request: Request) -> Response:
+        kind, newest = request.query_params.get("kind", ""), published()
+        if kind not in REFITS:
+            return _wrong("kind", kind, REFITS)
+        if newest is None:
+            return PlainTextResponse("nothing is published yet; POST /admin/snapshot makes a snapshot\n", 409)
+        if kind in running():
+            return PlainTextResponse(f"{kind} is running; its artifact will come\n", 409)
+        requests.refits.add(kind)
+        return JSONResponse({"asked": "refit", "kind": kind, "snapshot": newest.snapshot.sequence}, ASKED)
+
+    async def log_level(request: Request) -> Response:
+        level = request.query_params.get("level", "")
+        if level not in logs.LEVELS:
+            return _wrong("level", level, logs.LEVELS)
+        logs.set_level(level)
+        return JSONResponse({"level": level})
+
+    actions = {"snapshot": snapshot, "pause": pause, "resume": resume, "refit": refit, "log-level": log_level}
+    return Starlette(routes=[Route(f"/{name}", action, methods=["POST"]) for name, action in actions.items()])
+
+
+def _wrong(what: str, got: str, known: Collection[str]) -> Response:
+    return PlainTextResponse(f"{what}: got {got[:100]!r}, expected ?{what}= one of {', '.join(known)}\n", 400)

@@ -1,0 +1,43 @@
+"""The files of one export of a published snapshot: `python -m stream_engine.service.http.make_export STATE N WHAT ...`.
+
+A process of its own for what is large: the interpreter of the run stays free for ingestion and probes, and the memory
+is given back when it ends. Ends with 0, or with a line on standard output and one of the statuses below.
+"""
+
+import sys
+from pathlib import Path
+
+from stream_engine import exports
+from stream_engine.data.available_memory import TooLarge
+from stream_engine.exports import files
+from stream_engine.state.published import Published
+from stream_engine.state.store import NoSuchSnapshot, Store
+
+NOTHING, GONE, NO_ROOM = 10, 11, 12  # nothing to export; the snapshot was pruned meanwhile; no memory or disk for it
+
+
+def write_files(published: Published, what: str, format: str, folder: Path) -> None:
+    """Write the files of an export into a folder. Raises `NothingToExport`, `TooLarge`, `OSError`, `MemoryError`."""
+    for name, content in exports.contents(what, published).items():
+        for file, write in files.writers(name, content, format, published.snapshot.objects).items():
+            with (folder / file).open("wb") as opened:
+                write(opened)
+
+
+def main(state: str, sequence: str, what: str, format: str, folder: str) -> int:
+    """Read the snapshot, which stays mapped, and write the files; returns the exit status."""
+    try:
+        write_files(Store(state).published(sequence), what, format, Path(folder))
+        return 0
+    except exports.NothingToExport as error:
+        problem, status = str(error), NOTHING
+    except NoSuchSnapshot as error:
+        problem, status = str(error), GONE
+    except (TooLarge, MemoryError, OSError) as error:
+        problem, status = str(error) or "out of memory", NO_ROOM
+    print(" ".join(problem.split()))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

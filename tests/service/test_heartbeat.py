@@ -1,0 +1,63 @@
+"""/healthz follows the loop: waits and long steps that are known are life, silence is not."""
+
+import time
+from concurrent.futures import Future
+
+import pytest
+
+from stream_engine.service import heartbeat
+from stream_engine.service.heartbeat import Heartbeat
+from tests.service.test_run_pieces import World
+from tests.support.process import until
+from tests.support.served import served
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_a_loop_that_does_not_tick_fails_healthz(tmp_path):
+    with served(tmp_path) as world:
+        assert world.http.get("/healthz").text == "alive\n"
+        world.heartbeat.after = 0.0
+        until(lambda: world.http.get("/healthz").status_code == 503, what="a wedged loop")
+        for path in ("/healthz", "/readyz"):
+            answer = world.http.get(path)
+            assert answer.status_code == 503 and answer.text.startswith("the loop has not ticked for "), path
+        world.heartbeat.after = 1000.0
+        world.heartbeat.tick()
+        assert world.http.get("/healthz").status_code == 200
+
+
+def test_a_long_step_may_take_longer_and_not_for_ever(monkeypatch):
+    beating = Heartbeat(0.0)
+    with beating.long("the copy of the state"):
+        assert beating.wedged() == ""
+        monkeypatch.setattr(heartbeat, "LONG", 0.0)
+        assert "in the copy of the state, expected within 0 s" in until(beating.wedged)
+    beating.warm = True
+    with beating.block():
+        assert "ticked for" in until(beating.wedged)
+
+
+def test_the_first_block_is_a_long_step():
+    beating = Heartbeat(0.0)
+    with beating.block():
+        time.sleep(0.01)
+        assert beating.wedged() == ""
+
+
+def test_a_wait_for_a_disk_is_life():
+    world, written = World({}), Future()
+    world.health.heartbeat.after = 1000.0
+    ticks = []
+    world.health.heartbeat.tick = lambda: (ticks.append(1), len(ticks) == 3 and written.set_result(None))
+    world.health.wait_for("snapshot", written)
+    assert len(ticks) == 3
+
+
+def test_what_is_paused_is_not_ready_and_not_stalled():
+    world = World({}, stall_after=0.0)
+    world.requests.paused = True
+    assert world.health.not_ready() == "paused by POST /admin/pause"
+    world.health.paused()
+    world.requests.paused = False
+    assert world.health.not_ready() == "" and not world.said("stalled: no progress")

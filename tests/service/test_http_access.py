@@ -1,0 +1,140 @@
+"""Who may ask: hosts, tokens, TLS, the headers that browsers obey, and the warnings of an open door."""
+
+import base64
+import ssl
+import subprocess
+
+import httpx
+import pytest
+
+from stream_engine.service.settings import BadSettings
+from tests.laws.test_exports import state
+from tests.support.served import served
+
+pytestmark = pytest.mark.timeout(60)
+TOKEN, OTHER = "correct-horse-battery", "admin-horse-battery!"
+READABLE = ("/metrics", "/snapshot", "/export/adds3.npz", "/progressive", "/none")
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_only_our_own_names_are_answered(tmp_path):
+    with served(tmp_path, allowed_hosts=("engine", "*.example.org")) as world:
+        for host in ("localhost:1", "127.0.0.1", "[::1]:80", "ENGINE:9108", "a.b.example.org", "localhost."):
+            assert world.http.get("/healthz", headers={"Host": host}).status_code == 200, host
+        for host in ("evil.com", "engine.evil.com", "example.org.evil.com", "10.0.0.7", "evilexample.org", ""):
+            answer = world.http.get("/metrics", headers={"Host": host})
+            assert answer.status_code == 421 and "allowed_hosts" in answer.text, host
+        assert world.refused("host") == 6
+        assert len([event for event in world.log.events("warning") if "host" in event]) == 1
+    with served(tmp_path, "0.0.0.0:0") as world:
+        for host, status in (("10.0.0.7:9108", 200), ("evil.com", 421)):
+            assert world.http.get("/healthz", headers={"Host": host}).status_code == status
+
+
+def test_a_token_is_asked_for_on_everything_but_the_probes(tmp_path):
+    with served(tmp_path, token=TOKEN) as world:
+        world.published = state()
+        assert world.http.get("/healthz").status_code == world.http.get("/readyz").status_code == 200
+        basic = {"Authorization": "Basic " + base64.b64encode(f"me:{TOKEN}".encode()).decode()}
+        for path in READABLE:
+            for wrong in ({}, bearer("x" * 21), bearer(TOKEN[:-1]), {"Authorization": TOKEN}, bearer("é" * 20)):
+                answer = world.http.get(path, headers={k: v.encode("latin-1") for k, v in wrong.items()})
+                assert answer.status_code == 401 and answer.headers["www-authenticate"].startswith("Bearer"), wrong
+            for right in (bearer(TOKEN), basic):
+                assert world.http.get(path, headers=right).status_code == (404 if path == "/none" else 200)
+        assert world.refused("token") == 5 * len(READABLE) and TOKEN not in str(world.log.said)
+
+
+def test_an_open_door_is_said(tmp_path):
+    for listen, settings, said in (
+        ("127.0.0.1:0", {}, None),
+        ("0.0.0.0:0", {}, "set [http] token"),
+        ("0.0.0.0:0", {"token": TOKEN}, "clear text"),
+    ):
+        with served(tmp_path, listen, **settings) as world:
+            warnings = world.log.events("warning")
+            assert [said in line for line in warnings] == [True] if said else not warnings
+
+
+def test_every_answer_has_the_headers_that_browsers_obey(tmp_path):
+    with served(tmp_path, token=TOKEN) as world:
+        world.published = state()
+        for path, headers in (("/healthz", {}), ("/snapshot", bearer(TOKEN)), ("/x", bearer(TOKEN)), ("/x", {})):
+            answer = world.http.get(path, headers=headers)
+            assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["x-frame-options"] == "DENY"
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+            assert answer.headers["cache-control"] == ("no-cache" if path == "/snapshot" else "no-store")
+            assert "server" not in answer.headers
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of localhost and its key, as files."""
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    subprocess.run(
+        [*command.split(), "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", "key", "-out", "cert"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    return str(folder / "cert"), str(folder / "key")
+
+
+def test_tls_by_files(tmp_path, certificate):
+    cert, key = certificate
+    with served(tmp_path, "0.0.0.0:0", tls_certificate=cert, tls_key=key, token=TOKEN, idle_timeout=1.0) as world:
+        assert not world.log.events("warning")
+        world.published = state()
+        trusting = ssl.create_default_context(cafile=cert)
+        with httpx.Client(base_url=f"https://{world.address}", verify=trusting) as client:
+            assert client.get("/export/adds3.npz", headers=bearer(TOKEN)).status_code == 200
+        silent = world.connect()  # never shakes hands
+        assert silent.recv(1) == b""
+        with pytest.raises(httpx.RemoteProtocolError):
+            world.http.get("/healthz")
+
+
+def test_tls_files_that_cannot_be_used_are_said(tmp_path, certificate):
+    cert, key = certificate
+    (tmp_path / "broken").write_text("no certificate")
+    for files in (("/nowhere", key), (cert, str(tmp_path / "broken")), (cert, str(tmp_path))):
+        with (
+            pytest.raises(BadSettings, match="http.tls_certificate.*expected PEM files"),
+            served(tmp_path, tls_certificate=files[0], tls_key=files[1]),
+        ):
+            pass
+
+
+def test_admin_needs_its_own_token(tmp_path):
+    with served(tmp_path, admin_listen="127.0.0.1:0") as world:  # no admin_token: there is nothing to post to
+        assert world.admin.post("/admin/pause").status_code == 404 and world.admin.get("/metrics").status_code == 200
+    with served(tmp_path, admin_listen="127.0.0.1:0", token=TOKEN, admin_token=OTHER) as world:
+        for wrong in ({}, bearer(TOKEN)):
+            assert world.admin.post("/admin/pause", headers=wrong).status_code == 401
+        assert world.http.post("/admin/pause", headers=bearer(OTHER)).status_code in (401, 404)
+        assert not world.requests.paused
+        assert world.admin.get("/admin/pause", headers=bearer(OTHER)).status_code == 405
+        assert [world.admin.get("/metrics", headers=bearer(each)).status_code for each in (TOKEN, OTHER)] == [200, 200]
+        assert world.admin.get("/metrics").status_code == 401 and world.admin.get("/healthz").status_code == 200
+        assert world.admin.post("/admin/pause", headers=bearer(OTHER)).json() == {"paused": True}
+        assert world.requests.paused and world.admin.post("/admin/resume", headers=bearer(OTHER)).status_code == 200
+
+
+def test_what_admin_takes_and_what_it_refuses(tmp_path):
+    with served(tmp_path, admin_listen="127.0.0.1:0", admin_token=OTHER) as world:
+        world.admin.headers.update(bearer(OTHER))
+        post = world.admin.post
+        assert post("/admin/refit?kind=spectral").status_code == 409  # nothing is published
+        world.published, world.running = state(), ("hierarchy", "sdp_clustering")
+        assert (
+            post("/admin/snapshot").json() == {"asked": "snapshot", "newest": 1} and world.requests.snapshot == "admin"
+        )
+        assert post("/admin/refit?kind=spectral").status_code == 202 and world.requests.refits == {"spectral"}
+        assert post("/admin/refit?kind=sdp_clustering").status_code == 409
+        for path in ("/admin/refit", "/admin/refit?kind=nonsense", "/admin/log-level?level=loud"):
+            answer = post(path)
+            assert answer.status_code == 400 and "expected" in answer.text and answer.text.count("\n") == 1

@@ -1,0 +1,141 @@
+"""Slow and silent clients: each waits for its turn or is cut, and nobody else notices."""
+
+import itertools
+import json
+import logging
+import threading
+import time
+
+import pytest
+
+from stream_engine.service import logs
+from stream_engine.service.descriptors import connections_allowed, raised_limit
+from stream_engine.service.seldom import Seldom, SeldomFilter
+from tests.service.test_http import stored
+from tests.support.process import until
+from tests.support.served import Lines, closed_by_server, served
+
+pytestmark = pytest.mark.timeout(60)
+ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def test_silent_connections_give_way_to_new_ones(tmp_path):
+    with served(tmp_path, max_connections=16) as world:
+        silent = [world.connect() for _ in range(60)]
+        assert world.http.get("/healthz").status_code == 200
+        until(lambda: world.refused("gave_way") >= 40, what="silent ones to give way")
+        assert world.connections() <= 16
+        assert closed_by_server(silent[0]) and world.log.events("info").count("listening") == 1
+        said = [event for event in world.log.events("info") if "gave" in event or "longest silent" in event]
+        assert len(said) == 1  # of some forty
+
+
+def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_path):
+    with served(tmp_path, max_connections=3) as world:
+        world.published = stored(tmp_path, 1500).published()
+        readers = [world.connect(receive=4096) for _ in range(3)]
+        for each in readers:
+            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(12) == b"HTTP/1.1 200"
+        assert closed_by_server(world.connect()) and world.refused("full") == 1 and world.refused("gave_way") == 0
+        readers.pop().close()
+        until(lambda: world.connections() == 2, what="the place of the reader that left")
+        assert world.http.get("/healthz").status_code == 200
+        world.listeners["http"].close()
+        assert all(map(closed_by_server, readers))
+    assert not (tmp_path / "served").exists() and not world.log.events("error")
+
+
+def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_path):
+    with served(tmp_path, idle_timeout=1.0) as world:
+        dripping, silent, after = world.connect(), world.connect(), world.connect()
+        after.sendall(ASK)
+        assert after.recv(100).startswith(b"HTTP/1.1 200")
+        for byte in ASK[:-1]:
+            try:
+                dripping.send(bytes([byte]))
+            except ConnectionError:
+                break
+            time.sleep(0.05)
+        for each in (dripping, silent, after):
+            assert closed_by_server(each)
+        assert world.refused("silent") == 3
+        posting = world.connect()
+        posting.sendall(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 99)
+        assert posting.recv(12) == b"HTTP/1.1 405" and closed_by_server(posting)
+
+
+def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp_path):
+    with served(tmp_path, write_timeout=1.0) as world:
+        world.published = stored(tmp_path, 1500).published()
+        stuck, slow = world.connect(receive=4096), world.connect(receive=4096)
+        for each in (stuck, slow):
+            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: slow.recv(4096) and time.sleep(0.1) is None and world.refused("slow_reader"), what="a cut")
+        assert slow.recv(12) and world.refused("slow_reader") == 1
+
+
+def test_a_head_that_is_too_long_or_no_http_is_refused(tmp_path):
+    with served(tmp_path) as world:
+        for text in (b"\x16\x03\x01\n\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + 17_000 * b"y"):
+            odd = world.connect()
+            odd.sendall(text)
+            assert odd.recv(12) == b"HTTP/1.1 400" and closed_by_server(odd)
+
+
+def test_lines_are_said_once_an_interval_with_their_number(capsys):
+    clock = itertools.count(0, 25)
+    seldom = SeldomFilter(Seldom(60.0, lambda: float(next(clock))))
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    try:
+        logs.configure("json", "info")
+        for handler in logging.getLogger().handlers:
+            handler.filters[:] = [seldom]
+        for number in range(7):
+            logging.getLogger("some.library").error("refused %d", number)
+        logging.getLogger("some.library").error("else")
+    finally:
+        logging.getLogger().handlers[:], _ = before
+        logging.getLogger().setLevel(before[1])
+    said = [json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()]
+    assert said == [
+        "refused 0",
+        "refused 3 (3 times since it was last said)",
+        "refused 6 (3 times since it was last said)",
+        "else",
+    ]
+
+
+def test_connections_leave_descriptors_for_the_rest():
+    log = Lines()
+    assert connections_allowed(512, 1, raised_limit(), log) == 512 and not log.said
+    assert connections_allowed(512, 2, 1024, log) < 192
+    ((level, event, details),) = log.said
+    assert level == "warning" and "LimitNOFILE" in event and details["limit"] == 1024
+
+
+class Counting:
+    """A collector that is slow until all have asked."""
+
+    def __init__(self):
+        self.times, self.all_asked = 0, threading.Event()
+
+    def collect(self):
+        self.times += 1
+        self.all_asked.wait(20)
+        return []
+
+
+def test_metrics_are_made_once_for_all_who_ask_together(tmp_path):
+    with served(tmp_path) as world:
+        counting = Counting()
+        world.metrics.registry.register(counting)
+        counting.times = 0  # registering collects
+        asking = [world.connect() for _ in range(5)]
+        for each in asking:
+            each.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert world.http.get("/healthz").status_code == 200  # which does not wait for the scrape
+        counting.all_asked.set()
+        assert all(each.recv(12) == b"HTTP/1.1 200" for each in asking) and counting.times == 1
+        text = world.http.get("/metrics").text
+        assert 'stream_engine_http_refused_total{reason="slow_reader"} 0.0' in text and counting.times == 2

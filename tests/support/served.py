@@ -1,0 +1,92 @@
+"""The HTTP server of a run over what a test publishes, asked over real sockets."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+from prometheus_client import CollectorRegistry
+
+from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.http.serving import Seen, serve
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
+from stream_engine.service.settings import HttpSettings
+from stream_engine.state.published import Published
+
+
+class Lines:
+    """A log that remembers: (level, event, details)."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str, dict]] = []
+
+    def __getattr__(self, level: str):
+        return lambda event, **details: self.said.append((level, event, details))
+
+    def events(self, level: str) -> list[str]:
+        return [event for each, event, _ in self.said if each == level]
+
+
+class Served:
+    """`why` is why the run is not ready, `published` what it has published; `http` and `admin` are clients."""
+
+    def __init__(self, directory: Path, listen: str, settings: HttpSettings, stack: ExitStack):
+        self.why, self.published = "", None
+        self.published: Published | None = None
+        self.metrics, self.requests, self.heartbeat = Metrics(CollectorRegistry()), Requests(), Heartbeat()
+        self.running: tuple[str, ...] = ()
+        self.log = Lines()
+        seen = Seen(
+            directory=directory,
+            metrics=self.metrics,
+            published=lambda: self.published,
+            ready=lambda: self.why,
+            heartbeat=self.heartbeat,
+            requests=self.requests,
+            running_refits=lambda: self.running,
+        )
+        self.listeners, self._stack = serve(seen, listen, settings, self.log, stack), stack
+        self.address = self._address("http")
+        self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=30))
+        if "admin" in self.listeners:
+            self.admin = stack.enter_context(httpx.Client(base_url=f"http://{self._address('admin')}"))
+
+    def _address(self, listener: str) -> str:
+        return f"127.0.0.1:{self.listeners[listener].address.rpartition(':')[2]}"
+
+    def connect(self, listener: str = "http", **options: int) -> socket.socket:
+        """A connection that has said nothing yet; `receive` limits what the system keeps for a slow reader."""
+        connection = self._stack.enter_context(socket.socket())
+        if "receive" in options:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive"])
+        connection.settimeout(20)
+        host, _, port = self._address(listener).rpartition(":")
+        connection.connect((host, int(port)))
+        return connection
+
+    def connections(self) -> float | None:
+        return self.metrics.registry.get_sample_value("stream_engine_http_connections", {"listener": "http"})
+
+    def refused(self, reason: str) -> float | None:
+        return self.metrics.registry.get_sample_value("stream_engine_http_refused_total", {"reason": reason})
+
+
+@contextmanager
+def served(directory: Path, listen: str = "127.0.0.1:0", **settings) -> Iterator[Served]:
+    """A server that is closed at the end."""
+    with ExitStack() as stack:
+        yield Served(directory, listen, HttpSettings(**settings), stack)
+
+
+def closed_by_server(connection: socket.socket) -> bool:
+    """Whether the other side ends a connection (within the socket's time-out), whatever it sends before."""
+    try:
+        while connection.recv(1 << 20):
+            pass
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True
