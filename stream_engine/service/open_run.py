@@ -21,6 +21,7 @@ from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
 from stream_engine.service import ingest, lost_letters, wiring
 from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http import serving as http
 from stream_engine.service.in_flight import InFlight
@@ -78,6 +79,7 @@ def open_run(
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
+    raised_limit()
     metrics = metrics or Metrics(partitions=settings.metrics_partitions)
     log = log or structlog.get_logger()
     lock = lock or Lock(directory)  # a standby has it

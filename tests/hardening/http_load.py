@@ -96,12 +96,12 @@ class Engine:
             family += [int(n) for path in Path(f"/proc/{pid}/task").glob("*/children") for n in _text(path).split()]
         return sum(_pss(pid) for pid in family)
 
-    def terminated(self) -> float:
-        """Seconds from SIGTERM to the exit."""
+    def terminated(self) -> str:
+        """Seconds from SIGTERM to the exit, and its status."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(120)
-        return time.monotonic() - began
+        return f"{time.monotonic() - began:.1f} (status {self.process.returncode})"
 
 
 def _text(path: Path) -> str:
@@ -226,12 +226,26 @@ def under_downloads(engine: Engine, path: str, count: int, idle: int, requests: 
     row("memory before, growth", f"{watched.before / 1e6:.0f} MB, {watched.growth / 1e6:.0f} MB")
 
 
+def among_silent(engine: Engine, count: int, seconds: float) -> None:
+    """Silent connections for some seconds, against few descriptors."""
+    size = os.path.getsize(engine.said)
+    with silent(engine, count):
+        end = time.monotonic() + seconds
+        try:
+            times = np.concatenate([*probed(engine, 10, lambda: time.monotonic() < end).values()])
+            row("probes amid silent connections, p99", f"{np.percentile(times, 99) * 1000:.1f} ms")
+        except OSError as error:
+            row("probes amid silent connections", error)
+    row("log during it", f"{os.path.getsize(engine.said) - size:,} bytes")
+    row("SIGTERM, seconds to the exit", engine.terminated())
+
+
 def row(what: str, value: object) -> None:
     """One line of the table."""
     print(f"| {what} | {value} |", flush=True)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (
@@ -242,9 +256,10 @@ def main() -> None:
         ("requests", 1000),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of silent connections")
     parser.add_argument("--path", default="/export/k1.json")
     parser.add_argument("--code", type=Path, default=ROOT)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("| what | measured |\n|---|---|")
     with TemporaryDirectory() as folder:
@@ -253,22 +268,12 @@ def main() -> None:
         running = readers(engine, given.readers, given.path)
         for each in running:
             assert each.stdout.readline() == "begun\n"
-        row(
-            "SIGTERM amid downloads, seconds to the exit",
-            f"{engine.terminated():.1f} (status {engine.process.returncode})",
-        )
+        row("SIGTERM amid downloads, seconds to the exit", engine.terminated())
         for each in running:
             each.kill()
             each.communicate()
         row("traceback in the log", "Traceback" in engine.said.read_text() or '"exception"' in engine.said.read_text())
-        engine = Engine(Path(folder, "b"), 50, given.code, descriptors=1024)
-        size = os.path.getsize(engine.said)
-        with silent(engine, given.silent):
-            end = time.monotonic() + 10
-            times = np.concatenate([*probed(engine, 100, lambda: time.monotonic() < end).values()])
-            row("probes amid silent connections, p99", f"{np.percentile(times, 99) * 1000:.1f} ms")
-        row("log during it", f"{os.path.getsize(engine.said) - size:,} bytes")
-        row("SIGTERM, seconds to the exit", f"{engine.terminated():.1f} (status {engine.process.returncode})")
+        among_silent(Engine(Path(folder, "b"), 50, given.code, descriptors=1024), given.silent, given.seconds)
 
 
 if __name__ == "__main__":

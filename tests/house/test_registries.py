@@ -44,7 +44,7 @@ SHARED = {
     },
     "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums", "leaving", "leaving_workers"},
     "refits": {"kernel_refits"},
-    "exports": {"by_name", "files"},
+    "exports": {"by_name", "files", "json_text"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},
     "asking": {"known", "model"},
 }
