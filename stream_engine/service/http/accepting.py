@@ -8,7 +8,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from stream_engine.service.http.connection import Connection
 from stream_engine.service.http.refusals import Refusals
@@ -24,14 +24,14 @@ class Acceptor:
         self,
         listening: socket.socket,
         connection: Callable[[], Connection],
-        open_now: Collection[Connection],
         most: int,
         tls: ssl.SSLContext | None,
         patience: float,
         refusals: Refusals,
     ):
-        self._listening, self._connection, self._open, self._most = listening, connection, open_now, most
+        self._listening, self._connection, self._most = listening, connection, most
         self._tls, self._patience, self._refusals = tls, patience, refusals
+        self._silent: dict[Connection, None] = {}
         self._accepted = 0  # and not ended
         self._greeting: set[asyncio.Task] = set()  # those being set up, kept so that they are not collected
 
@@ -69,7 +69,7 @@ class Acceptor:
 
     def _new(self) -> Connection:
         connection = self._connection()
-        connection.ended = self._ended
+        connection.ended, connection.silent = self._ended, self._silent
         return connection
 
     def _ended(self) -> None:
@@ -77,9 +77,9 @@ class Acceptor:
 
     def _make_way(self) -> bool:
         """Close the connection that has waited longest for a request; False when all are being answered."""
-        silent = [each for each in self._open if each.waiting_since is not None and not each.transport.is_closing()]
-        if not silent:
+        longest = next(iter(self._silent), None)
+        if longest is None:
             return False
         self._refusals.tell("gave_way")
-        min(silent, key=lambda each: each.waiting_since or 0.0).cut()
+        longest.cut()
         return True

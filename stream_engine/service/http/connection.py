@@ -9,7 +9,6 @@ import asyncio
 import fcntl
 import struct
 import termios
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,16 +28,16 @@ class Patience(NamedTuple):
 
 
 class Connection(H11Protocol):
-    """`waiting_since` is when it began to wait for a request; None while one is being answered. `ended` is
-    called when it is over."""
+    """`silent` holds the connections of a listener that wait for a request, the longest first; `ended` is called when
+    this one is over."""
 
     patience: Patience
     refusals: Refusals
     ended: Callable[[], None]
+    silent: dict["Connection", None]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """uvicorn's, and the clock of the first request starts."""
-        self.waiting_since: float | None = None
         self._idle_clock: asyncio.TimerHandle | None = None
         self._write_clock: asyncio.TimerHandle | None = None
         super().connection_made(transport)
@@ -47,6 +46,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """uvicorn's, and the clocks stop."""
         self._stop_clocks()
+        self.silent.pop(self, None)
         super().connection_lost(exc)
         self.ended()
 
@@ -55,7 +55,7 @@ class Connection(H11Protocol):
         super().data_received(data)
         if self.answering and self._idle_clock:
             self._idle_clock.cancel()
-            self.waiting_since = None
+            self.silent.pop(self, None)
 
     @property
     def answering(self) -> bool:
@@ -84,6 +84,7 @@ class Connection(H11Protocol):
     def cut(self) -> None:
         """End the connection now, whatever is left to send."""
         self._stop_clocks()
+        self.silent.pop(self, None)
         self.transport.abort()
 
     def _stop_clocks(self) -> None:
@@ -94,7 +95,8 @@ class Connection(H11Protocol):
     def _wait_for_request(self) -> None:
         if self._idle_clock:
             self._idle_clock.cancel()
-        self.waiting_since = time.monotonic()
+        self.silent.pop(self, None)
+        self.silent[self] = None
         self._idle_clock = self.loop.call_later(self.patience.idle, self._nothing_came)
 
     def _nothing_came(self) -> None:

@@ -119,7 +119,6 @@ class Listener:
         acceptor = Acceptor(
             self._socket,
             self._connection,
-            self._server.server_state.connections,  # type: ignore[arg-type]
             self._limits.connections,
             self._tls,
             self._limits.patience.idle,
