@@ -77,6 +77,11 @@ class Blocks:
         self._step: Callable[[bool], Block | None] = self.begin
         self._long = (0, bytearray(), "")  # start and first bytes of an item that is too long, and what is told of it
 
+    @property
+    def width(self) -> int:
+        """How many columns the header has; 0 where there is none, or none was read yet."""
+        return self._width
+
     def mark(self, offset: int) -> int:
         """The check value that belongs to a position at `offset`."""
         return crc32(self.head[: min(HEAD, offset)])

@@ -14,7 +14,9 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Quadruplet, Triplet
-from stream_engine.service import http, wiring
+from stream_engine.service import wiring
+from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.http.serving import Seen, serve
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import Settings
@@ -36,15 +38,16 @@ def wait_for_lock(
     except StateInUse as error:
         log.info("standby: waits until the state is free", problem=str(error))
     with ExitStack() as stack:
-        follower = _Follower(settings, Store(directory), log)
+        store = Store(directory, signing=wiring.signing(settings))
+        follower, heartbeat = _Follower(settings, store, log), Heartbeat(settings.http.wedged_after)
         metrics.standby.set(1)
         stack.callback(metrics.standby.set, 0)
-        if settings.listen:
-            server = http.Server(http.app(metrics.registry, follower.why_not_ready, lambda: None), settings.listen)
-            stack.callback(server.close)
-            log.info("listening", address=server.address)
-        follower.warm()
+        seen = Seen(directory, metrics, lambda: None, follower.why_not_ready, heartbeat=heartbeat, requests=requests)
+        serve(seen, settings.listen, settings.http, log, stack)
+        with heartbeat.long("compiling"):
+            follower.warm()
         while not requests.stop:
+            heartbeat.tick()
             try:
                 lock = Lock(directory)
             except StateInUse:

@@ -96,16 +96,16 @@ class _Text:
             elif block.problem:
                 yield Item(block.offset, block.next_offset, False)
             else:
-                yield from _items(block.value, block.offset, self._framing)
+                yield from _items(block.value, block.offset, self._framing, self.blocks.width)
 
     def close(self) -> None:
         self.blocks.stream.close()
 
 
-def _items(value: bytes, offset: int, framing: Framing) -> Iterator[Item]:
+def _items(value: bytes, offset: int, framing: Framing, width: int) -> Iterator[Item]:
     rest = bytearray(value)
     while rest:
-        size = framing.first(rest) or len(rest)
+        size = framing.first(rest, len(rest), width) or len(rest)
         yield Item(offset, offset + size, not rest[:size].strip())
         offset += size
         del rest[:size]
