@@ -42,6 +42,7 @@ class Record(NamedTuple):
     key: bytes | None = None
     time: float | None = None
     problem: str = ""
+    too_large: bool = False  # that is the problem
 
 
 class Lost(NamedTuple):

@@ -10,6 +10,10 @@ import click
 
 from stream_engine.commands import Verbs
 
+OUT_OF_MEMORY = (
+    "nothing is said about any event, what was published stays and is gone on from by the next run; give it more memory"
+)
+
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
@@ -91,6 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
         if status is None or debug:
             raise
         text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        if isinstance(error, MemoryError):
+            text = f"out of memory{f' ({text})' if text else ''}: {OUT_OF_MEMORY}"
         click.echo(f"stream-engine: {' '.join(text.split())}", err=True)
         return status
 

@@ -12,12 +12,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 from zlib import crc32
 
+import numpy as np
+
 from connectors import Position
 from connectors.files.csv_scanner import column_names, first_record_end, last_record_end, quotes_close
 from connectors.files.decompress import ByteStream, Plain
 
 HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
 SHOWN = 1 << 20  # of an item that is too long
+MOST_LINES = 1 << 18  # of a block: what is held of one that is refused may be a kilobyte
 
 
 def _last_line(buffer: bytearray, size: int, width: int = 0) -> int:
@@ -50,6 +53,7 @@ class Block(NamedTuple):
     offset: int
     next_offset: int
     problem: str = ""
+    too_large: bool = False  # that is the problem
 
 
 class Replaced(Exception):
@@ -168,6 +172,10 @@ class Blocks:
                 self._step = self._catch_up
                 return
         line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
+        if end > SHOWN:
+            raise Unreadable(
+                f"the header line holds {end:,} bytes, expected {SHOWN:,} at most; it begins {line[:60]!r}"
+            )
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
         if not end or end > self._limit or not quotes_close(line):
@@ -232,6 +240,8 @@ class Blocks:
         beyond the limit, however much has arrived."""
         self._fill(self._window)
         end, size = self._framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
+        if end > MOST_LINES and self._buffer.count(b"\n", 0, end) > MOST_LINES:
+            end = self._framing.last(self._buffer, self._end_of_line(MOST_LINES), self._width) or end
         while not end and not self.starved and size <= self._limit:
             size = min(2 * size, self._limit + 1)
             self._fill(size)
@@ -241,6 +251,10 @@ class Blocks:
         if len(self._buffer) > self._limit:
             return self._too_long()
         return self._cut(len(self._buffer)) if self._buffer and self._ended(final) else None
+
+    def _end_of_line(self, number: int) -> int:
+        """Where the line of that number ends, from 1."""
+        return int(np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)[number - 1]) + 1
 
     def _too_long(self) -> Block | None:
         """No item ends within the limit: a quote that does not close costs its line, an endless line is passed over,
@@ -267,5 +281,5 @@ class Blocks:
             return None
         self._step = self._whole
         size = self.at - start
-        problem = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
-        return Block(bytes(shown), start, self.at, problem)
+        told = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
+        return Block(bytes(shown), start, self.at, told, too_large=not problem)

@@ -166,6 +166,7 @@ def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Re
         "byte",
         blocks.header,
         problem=block.problem,
+        too_large=block.too_large,
     )
 
 

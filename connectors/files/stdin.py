@@ -138,6 +138,7 @@ class StdinText(_Stdin):
                         format=self._format,
                         header=self._blocks.header,
                         problem=block.problem,
+                        too_large=block.too_large,
                     )
                 ]
             if self._blocks.starved and ended:

@@ -129,6 +129,8 @@ class KafkaPython:
             raise OffsetsLost(cut, cut) from error
         except FATAL as error:
             raise Refused(error) from error
+        except MemoryError:  # no failure of the client: the next run goes on
+            raise
         except Exception as error:  # also what a crash of its network thread left: only a fresh client can go on
             raise ClientFailed(f"{type(error).__name__}: {error}") from error
         return {place.partition: self._records(place.partition, messages) for place, messages in polled.items()}

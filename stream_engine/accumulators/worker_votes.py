@@ -88,7 +88,7 @@ class WorkerVotes(Accumulator):
             ids = self._ids([*given.workers, ""] if self._names_nobody(given) else given.workers)
             of_event = ids[given.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
             of_triplet = of_event[given.of_triplet]
-            self._tally(0, of_event)
+            self._tally(0, of_event[1:] if given.continues else of_event)
             self._tally(1, ids[given.catch_worker[given.catch_passed]])
             self._tally(2, ids[given.catch_worker[~given.catch_passed]])
         counts = self._counts

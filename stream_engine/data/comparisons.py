@@ -6,6 +6,7 @@ unordered pairs of objects. A triplet and its reversal *contradict* each other. 
 holds: one judgement, which expands to any number of comparisons.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ REASONS = {
     "incomplete": "the source could not deliver the event whole",
     "decoder_failed": "the decoder failed on it, which it never should",
     "process_died": "the process died three times while it was at work on it",
+    "too_large": "a line, message or row is larger, once decompressed, than `input.max_message_bytes` or `_rows` allow",
 }
 
 
@@ -80,6 +82,7 @@ class Provenance(NamedTuple):
     time: np.ndarray  # (e,) float64 epoch seconds, NaN where the event gives none
     catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial, -1: nobody named
     catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether with the known answer
+    continues: bool = False  # the first event is the one that the block before ends with: it is not another event
 
 
 class Kinds(NamedTuple):
@@ -121,6 +124,8 @@ class Decoded(NamedTuple):
     provenance: Provenance | None = None
     kinds: Kinds | None = None
     counted: Counted | None = None  # beside, or instead of, comparisons
+    values: int | None = None  # of `many` values, how many these are; None: all
+    rest: Iterable["Decoded"] = ()  # more comparisons of the same events, too many to be held at once: made on the way
 
 
 class Batch(NamedTuple):

@@ -46,7 +46,8 @@ class Decoder(Protocol):
 
         The same as decoding them one by one, but the fixed cost of a block is paid once: for messages of one event
         each that is a hundredfold. A decoder that can do no better uses `joined_blocks.one_by_one`. Refusals keep their
-        places in their own values.
+        places in their own values. Values that are too much at once are left for the next call: `Decoded.values` says
+        how many were decoded, one at least.
 
         >>> values = [b'{"anchor": "a", "near": "b", "far": "c"}', b'{"anchor": "a"}']
         >>> both, refused_in = decoder("json", EventOptions()).many(values)

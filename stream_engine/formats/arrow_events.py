@@ -3,14 +3,16 @@
 Values have the types that they have in JSON: names are strings or integers, dictionary-encoded or not, lists are list
 columns, weights are numbers, times are numbers, timestamps or RFC 3339 text; a null is an absent field. A stream whose
 schema says so (`TEXT_CELLS`) holds the text cells of a CSV table instead, and is read like one. A quadruplet stands in
-two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value
-that is no whole Arrow stream, or whose buffers do not hold what they claim, is refused as one event. Refused rows are
-kept as JSON, and their place is the number of the row. O(bytes): every buffer is validated, since messages are input.
-Streams of one schema that follow each other are decoded as one table: what a table costs is paid once for all of them.
+two list columns near, far or in four columns near_i, near_j, far_i, far_j. A value that is no whole Arrow stream, or
+whose buffers do not hold what they claim, is refused as one event; so is a stream that holds more than it may
+(`arrow_bounds`), before it is unpacked. Refused rows are kept as JSON, and their place is the number of the row.
+O(bytes): every buffer is validated, since messages are input. Streams of one schema that follow each other are decoded
+as one table, up to what one may hold: what a table costs is paid once for all of them.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,6 +22,8 @@ import pyarrow.types as pt
 
 from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
 from stream_engine.formats.arrow_arrays import plain_value
+from stream_engine.formats.arrow_bounds import check_stream, check_written_out
+from stream_engine.formats.bounds import Bounds, OverBound, raise_if_out_of_memory
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.joined_blocks import joined
@@ -41,17 +45,27 @@ class Decoder:
         """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
         if value is None or (isinstance(value, (bytes, memoryview)) and not len(value)):
             return nothing(1, frozenset(self.unknown), self.options.provenance)
+        raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
         try:
-            return self._decoded(value if isinstance(value, pa.RecordBatch) else _one_batch(_table(value)))
+            if isinstance(value, pa.RecordBatch):
+                return self._decoded(value)
+            return self._decoded(_one_batch(_opened(value, self.options.bounds).table))
+        except OverBound as over:
+            return unreadable(raw, str(over), self.options.provenance, "too_large")
         except (pa.ArrowException, OSError, ValueError) as error:
-            raw = bytes(value) if isinstance(value, (bytes, memoryview)) else b""
+            raise_if_out_of_memory(error)
             return unreadable(raw, f"not a readable Arrow stream: {_first_line(error)}", self.options.provenance)
 
     def many(self, values: Sequence["pa.RecordBatch | bytes | None"]) -> tuple[Decoded, list[int]]:
-        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`."""
+        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more values than
+        one may hold are taken at once."""
         parts: list[Decoded] = []
         refused_in: list[int] = []
-        for first, tables in _runs(values):
+        taken = size = 0
+        for first, tables, of_run in _runs(values, self.options.bounds):
+            if parts and (size + of_run > self.options.bounds.max_bytes or parts[-1].rest):
+                break
+            taken, size = first + max(1, len(tables)), size + of_run
             part = self._together(tables) if len(tables) > 1 else None
             if part is not None:
                 part, numbers = _rows_within(part, [table.num_rows for table in tables])
@@ -59,16 +73,21 @@ class Decoder:
                 refused_in += [first + number for number in numbers]
                 continue
             # a value by itself, or one among them cannot be trusted: each tells its own
-            for number in range(first, first + max(1, len(tables))):
+            for number in range(first, taken):
                 parts.append(self(values[number]))
                 refused_in += [number] * len(parts[-1].rejected)
-        return joined(parts) if len(parts) != 1 else parts[0], refused_in
+                if parts[-1].rest:
+                    taken = number + 1
+                    break
+        done = joined(parts) if len(parts) != 1 else parts[0]
+        return done._replace(values=taken) if taken < len(values) else done, refused_in
 
     def _together(self, tables: list[pa.Table]) -> Decoded | None:
         """Tables of one schema as one; None when they cannot be read so."""
         try:
             return self._decoded(_one_batch(pa.concat_tables(tables)))
-        except (pa.ArrowException, OSError, ValueError):
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise_if_out_of_memory(error)
             return None
 
     def _decoded(self, batch: pa.RecordBatch) -> Decoded:
@@ -104,11 +123,20 @@ def _alike(one: pa.Schema, other: pa.Schema) -> bool:
     return one.equals(other) and holds_text_cells(one) == holds_text_cells(other)
 
 
-def _table(value: "pa.RecordBatch | bytes | memoryview") -> pa.Table:
-    """The batches of an IPC stream, not yet validated; nothing is copied."""
+class _Opened(NamedTuple):
+    """A table, and the bytes that it holds when it is written out."""
+
+    table: pa.Table
+    size: int
+
+
+def _opened(value: "pa.RecordBatch | bytes | memoryview", bounds: Bounds) -> _Opened:
+    """The batches of an IPC stream; of one that is not compressed nothing is copied. Raises `OverBound`."""
     if isinstance(value, pa.RecordBatch):
-        return pa.Table.from_batches([value])
-    return pa.ipc.open_stream(pa.py_buffer(value)).read_all()
+        return _Opened(pa.Table.from_batches([value]), value.nbytes)
+    held = check_stream(value, bounds)
+    table = pa.ipc.open_stream(pa.py_buffer(value)).read_all()
+    return _Opened(table, check_written_out(table, held, bounds))
 
 
 def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
@@ -122,29 +150,37 @@ def _rows_within(part: Decoded, sizes: list[int]) -> tuple[Decoded, list[int]]:
     return part._replace(rejected=rejected), numbers
 
 
-def _runs(values: Sequence["pa.RecordBatch | bytes | None"]) -> Iterator[tuple[int, list[pa.Table]]]:
-    """Values of one schema that follow each other: the number of the first, and their tables; a value that cannot be
-    opened stands by itself, without a table."""
-    first = 0
+def _runs(
+    values: Sequence["pa.RecordBatch | bytes | None"], bounds: Bounds
+) -> Iterator[tuple[int, list[pa.Table], int]]:
+    """Values of one schema that follow each other, as far as they hold no more than one may: the number of the first,
+    their tables, the bytes of all of them; a value that cannot be opened stands by itself, without a table."""
+    first = size = 0
     run: list[pa.Table] = []
     for number, value in enumerate(values):
-        table = _table_if_readable(value)
-        if run and (table is None or not _alike(table.schema, run[0].schema)):
-            yield first, run
-            run = []
-        if table is None:
-            yield number, []
+        opened = _opened_if_readable(value, bounds)
+        if run and not (
+            opened and _alike(opened.table.schema, run[0].schema) and size + opened.size <= bounds.max_bytes
+        ):
+            yield first, run, size
+            run, size = [], 0
+        if opened is None:
+            yield number, [], 0
         else:
             first = first if run else number
-            run.append(table)
+            run.append(opened.table)
+            size += opened.size
     if run:
-        yield first, run
+        yield first, run, size
 
 
-def _table_if_readable(value: "pa.RecordBatch | bytes | None") -> pa.Table | None:
+def _opened_if_readable(value: "pa.RecordBatch | bytes | None", bounds: Bounds) -> _Opened | None:
     try:
-        return _table(value) if value is not None else None
-    except (pa.ArrowException, OSError, ValueError):
+        return _opened(value, bounds) if value is not None else None
+    except OverBound:
+        return None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise_if_out_of_memory(error)
         return None
 
 

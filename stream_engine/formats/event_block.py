@@ -11,10 +11,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Kinds, Label, Provenance, Rejected
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Label, Rejected
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
 from stream_engine.formats.event_fields import LABEL
-from stream_engine.formats.expand import Comparisons, expand, first_appearance, name_flags
+from stream_engine.formats.expand import Faults, faults_of, name_flags
+from stream_engine.formats.expand_in_pieces import AcceptedOrigins, Judgements, Pieces
 from stream_engine.formats.fault_messages import FINE, explain
 from stream_engine.formats.validate import CatchTrial, Event
 
@@ -82,38 +83,31 @@ class Block:
         texts, united = self.names.texts()
         members = events.members if united is None else united[events.members]
         start = np.concatenate([[0], np.cumsum(events.size)])
-        expansion = expand(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
-        accepted = expansion.fault == FINE
+        judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
+        faults = faults_of(*judgements)
+        accepted = faults.fault == FINE
 
         def names_of(event: int) -> list[str]:
             return [texts[member] for member in members[start[event] : start[event + 1]]]
 
         for event in np.flatnonzero(~accepted).tolist():
-            self.refused.append((int(events.row[event]), _fault_of(events, expansion, event, names_of(event))))
+            self.refused.append((int(events.row[event]), _fault_of(events, faults, event, names_of(event))))
         rejected = [_rejected(row, *locate(row), fault) for row, fault in sorted(self.refused, key=itemgetter(0))]
         self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
-        # the names of the comparisons, which are renumbered in place
-        order = first_appearance(expansion.triplets, expansion.quadruplets, expansion.quadruplet_at, len(texts))
-        kinds = events.kind[accepted]
-        of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
-        return Decoded(
-            [texts[old] for old in order],
-            expansion.triplets,
-            expansion.quadruplets,
-            expansion.quadruplet_at,
-            [_label(names_of(event)) for event in np.flatnonzero((events.kind == LABEL) & accepted).tolist()],
-            {name: number for name, number in zip(EVENT_TYPES, of_type, strict=True) if number},
-            rejected,
-            self.filtered,
-            0,
-            unknown,
-            None if events.origins is None else self._provenance(events.origins, kinds, accepted, expansion),
-            Kinds(expansion.of_triplet, expansion.of_quadruplet, kinds),
+        of_type = np.bincount(events.kind[accepted], minlength=len(EVENT_TYPES)).tolist()
+        origins = None if events.origins is None else self._accepted_origins(events.origins, accepted)
+        pieces = Pieces(judgements, faults, texts, origins)
+        first, *others = pieces.runs()
+        return pieces.block(first)._replace(
+            labels=[_label(names_of(event)) for event in np.flatnonzero((events.kind == LABEL) & accepted).tolist()],
+            events={name: number for name, number in zip(EVENT_TYPES, of_type, strict=True) if number},
+            rejected=rejected,
+            filtered=self.filtered,
+            unknown_fields=unknown,
+            rest=pieces.of(others) if others else (),
         )
 
-    def _provenance(
-        self, origins: Origins, kinds: np.ndarray, accepted: np.ndarray, expansion: Comparisons
-    ) -> Provenance:
+    def _accepted_origins(self, origins: Origins, accepted: np.ndarray) -> AcceptedOrigins:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
         texts, united = self.workers.texts()
         worker = origins.worker[accepted]
@@ -130,14 +124,11 @@ class Block:
             if trial.worker is not None and trial.worker not in number_of:
                 number_of[trial.worker] = len(names)
                 names.append(trial.worker)
-        return Provenance(
-            expansion.of_triplet,
-            expansion.of_quadruplet,
-            kinds,
+        return AcceptedOrigins(
             new[worker],
-            names,
             origins.weight[accepted],
             origins.time[accepted],
+            names,
             np.array([number_of[trial.worker] for trial in trials], np.int32),
             np.array([trial.passed for trial in trials], bool),
         )
@@ -148,16 +139,16 @@ def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: b
     return Block(provenance).decoded(lambda row: (0, b""), unknown)._replace(empty=empty)
 
 
-def unreadable(value: bytes, message: str, provenance: bool = False) -> Decoded:
+def unreadable(value: bytes, message: str, provenance: bool = False, reason: str = "not_parseable") -> Decoded:
     """A value that cannot be taken apart into events: one refusal, with all of its bytes."""
     block = Block(provenance)
-    block.refused.append((0, InvalidEvent("not_parseable", message)))
+    block.refused.append((0, InvalidEvent(reason, message)))
     return block.decoded(lambda row: (0, value))
 
 
-def _fault_of(events: Piece, expansion: Comparisons, event: int, names: list[str]) -> InvalidEvent:
-    first, second = expansion.fault_members[event].tolist()
-    fault, kind, split = (int(column[event]) for column in (expansion.fault, events.kind, events.split))
+def _fault_of(events: Piece, faults: Faults, event: int, names: list[str]) -> InvalidEvent:
+    first, second = faults.members[event].tolist()
+    fault, kind, split = (int(column[event]) for column in (faults.fault, events.kind, events.split))
     return explain(fault, kind, names, split, first, second)
 
 

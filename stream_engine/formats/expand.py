@@ -57,12 +57,33 @@ def name_flags(names: list[str]) -> np.ndarray:
     return flags
 
 
+class Faults(NamedTuple):
+    """What is wrong with which event of a block, and how many comparisons the others are."""
+
+    fault: np.ndarray  # (e,) int8, FINE or what is wrong
+    members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about
+    size: np.ndarray  # (e, 2) int64: triplets and quadruplets; 0 for a faulty event
+
+
+def faults_of(kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray, flags: np.ndarray) -> Faults:
+    """The faults of events, for the arguments of `expand`. O(members)."""
+    size, fault_members = np.zeros((len(kind), 2), np.int64), np.zeros((len(kind), 2), np.int64)
+    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
+    return Faults(fault, fault_members, size)
+
+
 def expand(
-    kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray, flags: np.ndarray
+    kind: np.ndarray,
+    start: np.ndarray,
+    split: np.ndarray,
+    members: np.ndarray,
+    flags: np.ndarray,
+    faults: Faults | None = None,
 ) -> Comparisons:
     """All comparisons of the events that are in order, event by event, and the faults of the others.
 
-    kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8.
+    kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8; `faults`
+    where they are known already.
 
     >>> one = lambda kind, split, *m: expand(np.array([kind], np.int8), np.array([0, len(m)]), np.array([split]),
     ...                                      np.array(m, np.int32), np.zeros(9, np.uint8))
@@ -71,9 +92,7 @@ def expand(
     >>> one(QUADRUPLET, 2, 5, 4, 4, 6).triplets.tolist(), one(TRIPLET, 2, 5, 4, 4).fault.tolist() == [SAME]
     ([[4, 5, 6]], True)
     """
-    size = np.zeros((len(kind), 2), np.int64)
-    fault_members = np.zeros((len(kind), 2), np.int64)
-    fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
+    fault, fault_members, size = faults or faults_of(kind, start, split, members, flags)
     m, q = (int(total) for total in size.sum(axis=0))
     out = Comparisons(
         fault,

@@ -1,7 +1,8 @@
 """Blocks that follow each other as one block: what decoding their values as one gives. O(names + comparisons)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,29 @@ from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds, Provenan
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.event_columns import Pool
 
+EVENTS_AT_ONCE = 1 << 18
+
 
 def one_by_one(decode: Callable[[Any], Decoded], values: Sequence[Any]) -> tuple[Decoded, list[int]]:
     """`many` of a decoder that cannot do better: values decoded one by one, and which value each refusal was in."""
-    parts = [decode(value) for value in values]
-    return joined(parts), [number for number, part in enumerate(parts) for _ in part.rejected]
+    parts: list[Decoded] = []
+    events = 0
+    for value in values:
+        parts.append(decode(value))
+        events += sum(parts[-1].events.values()) + len(parts[-1].rejected)
+        if parts[-1].rest or events > EVENTS_AT_ONCE:
+            break
+    return joined(parts)._replace(values=len(parts)), [n for n, part in enumerate(parts) for _ in part.rejected]
+
+
+class _Chained:
+    """Blocks one after the other, as often as they are asked for."""
+
+    def __init__(self, several: Sequence[Iterable[Decoded]]):
+        self._several = several
+
+    def __iter__(self) -> Iterator[Decoded]:
+        return chain.from_iterable(self._several)
 
 
 def joined(parts: Sequence[Decoded]) -> Decoded:
@@ -26,6 +45,36 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
     >>> both.names, both.triplets.tolist()
     (['a', 'b', 'c', 'd'], [[0, 1, 2], [2, 0, 3]])
     """
+    whole = next((number for number, part in enumerate(parts, 1) if part.rest), len(parts))
+    first, later = _as_one(parts[:whole]), parts[whole:]
+    if not later:
+        return first
+    told = _as_one([_without_comparisons(part) for part in later])
+    several = [parts[whole - 1].rest, *chain.from_iterable(((_comparisons(part),), part.rest) for part in later)]
+    return first._replace(
+        labels=first.labels + told.labels,
+        events={name: n for name in EVENT_TYPES if (n := first.events.get(name, 0) + told.events.get(name, 0))},
+        rejected=first.rejected + told.rejected,
+        filtered=first.filtered + told.filtered,
+        empty=first.empty + told.empty,
+        unknown_fields=first.unknown_fields | told.unknown_fields,
+        rest=_Chained(several),
+    )
+
+
+def _comparisons(part: Decoded) -> Decoded:
+    """The comparisons of a block, and who gave them, without what is told of its events."""
+    return part._replace(labels=[], events={}, rejected=[], filtered=0, empty=0, unknown_fields=frozenset(), rest=())
+
+
+def _without_comparisons(part: Decoded) -> Decoded:
+    told = part._replace(provenance=None, kinds=None, rest=())
+    empty = nothing()
+    return told._replace(names=[], triplets=empty.triplets, quadruplets=empty.quadruplets, quadruplet_at=empty[3])
+
+
+def _as_one(parts: Sequence[Decoded]) -> Decoded:
+    """The same where none but the last may have comparisons to come."""
     pool, empty = Pool(), nothing()
     ids = [pool.ids(part.names, len(part.names)) for part in parts]
     before = np.cumsum([0, *(len(part.triplets) for part in parts)])
@@ -49,6 +98,7 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
         frozenset().union(*(part.unknown_fields for part in parts)),
         _joined_provenance(provenance) if parts and len(provenance) == len(parts) else None,
         _joined_kinds(kinds) if parts and len(kinds) == len(parts) else None,
+        rest=parts[-1].rest if parts else (),
     )
 
 

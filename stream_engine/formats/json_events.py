@@ -17,7 +17,8 @@ import numpy as np
 
 from stream_engine import formats
 from stream_engine.data.comparisons import Decoded
-from stream_engine.formats.event_block import Block, nothing
+from stream_engine.formats.bounds import OverBound
+from stream_engine.formats.event_block import Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_examples import ACCEPTS, REJECTS
@@ -37,6 +38,7 @@ class Decoder:
     than `unknown_fields` do not depend on them (law: the fast paths accept nothing that `validate` refuses, and read
     the same)."""
 
+    events_at_once = 1 << 18  # of messages that are told apart: what is held of one that is refused is a kilobyte
     lines_at_once = 4096  # what is made of them stays in the cache until it is columns: a third less time a line
 
     def __init__(self, options: EventOptions):
@@ -54,9 +56,9 @@ class Decoder:
             return self._arrow_decoder()(value)
         block, items = Block(self.options.provenance), None
         if not self._read_at_once(value, block):
-            items = items_of(value)
+            items = items_of(value, self.options.bounds)
             self._read_told_apart(items, block)
-        return block.decoded(locator(items, value), self._unknown())
+        return block.decoded(locator(items, value, self.options.bounds), self._unknown())
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`."""
@@ -79,13 +81,15 @@ class Decoder:
             self._read_lines(value, ends, block)
             return True
         structs = self.structs.decode_array(value)
+        if structs is not None and len(structs) > self.options.bounds.max_rows:
+            return False
         if structs is not None:
             add_structs(block, self.structs, np.arange(len(structs)), structs)
         return structs is not None
 
     def _read_lines(self, text: bytes, ends: np.ndarray, block: Block) -> None:
         """Lines that begin with { and end with }: many at once; a part with an event that is not plain, told apart."""
-        unsure = UnsureEvents(self.structs, self.where, block)
+        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
         begin = 0
         for row in range(0, len(ends), self.lines_at_once):
             size = min(self.lines_at_once, len(ends) - row)
@@ -93,14 +97,14 @@ class Decoder:
             part = text[begin:end]
             structs = self.structs.decode_lines(part, size)
             if structs is None:
-                unsure.read(items_of(part), row)
+                unsure.read(items_of(part, self.options.bounds), row)
             else:
                 add_structs(block, self.structs, np.arange(row, row + size), structs)
             begin = end
         unsure.hand_over()
 
     def _read_told_apart(self, items: Items, block: Block) -> None:
-        unsure = UnsureEvents(self.structs, self.where, block)
+        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
         unsure.read(items)
         unsure.hand_over()
 
@@ -113,12 +117,23 @@ class Decoder:
         return done._replace(rejected=[refused._replace(index=0) for refused in done.rejected]), refused_in
 
     def _events_of_many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Values of any number of events each, told apart and read as if they were one."""
+        """Values of any number of events each, told apart and read as if they were one; no more of them than hold
+        `events_at_once`, or one."""
         items, first_of = Items([], [], []), []
         for value in values:
+            if items.texts and len(items.texts) + len(value or b"") // 2 > self.events_at_once:
+                break
+            try:
+                more = items_of(value, self.options.bounds, self.options.bounds.max_rows) if value else None
+            except OverBound as over:
+                if first_of:
+                    break  # what comes before it first
+                refused = unreadable(values[0] or b"", str(over), self.options.provenance, "too_large")
+                return refused._replace(values=1), [0]
             first_of.append(len(items.texts))
-            if value:
-                items.extend(items_of(value))
+            if more:
+                items.extend(more)
+        values = values[: len(first_of)]
         block = Block(self.options.provenance)
         self._read_told_apart(items, block)
         done = block.decoded(lambda row: (items.starts[row], items.texts[row]), self._unknown())
@@ -127,7 +142,8 @@ class Decoder:
             refused._replace(index=refused.index - first_of[number])
             for number, refused in zip(refused_in, done.rejected, strict=True)
         ]
-        return done._replace(rejected=rejected, empty=sum(not value for value in values)), refused_in
+        empty = sum(not value for value in values)
+        return done._replace(rejected=rejected, empty=empty, values=len(values)), refused_in
 
     def _unknown(self) -> frozenset[str]:
         return frozenset(self.structs.unknown)

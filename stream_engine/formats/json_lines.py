@@ -10,9 +10,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds, OverBound, too_many_rows
+
 _BLANK = b" \t\r\n"
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
+_COMMAS = 8  # an array of so many commas for each of the events that it may hold holds too many events, or too much
 ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -71,12 +74,18 @@ def ends_if_plain(value: bytes) -> np.ndarray:
     return np.append(ends + 1, len(value)) if (last == 125).all() and (text[ends + 1] == 123).all() else none
 
 
-def items_of(value: bytes) -> Items:
-    """The events of a value, taken apart but not read: lines, and the elements of arrays."""
+def items_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = None) -> Items:
+    """The events of a value, taken apart but not read: lines, and the elements of arrays.
+
+    An array of more elements than `bounds` allow stays one event, which `too_many_elements` knows. Raises `OverBound`
+    where the value holds more than `most` lines and events.
+    """
+    if most is not None and len(value) > most and value.count(b"\n") > most:
+        raise OverBound(too_many_rows("the message", value.count(b"\n"), "lines", bounds))
     items = Items([], [], [])
     whole = value.strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
     if b"\n" in whole and not _is_document(whole[: whole.index(b"\n")]) and _is_document(whole):
-        _add_item(items, whole, value.index(whole))
+        _add_item(items, whole, value.index(whole), bounds)
         return items
     lines, starts, plain = _lines(value)
     done = 0  # lines up to here are items
@@ -84,7 +93,9 @@ def items_of(value: bytes) -> Items:
         items.extend_plain(lines[done:odd], starts[done:odd])
         text = lines[odd].strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
         if text:
-            _add_item(items, text, starts[odd] + lines[odd].index(text))
+            _add_item(items, text, starts[odd] + lines[odd].index(text), bounds)
+            if most is not None and len(items.texts) > most:
+                raise OverBound(too_many_rows("the message", len(items.texts), "events and more", bounds))
         done = odd + 1
     items.extend_plain(lines[done:], starts[done:])
     return items
@@ -109,9 +120,9 @@ def _is_document(text: bytes) -> bool:
     return True
 
 
-def _add_item(items: Items, text: bytes, start: int) -> None:
+def _add_item(items: Items, text: bytes, start: int, bounds: Bounds) -> None:
     """One event, or every event of an array."""
-    elements = _elements(text)
+    elements = None if too_many_elements(text, bounds) else _elements(text)
     if elements is None:
         items.add(text, start)
         return
@@ -120,6 +131,26 @@ def _add_item(items: Items, text: bytes, start: int) -> None:
         place = text.index(element, place)
         items.add(element, start + place)
         place += len(element)
+
+
+def too_many_elements(text: bytes, bounds: Bounds) -> str:
+    """What is told of an array of more events than it may hold; "" of everything else.
+
+    An array that cannot be short, by its commas, is not taken apart to be counted.
+
+    >>> too_many_elements(b"[1,2,3]", Bounds(max_rows=2)), too_many_elements(b"[1,2]", Bounds(max_rows=2))
+    ('the array holds 3 events; the limit is 2 (input.max_message_rows)', '')
+    """
+    if text[:1] != b"[" or len(text) <= 2 * bounds.max_rows:
+        return ""
+    commas = text.count(b",")
+    if commas >= _COMMAS * bounds.max_rows:
+        return (
+            f"the array holds {commas:,} commas; the limit is {_COMMAS} for each of the {bounds.max_rows:,} events "
+            "that it may hold (input.max_message_rows)"
+        )
+    elements = _elements(text) or ()
+    return too_many_rows("the array", len(elements), "events", bounds) if len(elements) > bounds.max_rows else ""
 
 
 def _elements(text: bytes) -> list[msgspec.Raw] | None:
@@ -132,13 +163,13 @@ def _elements(text: bytes) -> list[msgspec.Raw] | None:
         return None
 
 
-def locator(items: Items | None, value: bytes) -> Callable[[int], tuple[int, bytes]]:
+def locator(items: Items | None, value: bytes, bounds: Bounds) -> Callable[[int], tuple[int, bytes]]:
     """Where the event of a row stands; the value is taken apart for it only when an event was refused."""
 
     def locate(row: int) -> tuple[int, bytes]:
         nonlocal items
         if items is None:
-            items = items_of(value)
+            items = items_of(value, bounds)
         return items.starts[row], items.texts[row]
 
     return locate

@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from stream_engine.data.comparisons import InvalidEvent
+from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.field_values import MISSING
-from stream_engine.formats.json_lines import Items
+from stream_engine.formats.json_lines import Items, too_many_elements
 from stream_engine.formats.json_structs import Structs, add_mixed_structs
 from stream_engine.formats.json_where import WhereFilter
 from stream_engine.formats.validate import CatchTrial, Event, read_event
@@ -31,8 +32,8 @@ class LeftOut(Exception):
 class UnsureEvents:
     """Reads events of one value, and collects them until `hand_over` gives them to the block together."""
 
-    def __init__(self, structs: Structs, where: WhereFilter | None, block: Block):
-        self._structs, self._where, self._block = structs, where, block
+    def __init__(self, structs: Structs, where: WhereFilter | None, block: Block, bounds: Bounds = DEFAULT_BOUNDS):
+        self._structs, self._where, self._block, self._bounds = structs, where, block, bounds
         self._plain: list[msgspec.Struct] = []
         self._plain_rows: list[int] = []
         self._events: list[Event] = []
@@ -74,9 +75,9 @@ class UnsureEvents:
             self._plain_rows.append(row)
             return
         try:
-            event = read_by_definition(text, self._structs, self._where)
+            event = read_by_definition(text, self._structs, self._where, self._bounds)
         except InvalidEvent as fault:
-            self._block.refused.append((row, fault))
+            self._block.refused.append((row, fault.with_traceback(None)))
         except LeftOut:
             self._block.filtered += 1
         except CatchTrial as trial:
@@ -86,8 +87,12 @@ class UnsureEvents:
             self._event_rows.append(row)
 
 
-def read_by_definition(text: bytes, structs: Structs, where: WhereFilter | None) -> Event:
+def read_by_definition(
+    text: bytes, structs: Structs, where: WhereFilter | None, bounds: Bounds = DEFAULT_BOUNDS
+) -> Event:
     """One event; `structs` learn its fields. Raises `InvalidEvent` with the reason, `LeftOut`, `CatchTrial`."""
+    if over := too_many_elements(text, bounds):
+        raise InvalidEvent("too_large", over)
     fields = _fields(text)
     if where is not None and not where.keeps(fields):
         raise LeftOut

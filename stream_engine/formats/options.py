@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import Label, Quadruplet, Triplet
+from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds
 
 
 class UnusableOptions(ValueError):
@@ -22,12 +23,14 @@ class EventOptions(NamedTuple):
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
     this text. `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when
     `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
+    `bounds` says how much a message, a line or a row may hold.
     """
 
     type: str | None = None
     columns: Mapping[str, tuple[str, ...]] = {}
     where: Mapping[str, str] = {}
     provenance: bool = False
+    bounds: Bounds = DEFAULT_BOUNDS
 
 
 class Accepts(NamedTuple):

@@ -107,9 +107,9 @@ def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
     started = time.monotonic()
     counts, positions = block.counts(), block.positions()
     with run.in_flight.again():
-        batch = engine.learn(block.decoded, positions, counts.total())
-    if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
-        run.requests.snapshot = "drift"
+        for batch in engine.learn_in_pieces(block.decoded, positions, counts.total()):
+            if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
+                run.requests.snapshot = "drift"
     metrics.learn_seconds.inc(time.monotonic() - started)
     for partition, n in counts.items():
         metrics.records.labels(metrics.partitions.of(partition)).inc(n)

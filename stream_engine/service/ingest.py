@@ -15,6 +15,7 @@ from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.quarantine import decoded_apart, failure_of, many_apart, refused
+from stream_engine.service.record_bounds import bounded
 from stream_engine.service.suspects import Suspect
 from stream_engine.state import spark_deltas
 
@@ -57,7 +58,8 @@ class Ingest:
     def decode(self, record: Record) -> Decoded:
         """The record's events as columns. Raises `UnreadableHeader` when a table lacks what every event needs."""
         if record.problem:
-            refused = Rejected(0, 0, "incomplete", record.problem, bytes(record.value))
+            reason = "too_large" if record.too_large else "incomplete"
+            refused = Rejected(0, 0, reason, record.problem, bytes(record.value))
             return Decoded([], *_NONE, [], {}, [refused])
         try:
             return self._by_decoder(record)
@@ -77,10 +79,11 @@ class Ingest:
         return self._decoders[name]
 
     def blocks(self, records: list[Record]) -> Iterator[Block]:
-        """The records of one poll, in order: messages together as far as they can be, larger records one by one."""
+        """The records of one poll, in order: messages together as far as they can be, larger records one by one, tables
+        in parts that hold no more than one may."""
         waiting: list[Record] = []
         size = 0
-        for record in records:
+        for record in bounded(records, self.options.bounds):
             alone = record.unit != "message" or bool(record.problem)
             if waiting and (alone or size >= BLOCK_BYTES or record.format != waiting[0].format):
                 yield from self._messages(waiting)
@@ -120,7 +123,7 @@ class Ingest:
     def _messages(self, records: list[Record]) -> Iterator[Block]:
         """Messages together; those that the process may have died of, in parts."""
         if self._in_flight is None or not self._in_flight.suspects:
-            yield self._together(records)
+            yield from self._together(records)
             return
         for part in self._in_flight.parts_of_messages(records):
             guilty = self._in_flight.guilty(part[0]) if len(part) == 1 else None
@@ -129,7 +132,7 @@ class Ingest:
                     decoded = self._refused(part[0], guilty)
                 yield Block(part, decoded, dead_letters_of(part[0], decoded.rejected))
             else:
-                yield self._together(part)
+                yield from self._together(part)
 
     def _refused(self, record: Record, guilty: Suspect) -> Decoded:
         message = f"the process died {guilty.deaths} times while it was at work on it"
@@ -138,9 +141,13 @@ class Ingest:
     def _at(self, records: list[Record]) -> AbstractContextManager[None]:
         return nullcontext() if self._in_flight is None else self._in_flight.at(records)
 
-    def _together(self, records: list[Record]) -> Block:
-        with self._at(records):
-            return self._decoded_together(records)
+    def _together(self, records: list[Record]) -> Iterator[Block]:
+        """Messages as one block, or as several where together they are too much."""
+        while records:
+            with self._at(records):
+                block = self._decoded_together(records)
+            yield block
+            records = records[len(block.records) :]
 
     def _decoded_together(self, records: list[Record]) -> Block:
         try:
@@ -153,7 +160,7 @@ class Ingest:
             for number, rejected in zip(refused_in, decoded.rejected)
             for letter in dead_letters_of(records[number], [rejected])
         ]
-        return Block(records, decoded, dead_letters)
+        return Block(records[: decoded.values], decoded, dead_letters)
 
 
 def dead_letters_of(record: Record, rejected: Iterable[Rejected], before: int = 0) -> list[DeadLetter]:

@@ -6,11 +6,11 @@ both pass through. O(log n) readings of a block for each event that fails, the f
 after them is refused in stretches of up to `STRETCH` events, one letter each.
 """
 
-import errno
 from collections.abc import Callable, Sequence
 
 from connectors import Record
 from stream_engine.data.comparisons import Decoded, Rejected
+from stream_engine.formats.bounds import raise_if_out_of_memory
 from stream_engine.formats.event_block import nothing
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import UnusableOptions
@@ -24,8 +24,8 @@ Many = Callable[[Sequence], tuple[Decoded, list[int]]]
 
 def failure_of(error: Exception) -> str:
     """Type and text of a decoder's exception in one line. Raises it again where it is no verdict about an event."""
-    out_of_memory = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-    if out_of_memory or isinstance(error, UnusableOptions):
+    raise_if_out_of_memory(error)
+    if isinstance(error, UnusableOptions):
         raise error
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:_SHOWN].removesuffix(": ")
@@ -87,6 +87,8 @@ def many_apart(many: Many, records: Sequence[Record], provenance: bool = False) 
             part, numbers = refused(records[begin], "decoder_failed", message, provenance), [0]
         parts.append(part)
         refused_in.extend(begin + number for number in numbers)
+        if part.values is not None and begin + part.values < end:
+            read(begin + part.values, end)
 
     read(0, len(records))
     return joined(parts), refused_in

@@ -10,6 +10,7 @@ from connectors import SINKS, Position, Sink, Source, open_source, resolve, spli
 from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
+from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
 from stream_engine.prediction.online_predictor import KIND, Online
@@ -25,7 +26,8 @@ def event_options(settings: Settings) -> EventOptions:
     """How the events of the main sources are to be read."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
-    return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged)
+    bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
+    return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged, bounds)
 
 
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
@@ -109,11 +111,18 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
             format=events.format,
         )
     if scheme == "file":
-        return open_source(uri, positions, format=events.format, follow=settings.follow, block_bytes=events.block_bytes)
+        return open_source(
+            uri,
+            positions,
+            format=events.format,
+            follow=settings.follow,
+            block_bytes=events.block_bytes,
+            max_item_bytes=events.max_message_bytes,
+        )
     if scheme == "deltas":
         _check_deltas(settings, uri)
         return open_source(uri, positions, follow=settings.follow)
-    return open_source(uri, positions, format=events.format)
+    return open_source(uri, positions, format=events.format, max_item_bytes=events.max_message_bytes)
 
 
 def _check_deltas(settings: Settings, uri: str) -> None:

@@ -7,7 +7,7 @@ always consistent.
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -114,7 +114,23 @@ class Engine:
         )
 
     def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
-        """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id."""
+        """Take in one decoded block and the positions after it. O(comparisons) amortised; returns them by id (the last
+        of them where they come in pieces)."""
+        for batch in self.learn_in_pieces(decoded, positions, records):
+            last = batch
+        return last
+
+    def learn_in_pieces(
+        self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1
+    ) -> Iterator[Batch]:
+        """The same, piece by piece as far as its comparisons come in pieces. To be gone through to the end: before that
+        the state is in the midst of a record, and `positions` still say so."""
+        yield self._learn_block(decoded, records)
+        for piece in decoded.rest:
+            yield self._learn_block(piece, 0)
+        self.positions |= positions
+
+    def _learn_block(self, decoded: Decoded, records: int) -> Batch:
         batch = self.batch(decoded)
         for each in self.accumulators.values():
             each.update(batch)
@@ -142,7 +158,6 @@ class Engine:
             self._count("rejected", {rejected.reason: 1})
         if not decoded.unknown_fields <= set(counters["unknown_fields"]):
             counters["unknown_fields"] = sorted(decoded.unknown_fields.union(counters["unknown_fields"]))
-        self.positions |= positions
         return batch
 
     def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:

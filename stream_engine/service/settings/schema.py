@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from stream_engine.accumulators import Forgetting
+from stream_engine.formats.bounds import Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.service.settings import choices
 from stream_engine.state.engine import DEFAULT_ACCUMULATORS
@@ -30,6 +31,8 @@ class Input(_Section, frozen=True):
     labels: str | None = None  # file of labels
     labels_columns: dict[str, str] = {}
     block_bytes: _Positive = 8 << 20  # how much is decoded at once
+    max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # of a message, line or row, once unpacked
+    max_message_rows: _Positive = Bounds().max_rows  # events of a message; more: refused as too_large
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5
     start: choices.StartMode = "none"  # Kafka, first start only
     on_offset_loss: choices.OnOffsetLoss = "fail"

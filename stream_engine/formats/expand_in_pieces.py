@@ -1,0 +1,192 @@
+"""The comparisons of a block in pieces of bounded size: a ranking of 10,000 objects is one short event and 50 million
+comparisons.
+
+Most blocks are one piece. Where the events of a block are more than `COMPARISONS_AT_ONCE` comparisons they are cut
+between events, and an event that is more by itself is cut between the objects that are nearer (the rows of a ranking,
+the chosen of a pick). Invariant: the pieces, one after the other, are the comparisons of the whole in the contract's
+order, and every accepted event stands in one piece, or is the first of the next with `continues`. O(comparisons), in
+memory O(members + one piece).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.data.comparisons import Decoded, Kinds, Provenance
+from stream_engine.formats.event_columns import slices_side_by_side
+from stream_engine.formats.event_fields import RANKING
+from stream_engine.formats.expand import Comparisons, Faults, expand, first_appearance
+from stream_engine.formats.fault_messages import FINE
+
+COMPARISONS_AT_ONCE = 1 << 21  # some 200 MB while they are learned; 8 MiB of plain triplets are about 130,000
+
+
+class Judgements(NamedTuple):
+    """The events of a block, as `expand` takes them."""
+
+    kind: np.ndarray  # (e,) int8
+    start: np.ndarray  # (e + 1,) int64
+    split: np.ndarray  # (e,) int64
+    members: np.ndarray  # (f,) int32
+    flags: np.ndarray  # (n,) uint8
+
+    def between(self, begin: int, end: int) -> "Judgements":
+        """Those events by themselves."""
+        first = self.start[begin]
+        return Judgements(
+            self.kind[begin:end],
+            self.start[begin : end + 1] - first,
+            self.split[begin:end] - first,
+            self.members[first : self.start[end]],
+            self.flags,
+        )
+
+
+class AcceptedOrigins(NamedTuple):
+    """Who gave the accepted events, with what weight, and when; and the catch trials among the events."""
+
+    worker: np.ndarray  # (a,) int32 into `workers`, -1 where nobody is named
+    weight: np.ndarray  # (a,) float64
+    time: np.ndarray  # (a,) float64
+    workers: list[str]
+    catch_worker: np.ndarray  # (c,) int32
+    catch_passed: np.ndarray  # (c,) bool
+
+
+class Run(NamedTuple):
+    """Events `begin` to `end`; or, of one event alone, the comparisons with its nearer objects `first` to `last`."""
+
+    begin: int
+    end: int
+    first: int = 0
+    last: int | None = None
+
+
+class Pieces:
+    """The comparisons of a block as blocks that are made one after the other, as often as they are asked for."""
+
+    def __init__(self, judgements: Judgements, faults: Faults, texts: list[str], origins: AcceptedOrigins | None):
+        self._judgements, self._faults, self._texts, self._origins = judgements, faults, texts, origins
+        self._accepted_before = np.concatenate([[0], np.cumsum(faults.fault == FINE)])
+
+    def runs(self) -> list[Run]:
+        """What each piece holds; always at least one."""
+        sizes = self._faults.size.sum(axis=1)
+        if sizes.sum() <= COMPARISONS_AT_ONCE:
+            return [Run(0, len(sizes))]
+        runs, begin, ends = [], 0, np.cumsum(sizes)
+        while begin < len(sizes):
+            before = ends[begin] - sizes[begin]
+            end = int(np.searchsorted(ends, before + COMPARISONS_AT_ONCE, side="right"))
+            if end > begin:
+                runs.append(Run(begin, end))
+            else:
+                runs += self._runs_within(begin)
+            begin = max(end, begin + 1)
+        return runs
+
+    def _runs_within(self, event: int) -> list[Run]:
+        near, far = self._near_and_far(event)
+        ends = np.cumsum(_fars_of_each(self._judgements.kind[event], near, far))
+        runs, first = [], 0
+        while first < len(near):
+            before = ends[first - 1] if first else 0
+            last = int(np.searchsorted(ends, before + COMPARISONS_AT_ONCE, side="right"))
+            runs.append(Run(event, event + 1, first, max(last, first + 1)))
+            first = max(last, first + 1)
+        return runs
+
+    def of(self, runs: Sequence[Run]) -> "Later":
+        """The blocks of these runs, made as they are gone through."""
+        return Later(self, runs)
+
+    def block(self, run: Run) -> Decoded:
+        """The comparisons of one run, and nothing else of the block but the catch trials with its first run."""
+        if run.last is None:
+            slices = Faults(*(column[run.begin : run.end] for column in self._faults))
+            made = expand(*self._judgements.between(run.begin, run.end), slices)
+        else:
+            made = self._part_of_event(run)
+        order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
+        accepted = slice(int(self._accepted_before[run.begin]), int(self._accepted_before[run.end]))
+        kinds = self._judgements.kind[run.begin : run.end][made.fault == FINE]
+        return Decoded(
+            [self._texts[old] for old in order],
+            made.triplets,
+            made.quadruplets,
+            made.quadruplet_at,
+            [],
+            {},
+            [],
+            provenance=None if self._origins is None else self._provenance(run, made, kinds, accepted),
+            kinds=Kinds(made.of_triplet, made.of_quadruplet, kinds),
+        )
+
+    def _part_of_event(self, run: Run) -> Comparisons:
+        """Some of the comparisons of one event: each nearer object of the run with all that are farther."""
+        event = run.begin
+        near, far = self._near_and_far(event)
+        last = len(near) if run.last is None else run.last
+        places = np.arange(run.first, last)
+        if self._judgements.kind[event] == RANKING:
+            lengths = len(far) - places
+            far_of = far[slices_side_by_side(lengths, places)]
+        else:
+            lengths = np.full(len(places), len(far))
+            far_of = np.tile(far, len(places))
+        triplets = np.empty((len(far_of), 3), np.int32)
+        triplets[:, 0] = self._judgements.members[self._judgements.start[event]]
+        triplets[:, 1] = np.repeat(near[places], lengths)
+        triplets[:, 2] = far_of
+        none = np.empty(0, np.int64)
+        return Comparisons(
+            np.array([FINE], np.int8),
+            np.zeros((1, 2), np.int64),
+            triplets,
+            np.empty((0, 4), np.int32),
+            none,
+            np.zeros(len(triplets), np.int32),
+            none.astype(np.int32),
+        )
+
+    def _near_and_far(self, event: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of a ranking all but the last, and all but the first; of a pick the chosen, and the rest as shown."""
+        kind, start, split, members, _ = self._judgements
+        if kind[event] == RANKING:
+            ranked = members[start[event] + 1 : start[event + 1]]
+            return ranked[:-1], ranked[1:]
+        shown, chosen = members[start[event] + 1 : split[event]], members[split[event] : start[event + 1]]
+        return chosen, shown[~np.isin(shown, chosen)]
+
+    def _provenance(self, run: Run, made: Comparisons, kinds: np.ndarray, accepted: slice) -> Provenance:
+        origins = self._origins
+        assert origins is not None
+        begins = not run.begin and not run.first
+        return Provenance(
+            made.of_triplet,
+            made.of_quadruplet,
+            kinds,
+            origins.worker[accepted],
+            origins.workers,
+            origins.weight[accepted],
+            origins.time[accepted],
+            origins.catch_worker if begins else origins.catch_worker[:0],
+            origins.catch_passed if begins else origins.catch_passed[:0],
+            run.first > 0,
+        )
+
+
+class Later:
+    """Blocks that are made as they are gone through, each time anew."""
+
+    def __init__(self, pieces: Pieces, runs: Sequence[Run]):
+        self._pieces, self._runs = pieces, runs
+
+    def __iter__(self) -> Iterator[Decoded]:
+        return (self._pieces.block(run) for run in self._runs)
+
+
+def _fars_of_each(kind: int, near: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """How many comparisons each nearer object of an event begins."""
+    return len(far) - np.arange(len(near)) if kind == RANKING else np.full(len(near), len(far))
