@@ -8,15 +8,18 @@ memory: one row group's slice or one batch.
 
 import os
 from collections.abc import Generator, Iterator
-from itertools import chain
+from itertools import chain, count
+from mmap import ACCESS_READ, mmap
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 from connectors import Position
+from connectors.arrow_headers import batches_of
 from connectors.files.decompress import spool
 from connectors.files.line_blocks import HEAD, Replaced, Unreadable
 
 MAX_ROWS = 1 << 20
+MAX_UNPACKED = 1 << 30  # bytes that a compressed record batch may hold
 _MAGIC = b"ARROW1"
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -102,6 +105,11 @@ def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tup
     try:
         opened = parquet.ParquetFile(file)
         rows = opened.metadata.num_rows
+        columns = (opened.schema.column(number) for number in range(len(opened.schema)))
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        opened = parquet.ParquetFile(
+            file, read_dictionary=texts
+        )  # what a text stands for a million times, is held once
     except UnicodeDecodeError as error:
         raise _nameless(error) from error
     except (pyarrow.ArrowException, OSError) as error:
@@ -135,6 +143,7 @@ def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple
     if not head and not damage:
         raise Unreadable("0 bytes are no Arrow IPC file or stream, which begins with its schema")
     in_file = head.startswith(_MAGIC)
+    _check_batches(file, 8 if in_file else 0)
     file.seek(8 if in_file else 0)
     pieces = _messages(file, in_file, notices)
     try:
@@ -146,6 +155,26 @@ def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple
     mark = crc32(file.read(min(HEAD, end)))  # no more than a file that was cut after its first batch holds
     file.seek(end)
     return mark, None, chain([first] if first else [], pieces)
+
+
+def _check_batches(file: BinaryIO, begin: int) -> None:
+    """Raise `Unreadable` for a batch that is small in the file and too large to be unpacked."""
+    file.seek(0, os.SEEK_END)
+    if file.tell() <= begin:
+        return
+    batches = batches_of(memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))[begin:])
+    for number in count(1):
+        try:
+            batch = next(batches, None)
+        except ValueError:  # damage, of which the reader tells when it comes there
+            return
+        if batch is None:
+            return
+        if batch.is_compressed and batch.size > MAX_UNPACKED:
+            raise Unreadable(
+                f"its record batch {number} is compressed and holds {batch.size:,} bytes; the limit is "
+                f"{MAX_UNPACKED:,}: write it in smaller batches; nothing was read"
+            )
 
 
 def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Iterator[tuple[int, Any]]:

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import resource
 import select
 import sys
 import threading
@@ -17,12 +18,15 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.commands.inspect_text import as_text as state_as_text
+from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
 from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.store import Store
+
+RESERVED = 1 << 30  # bytes
 
 
 @click.command("refit")
@@ -38,6 +42,7 @@ from stream_engine.state.store import Store
 @click.option("--config", metavar="FILE", help="TOML file: [kernels] and [refits] count. --set is over it.")
 @click.option("--params", default="{}", hidden=True)
 @click.option("--seed", type=int, help="Seed. Default: the configuration's, else 0.")
+@click.option("--memory-gb", type=float, metavar="GB", help="Memory that it may take. Default: what is free.")
 @click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
 def command(
     state: str,
@@ -48,9 +53,12 @@ def command(
     config: str | None,
     params: str,
     seed: int | None,
+    memory_gb: float | None,
     shown: str,
 ) -> None:
     """One refit of a published snapshot, in the foreground."""
+    if memory_gb is not None:
+        limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
     given = assigned(assignments, configuration.params_of(settings, kind) | json.loads(params))
     if objects is not None:
@@ -58,6 +66,16 @@ def command(
     artifact = refit(state, kind, snapshot, given, settings.refits.seed, shown)
     if shown != "json":
         click.echo(as_text(artifact))
+
+
+def limit_memory(gigabytes: float) -> None:
+    """This process may take so much from now on. What it asks for is refused with the figures; what it takes all the
+    same ends it, so that it cannot take the memory of others (`RESERVED` is what libraries reserve and never touch)."""
+    budget = int(gigabytes * 1e9)
+    available_memory.give(budget)
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = budget + RESERVED
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
 def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -77,6 +77,13 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     metavar="R",
     help="Stop when more than this is refused.",
 )
+@_option(
+    "--memory-gb",
+    key="memory_gb",
+    type=float,
+    metavar="GB",
+    help="Memory for the process and its refits; near it the stream waits. Default: what is free.",
+)
 @_option("--seed", key="refits.seed", type=int, metavar="S", help="Seed of the refits.")
 @_option("--guard", key="guard.policy", type=click.Choice([*POLICIES, NO_GUARD]), help="Partial order policy.")
 @_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: where a first start begins.")

@@ -1,10 +1,31 @@
-"""How much memory there is, asked before it is taken: work that cannot fit says so instead of being killed."""
+"""How much memory there is, asked before it is taken: work that cannot fit says so instead of being killed.
+
+A process may be given a budget (`give`), as it may be given a limit by a control group or by `setrlimit`: what asks
+here minds all of them.
+"""
 
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+_BUDGET: list[int] = []  # bytes that this process may take in all; none or one
+
+
+def give(budget: int | None) -> None:
+    """From now on this process may take so many bytes in all, whatever the machine has; None: what there is."""
+    _BUDGET[:] = [] if budget is None else [budget]
+
+
+def resident(process: int | str = "self") -> int:
+    """Bytes of memory that a process has taken for itself and holds now: not the pages of files, which the kernel takes
+    back at will. 0 for a process that is gone."""
+    try:
+        fields = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    except OSError:
+        return 0
+    return sum(int(fields[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem") if name in fields)
 
 
 class TooLarge(ValueError):
@@ -38,16 +59,39 @@ def _gigabytes(size: float) -> str:
 
 
 def available(meminfo: Path = _MEMINFO, group: Path = _CGROUP) -> int | None:
-    """Bytes this process may still take: the least of free memory, control group and address space; None if unknown."""
-    limits = []
+    """Bytes this process may still take: the least of free memory, budget, control group and address space; None if
+    unknown."""
+    limits = [budget - resident() for budget in _BUDGET]
     if meminfo.exists():
         fields = dict(line.split(":") for line in meminfo.read_text().splitlines())
         if "MemAvailable" in fields:
             limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    group_limit, used = group / "memory.max", group / "memory.current"
-    if group_limit.exists() and used.exists() and (most := group_limit.read_text().strip()) != "max":
-        limits.append(int(most) - int(used.read_text()))
+    for group_limit, used in _groups(group):
+        if group_limit.exists() and used.exists() and (most := group_limit.read_text().strip()) != "max":
+            limits.append(int(most) - int(used.read_text()) + _of_files(group_limit.parent))
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY and Path("/proc/self/statm").exists():
         limits.append(soft - int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize())
     return max(0, min(limits)) if limits else None
+
+
+def _groups(mounted: Path, process: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[Path, Path]]:
+    """Limit and use of the control groups that this process is in, and of those around them, of both versions."""
+    paths = {""}
+    if process.exists():
+        paths |= {line.split(":", 2)[2].strip("/") for line in process.read_text().splitlines() if line.count(":") > 1}
+    around = {str(each) for path in paths for each in (Path(path), *Path(path).parents)}
+    for path in sorted(around):
+        yield mounted / path / "memory.max", mounted / path / "memory.current"
+        first = mounted / "memory" / path
+        yield first / "memory.limit_in_bytes", first / "memory.usage_in_bytes"
+
+
+def _of_files(group: Path) -> int:
+    """Bytes of a control group's use that are pages of files, which the kernel takes back at will."""
+    try:
+        figures = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except OSError:
+        return 0
+    prefix = "total_" if "total_inactive_file" in figures else ""
+    return sum(int(figures.get(f"{prefix}{name}", 0)) for name in ("inactive_file", "active_file"))

@@ -12,7 +12,7 @@ as one table, up to what one may hold: what a table costs is paid once for all o
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,17 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from stream_engine.data.comparisons import Decoded, Label, Quadruplet, Triplet
+from stream_engine.data.comparisons import MAX_LIST, Decoded, Label, Quadruplet, Triplet
 from stream_engine.formats.arrow_arrays import plain_value
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.bounds import Bounds, OverBound, raise_if_out_of_memory
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
-from stream_engine.formats.event_fields import PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
+from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import Accepts, EventOptions, Rejects
 from stream_engine.formats.table_events import Table, read_table
 
 TEXT_CELLS = {b"stream_engine.cells": b"text"}  # metadata of a schema: all columns are text, as in CSV
+_SHOWN = 4096  # characters of a text, in the dead letter of its row
 
 
 class Decoder:
@@ -242,7 +243,27 @@ def _first_line(error: Exception) -> str:
 
 
 def _as_json(columns: dict[str, pa.Array], row: int) -> bytes:
-    return msgspec.json.encode({name: plain_value(column[row]) for name, column in columns.items()}, enc_hook=str)
+    values = {name: _shortened(plain_value(column[row])) for name, column in columns.items()}
+    return msgspec.json.encode(values, enc_hook=str)
+
+
+def _shortened(value: Any) -> Any:
+    """A value as it is kept of a row that is refused: it may stand in a dictionary once, and in a million such rows.
+    What is cut was too long for any event, and still is.
+
+    >>> len(_shortened("x" * 1_000_000)), len(_shortened(["x"] * 1_000_000)), _shortened("x")
+    (4096, 10001, 'x')
+    """
+    if isinstance(value, str) and len(value) > _SHOWN:  # perhaps a list as text, of which none may be made a valid one
+        parts = value.split(LIST_SEPARATOR, MAX_LIST + 1)[: MAX_LIST + 1]
+        return LIST_SEPARATOR.join(part[:_SHOWN] for part in parts)
+    if isinstance(value, bytes):
+        return value[: 4 * _SHOWN]
+    if isinstance(value, list):
+        return [_shortened(each) for each in value[: MAX_LIST + 1]]
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    return value
 
 
 def batch_as_bytes(batch: pa.RecordBatch) -> bytes:

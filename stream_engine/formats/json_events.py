@@ -119,7 +119,8 @@ class Decoder:
     def _events_of_many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
         """Values of any number of events each, told apart and read as if they were one; no more of them than hold
         `events_at_once`, or one."""
-        items, first_of = Items([], [], []), []
+        items = Items([], [], [])
+        first_of: list[int] = []
         for value in values:
             if items.texts and len(items.texts) + len(value or b"") // 2 > self.events_at_once:
                 break

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 
 from connectors import Source, SourceFailed, split_uri
-from stream_engine.service.ingest import Block
+from stream_engine.service.ingest import BLOCK_BYTES, Block
+from stream_engine.service.memory import Surroundings
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.reread import Reread
@@ -59,6 +60,8 @@ def _stand(run: OpenRun) -> None:
 def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -> None:
     """Take in what a source has now."""
     run.heartbeat.tick()
+    run.memory.wait("poll", 0, _surroundings(run))
+    run.ingest.block_bytes = run.memory.block_bytes(BLOCK_BYTES)
     run.health.polled(source)
     started = time.monotonic()
     records = source.poll(timeout)
@@ -137,7 +140,23 @@ def _between_records(run: OpenRun) -> None:
 def _take_snapshot(run: OpenRun, why: str) -> None:
     """Begin to publish the state as it is now, after the publication before it has ended."""
     _finish_publishing(run)
+    run.memory.wait("snapshot", run.publisher.size, _surroundings(run))  # the counts are copied
     run.publisher.take(why)
+
+
+def _surroundings(run: OpenRun) -> Surroundings:
+    """What goes on while the stream waits for memory."""
+
+    def under_way() -> list[str]:
+        return (["snapshot"] if run.publisher.busy() else []) + run.refits.running()
+
+    def pause(since: float) -> bool:
+        time.sleep(POLL_SECONDS)
+        _collect(run)
+        run.health.held_up("memory", since)
+        return not run.requests.stop
+
+    return Surroundings(under_way, pause, run.refits.cancel)
 
 
 def _finish_publishing(run: OpenRun) -> None:

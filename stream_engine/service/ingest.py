@@ -54,6 +54,7 @@ class Ingest:
     def __init__(self, options: EventOptions, format: str | None = None, in_flight: InFlight | None = None):
         self.options, self._format, self._in_flight = options, format, in_flight
         self._decoders: dict[str, Decoder] = {}
+        self.block_bytes = BLOCK_BYTES
 
     def decode(self, record: Record) -> Decoded:
         """The record's events as columns. Raises `UnreadableHeader` when a table lacks what every event needs."""
@@ -85,7 +86,7 @@ class Ingest:
         size = 0
         for record in bounded(records, self.options.bounds):
             alone = record.unit != "message" or bool(record.problem)
-            if waiting and (alone or size >= BLOCK_BYTES or record.format != waiting[0].format):
+            if waiting and (alone or size >= self.block_bytes or record.format != waiting[0].format):
                 yield from self._messages(waiting)
                 waiting, size = [], 0
             if record.unit == "batch":

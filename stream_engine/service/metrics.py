@@ -23,6 +23,7 @@ from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
 from stream_engine.guard.partial_order import VERDICTS
 from stream_engine.prediction.drift import SIGNALS
+from stream_engine.refits import REFITS
 from stream_engine.service.partition_series import PartitionGauge, PartitionLabels
 from stream_engine.state.forgetting import forgotten_in
 
@@ -95,6 +96,7 @@ class Metrics:
         self.publish_seconds = seconds("publish_seconds", "From the decision to a durable snapshot.")
         self.refit_seconds = seconds("refit_seconds", "Duration of refits that ended well.", "refit")
         self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
+        self.refits_without_memory = counter("refits_without_memory", "Refits that had no room to start.", "refit")
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
         self.refit_figure = gauge(
@@ -127,6 +129,8 @@ class Metrics:
         for outcome in ("taken", "refused"):
             self.configuration_reread.labels(outcome)
         self.export_cache_bytes = gauge("export_cache_bytes", "Exports kept on disk for HTTP.")
+        self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, held by its refits.", "of")
+        self.memory_wait_seconds = counter("memory_wait_seconds", "Time the stream waited near the memory budget.")
         self._seen: dict[tuple, float] = {}
         self._begin_at_zero()
 
@@ -139,6 +143,8 @@ class Metrics:
             self.guard: VERDICTS,
             self.drifts: SIGNALS,
             self.history: DEEDS,
+            self.memory: ("limit", "resident", "refits"),
+            self.refits_without_memory: REFITS,
         }
         for instrument, labels in closed.items():
             for label in labels:

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, Sink, Source, split_uri
 from connectors.files.paths import named_twice
-from stream_engine.data import mapped_arrays
+from stream_engine.data import available_memory, mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
@@ -26,6 +26,7 @@ from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http import serving as http
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.letters_kept import LettersKept
+from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.published_state import PublishedState
@@ -60,6 +61,7 @@ class OpenRun:
     publisher: SnapshotPublisher
     published: PublishedState
     refits: RefitSchedule
+    memory: Memory
     requests: Requests
     heartbeat: Heartbeat
     metrics: Metrics
@@ -86,6 +88,12 @@ def open_run(
     stack.callback(lock.release)
     signing = wiring.signing(settings)
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
+    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
+    workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
+    budget = available_memory.limit_in_bytes(settings.memory_gb)
+    available_memory.give(budget)
+    stack.callback(available_memory.give, None)
+    memory = Memory(budget, metrics, log, workers.processes)
     allocation = mapped_arrays.IN_MEMORY
     if settings.counts.on_disk_above:
         allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
@@ -116,10 +124,8 @@ def open_run(
     sources = _open_sources(settings, engine.positions, health, stack)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
     in_flight = _in_flight(settings, directory, engine, stack, log)
-    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
-    workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
     asked_params = partial(params_of, settings)
-    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log, heartbeat, asked_params)
+    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params)
     stack.callback(refits.close)
     seen = http.Seen(
         directory=directory,
@@ -145,6 +151,7 @@ def open_run(
         publisher=publisher,
         published=published,
         refits=refits,
+        memory=memory,
         requests=requests,
         heartbeat=heartbeat,
         metrics=metrics,

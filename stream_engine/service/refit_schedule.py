@@ -7,6 +7,7 @@ from typing import Any
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.published_state import PublishedState
@@ -27,12 +28,14 @@ class RefitSchedule:
         requests: Requests,
         metrics: Metrics,
         log: FilteringBoundLogger,
+        memory: Memory,
         heartbeat: Heartbeat | None = None,
         params_of: Callable[[str], dict[str, Any]] = lambda kind: {},
     ):
-        self._heartbeat, self._params_of = heartbeat or Heartbeat(), params_of
+        self._memory, self._heartbeat, self._params_of = memory, heartbeat or Heartbeat(), params_of
         self._settings, self._workers, self._published = settings, workers, published
         self._requests, self._metrics, self._log = requests, metrics, log
+        self._without_room: dict[str, int] = {}  # refit -> newest snapshot it had no memory for
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
 
     def follow(self, settings: RefitSettings, params: dict[str, dict[str, Any]]) -> None:
@@ -62,9 +65,34 @@ class RefitSchedule:
             if artifact.snapshot == snapshot.digest
         }
         due = refits_due(self._settings.kinds, self._workers.running, made | self._tried, snapshot.sequence)
-        for kind in due:
-            self._workers.start(kind, snapshot.sequence)
+        for number, kind in enumerate(due):
+            share = self._memory.for_refit(len(due) - number)
+            if share < LEAST_REFIT:
+                self._wait_for_memory(kind, snapshot.sequence, share)
+                continue
+            self._workers.start(kind, snapshot.sequence, share if self._memory.is_given else None)
             self._tried[kind] = snapshot.sequence
+
+    def _wait_for_memory(self, kind: str, sequence: int, left: int) -> None:
+        """Say once that a refit has no room; it is looked at again when another one ends, and at the next snapshot."""
+        if self._without_room.get(kind, 0) < sequence:
+            self._without_room[kind] = sequence
+            self._metrics.refits_without_memory.labels(kind).inc()
+            self._log.warning(
+                "refit not started, no memory is left for it; raise memory_gb",
+                refit=kind,
+                snapshot=sequence,
+                left=max(0, left),
+                needed=LEAST_REFIT,
+            )
+
+    def running(self) -> list[str]:
+        """The kinds that run now."""
+        return list(self._workers.running)
+
+    def cancel(self) -> None:
+        """End the refits that run; they are due again at the next snapshot."""
+        self._workers.cancel()
 
     def collect(self) -> None:
         """Act on refits that ended, and tell how far the others are; never waits."""

@@ -97,8 +97,12 @@ class Workers:
         self._environment = environment
         self.running: dict[str, _Worker] = {}
 
-    def start(self, kind: str, sequence: int) -> None:
-        """Start a refit of a published snapshot."""
+    def processes(self) -> list[int]:
+        """The process ids of the refits that run."""
+        return [worker.process.pid for worker in self.running.values()]
+
+    def start(self, kind: str, sequence: int, memory: int | None = None) -> None:
+        """Start a refit of a published snapshot, which may take so many bytes of memory (None: what is free)."""
         command = [
             sys.executable,
             "-m",
@@ -116,6 +120,8 @@ class Workers:
             "--progress",
             "json",
         ]
+        if memory is not None:
+            command += ["--memory-gb", f"{memory / 1e9:.3f}"]
         self.running[kind] = _Worker(kind, sequence, command, self._environment)
 
     def watch(self) -> list[Outcome]:

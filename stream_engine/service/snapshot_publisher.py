@@ -66,6 +66,7 @@ class SnapshotPublisher:
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
         self._taken = self._now()
+        self.size = 0  # bytes of the last snapshot that this run has published
         self.problem: Exception | None = None  # why the last snapshot was not published
 
     def follow(self, settings: SnapshotSettings) -> None:
@@ -125,6 +126,10 @@ class SnapshotPublisher:
         self._retry_at = time.monotonic() + RETRY_SECONDS
         self.problem = error
 
+    def busy(self) -> bool:
+        """Whether a snapshot is being published."""
+        return self._publishing is not None and not self._publishing.done()
+
     def wait(self) -> None:
         """Wait until nothing is being published."""
         if self._publishing:
@@ -141,6 +146,7 @@ class SnapshotPublisher:
             return None
         publication = ended.result()
         self.problem = None
+        self.size = publication.size
         self._metrics.snapshot_sequence.set(publication.snapshot.sequence)
         self._metrics.snapshot_time.set_to_current_time()
         self._metrics.snapshot_bytes.set(publication.size)

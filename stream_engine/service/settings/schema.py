@@ -143,6 +143,7 @@ class Settings(_Section, frozen=True):
     follow: bool = False
     standby: bool = False  # wait for the state while another process has it, and then take over
     listen: str | None = None  # HOST:PORT of the HTTP server; none: no server
+    memory_gb: Annotated[float, Meta(gt=0)] | None = None  # of this process and its refits; none: what is free
     dead_letters: str | None = None  # none: DIR/dead_letters; or kafka://…/topic beside it
     metrics_partitions: _Count = 30  # partitions with series of their own in /metrics; the others are told as one
     dead_letters_keep_bytes: _Count = 10_000_000_000  # more than that: the oldest 256 MB go; 0: no limit
