@@ -109,6 +109,7 @@ class UnopenedConfluent:
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._format = address, format
         options = dict(options)
+        options.pop("max_batch_bytes", None)  # librdkafka has bounds of its own, for zstd only
         self._patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
         self._options = {**DEFAULTS, **confluent_options(options), "bootstrap.servers": ",".join(address.servers)}
         self._has_group = "group_id" in options or "group.id" in options

@@ -19,7 +19,7 @@ from connectors.kafka.client import (
     close_within,
     sniff,
 )
-from connectors.kafka.kafka_python_internals import FATAL, Network, commit_of, consumer_options
+from connectors.kafka.kafka_python_internals import FATAL, LARGE_BATCHES, Network, commit_of, consumer_options
 
 DEFAULTS: dict[str, Any] = {
     "enable_auto_commit": False,  # positions live in the snapshot
@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Any] = {
     "reconnect_backoff_max_ms": 5_000,
     "bootstrap_timeout_ms": 5_000,
 }
+MAX_BATCH_BYTES = 64 << 20  # that a compressed batch may hold, unless told otherwise
 ANSWER_MS = 10_000  # how long a question of `ranges` may take
 Answer = TypeVar("Answer")
 
@@ -40,6 +41,8 @@ class UnopenedKafkaPython:
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._format, self._network = address, format, Network()
         servers = list(address.servers)
+        options = dict(options)
+        LARGE_BATCHES.bound(options.pop("max_batch_bytes", MAX_BATCH_BYTES))
         self._options = {
             **DEFAULTS,
             **consumer_options(options),
@@ -137,6 +140,8 @@ class KafkaPython:
 
     def _records(self, partition: int, messages: list) -> list[Record]:
         name, mark, format = self._names[partition], self._mark, self._format
+        if LARGE_BATCHES.met:
+            return [self._large_or_not(partition, each) for each in messages]
         return [
             Record(
                 each.value or b"",
@@ -152,6 +157,24 @@ class KafkaPython:
             )
             for each in messages
         ]
+
+    def _large_or_not(self, partition: int, message: Any) -> Record:
+        """One record; a message that stands for a batch that was not unpacked has a problem."""
+        value, problem = LARGE_BATCHES.problem(message.value)
+        return Record(
+            value,
+            self._names[partition],
+            message.offset,
+            message.offset + 1,
+            self._mark,
+            self._format or sniff(value),
+            "message",
+            b"",
+            message.key,
+            message.timestamp / 1000 if message.timestamp >= 0 else None,
+            problem,
+            bool(problem),
+        )
 
     def progress(self) -> dict[int, Progress]:
         """How far each partition is, and how far it reaches."""

@@ -6,16 +6,20 @@ tests/kafka/test_kafka_python_internals.py fails when one of these moves: read t
 """
 
 import gc
-from collections.abc import Mapping
+import secrets
+import zlib
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, errors
+from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, codec, errors
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.record import default_records
+from kafka.record.default_records import DefaultRecordBatch
 
 from connectors.kafka.address import known_to
 
@@ -127,3 +131,107 @@ class Network:
         for client, _ in self._made:
             with suppress(RuntimeError):
                 client.close()
+
+
+# ---- batches that hold more than they may
+
+_MARK = secrets.token_bytes(16)  # begins the value of the one message that stands for such a batch; nobody can send it
+
+
+class _TooLarge(Exception):
+    """A batch holds more than it may."""
+
+
+class LargeBatches:
+    """Which batches were not unpacked because they hold more than `most` bytes; by the value of the message that stands
+    for each. One for a process: the library unpacks by functions of its modules, which this takes the place of."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.met: dict[bytes, str] = {}  # value -> what is wrong with it
+
+    def bound(self, most: int) -> None:
+        """From now on no batch is unpacked that holds more than `most` bytes (snappy makes 21 of one at most)."""
+        if not self.most:
+            self._unpack = DefaultRecordBatch._maybe_uncompress
+            default_records.gzip_decode = lambda data: _unpacked(bytes(data), _gzip, self.most)
+            default_records.zstd_decode = lambda data: _zstd(data, self.most)
+            default_records.lz4_decode = lambda data: _unpacked(data, _lz4, self.most)
+            batches = self
+
+            def unpack(batch: DefaultRecordBatch) -> None:
+                batches.unpack(batch)
+
+            DefaultRecordBatch._maybe_uncompress = unpack
+        self.most = most
+
+    def unpack(self, batch: Any) -> None:
+        """Unpack a batch, or make it one message at its last offset, whose value is the batch as it came."""
+        try:
+            self._unpack(batch)
+        except _TooLarge:
+            first, last, packed = batch.base_offset, batch.last_offset_delta, bytes(batch._buffer[batch._pos :])
+            value = _MARK + first.to_bytes(8, "big") + packed
+            self.met[value] = (
+                f"a compressed batch of {batch.records_count:,} messages, offsets {first} to {first + last}, of "
+                f"{len(packed):,} bytes holds more than {self.most:,} (input.max_message_bytes); none of them was read"
+            )
+            body = b"\0" + _varint(0) + _varint(last) + _varint(-1) + _varint(len(value)) + value + _varint(0)
+            batch._buffer, batch._pos = bytearray(_varint(len(body)) + body), 0
+            batch._num_records, batch._decompressed = 1, True
+
+    def problem(self, value: bytes | None) -> tuple[bytes, str]:
+        """A value as it is to be delivered, and what is wrong with it; "" with nearly all of them."""
+        why = self.met.pop(value, "") if value and value.startswith(_MARK) else ""
+        return (value[len(_MARK) + 8 :], why) if why and value else (value or b"", "")
+
+
+LARGE_BATCHES = LargeBatches()
+
+
+def _unpacked(data: bytes, open_decoder: Callable[[], Any], most: int) -> bytes:
+    """One gzip member or lz4 frame after the other. Raises `_TooLarge`."""
+    pieces, size = [], 0
+    while data:
+        decoder = open_decoder()
+        pieces.append(decoder.decompress(data, most + 1 - size))
+        size += len(pieces[-1])
+        if size > most:
+            raise _TooLarge
+        if not decoder.eof:
+            raise errors.CorruptRecordError("compressed data that are cut short")
+        data = decoder.unused_data
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _gzip() -> Any:
+    return zlib.decompressobj(wbits=31)
+
+
+def _lz4() -> Any:
+    return codec.lz4.LZ4FrameDecompressor()  # the package lz4, where it is installed
+
+
+def _zstd(data: bytes, most: int) -> bytes:
+    import zstandard
+
+    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+        unpacked = reader.read(most + 1)
+    if len(unpacked) > most:
+        raise _TooLarge
+    return unpacked
+
+
+def _varint(number: int) -> bytes:
+    """A signed number as Kafka's records have them: zigzag, seven bits a byte.
+
+    >>> _varint(0), _varint(-1), _varint(150)
+    (b'\\x00', b'\\x01', b'\\xac\\x02')
+    """
+    rest = number << 1 if number >= 0 else ((-number) << 1) - 1
+    digits = bytearray()
+    while rest > 127:
+        digits.append(rest & 127 | 128)
+        rest >>= 7
+    digits.append(rest)
+    return bytes(digits)

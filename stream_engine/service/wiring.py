@@ -104,7 +104,7 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
         return open_source(
             uri,
             positions,
-            options=settings.kafka,
+            options={**settings.kafka, "max_batch_bytes": events.max_message_bytes},
             start=events.start,
             on_offset_loss=events.on_offset_loss,
             shard=shard(events.shard),

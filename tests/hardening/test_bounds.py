@@ -1,0 +1,341 @@
+"""Small input that stands for something large: refused for a reason of its own in little memory, the same everywhere.
+
+What cannot be unpacked in bounded memory is run in a process with little address space, or in a control group.
+"""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from connectors import Record
+from connectors.kafka.client import sniff
+from stream_engine.formats import expand_in_pieces
+from stream_engine.formats.bounds import Bounds
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.ingest import Ingest
+from stream_engine.state.engine import Engine
+from tests.conftest import ROOT
+from tests.support import oversized
+from tests.support.oversized import EVENT
+from tests.support.process import ENVIRONMENT, engine
+
+TOO_LARGE = (
+    "dictionary_rows",
+    "dictionary_texts",
+    "dictionary_lists",
+    "runs",
+    "views",
+    "nulls",
+    "long_array",
+    "many_lines",
+)
+VERDICTS = dict.fromkeys(TOO_LARGE, "too_large") | {"deep": "not_parseable", "digits": "wrong_type"}
+SMALL = Bounds(max_bytes=4096, max_rows=20)
+CHILD = """
+import json, resource, sys
+from pathlib import Path
+from connectors import Record
+from connectors.kafka.client import sniff
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.ingest import Ingest
+
+def blocks(value, ingest=Ingest(EventOptions())):
+    return list(ingest.blocks([Record(value, "t/0", 7, 8, unit="message", format=sniff(value))]))
+
+def held():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) << 10
+
+folder, headroom = Path(sys.argv[1]), int(sys.argv[2])
+for path in sorted(folder.glob("warm-*")):
+    blocks(path.read_bytes())
+if headroom:
+    resource.setrlimit(resource.RLIMIT_AS, (held() + headroom, -1))
+for path in sorted(folder.glob("try-*")):
+    try:
+        (block,) = blocks(path.read_bytes())
+        said = [[each.reason, len(each.value)] for each in block.dead_letters]
+    except MemoryError as error:
+        said = "MemoryError"
+    print(json.dumps([path.name.removeprefix("try-"), said]), flush=True)
+"""
+
+
+def message(value: bytes, offset: int = 0) -> Record:
+    return Record(value, "t/0", offset, offset + 1, unit="message", format=sniff(value))
+
+
+def refusals(records: list[Record], bounds: Bounds = SMALL) -> tuple[list[tuple[int, str]], int]:
+    """(offset, reason) of the dead letters of these records, and how many events were accepted."""
+    blocks = list(Ingest(EventOptions(bounds=bounds)).blocks(records))
+    letters = [(letter.offset, letter.reason) for block in blocks for letter in block.dead_letters]
+    assert [record.offset for block in blocks for record in block.records] == [each.offset for each in records]
+    return letters, sum(sum(block.decoded.events.values()) for block in blocks)
+
+
+def tried(folder: Path, headroom: int, before=None) -> dict[str, object]:
+    """What becomes of the messages in a folder, in a process of its own with little memory left."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, folder, str(headroom)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        cwd=ROOT,
+        timeout=200,
+        preexec_fn=before,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+@pytest.fixture(scope="module")
+def attacks(tmp_path_factory) -> Path:
+    """Every attack as a file, and messages that make the process import what it needs before."""
+    folder = tmp_path_factory.mktemp("attacks")
+    for name in VERDICTS:
+        (folder / f"try-{name}").write_bytes(oversized.MESSAGES[name]())
+    (folder / "warm-json").write_bytes(EVENT)
+    (folder / "warm-array").write_bytes(b"[" + EVENT + b", 0]")
+    (folder / "warm-arrow").write_bytes(oversized.dictionary_rows(10, "zstd"))
+    return folder
+
+
+def test_what_stands_for_gigabytes_is_one_dead_letter_in_little_memory(attacks):
+    said = tried(attacks, 400 << 20)
+    assert {name: [reason for reason, _ in each] for name, each in said.items()} == {
+        name: [reason] for name, reason in VERDICTS.items()
+    }
+    for name, ((_, kept),) in said.items():
+        assert kept <= (attacks / f"try-{name}").stat().st_size
+
+
+@contextmanager
+def control_group(limit: int):
+    """A memory control group with a limit; gives what puts a process into it."""
+    version_2 = Path("/sys/fs/cgroup/memory.max").exists() or Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    group = Path("/sys/fs/cgroup", *([] if version_2 else ["memory"]), f"stream-engine-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here ({error})")
+    try:
+        try:
+            (group / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(limit))
+        except OSError as error:
+            pytest.skip(f"no control group with a limit of memory can be made here ({error})")
+        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    finally:
+        group.rmdir()
+
+
+def test_in_a_control_group_nothing_is_killed_and_the_verdicts_are_the_same(attacks):
+    with control_group(600 << 20) as enter:
+        said = tried(attacks, 0, enter)
+        free = "from stream_engine.data.available_memory import available; print(available())"
+        seen = subprocess.run(
+            [sys.executable, "-c", free], capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT, preexec_fn=enter
+        )
+    assert {name: each[0][0] for name, each in said.items()} == VERDICTS
+    assert 0 < int(seen.stdout) < 600 << 20
+
+
+def test_out_of_memory_says_nothing_about_an_event(tmp_path):
+    """A message within the bounds that does not fit into what is left: no verdict but a failure of the run."""
+    numbers = pa.array(np.zeros(900_000, np.int64))
+    names = [pa.DictionaryArray.from_arrays(pa.array(np.zeros(900_000, np.int8)), pa.array([name])) for name in "abc"]
+    table = pa.table(dict(zip(("anchor", "near", "far", "rt"), [*names, numbers], strict=True)))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    (tmp_path / "warm-arrow").write_bytes(oversized.dictionary_rows(10, "zstd"))
+    (tmp_path / "try-fits").write_bytes(sink.getvalue().to_pybytes())
+    assert tried(tmp_path, 2 << 20) == {"fits": "MemoryError"}
+    assert tried(tmp_path, 0) == {"fits": []}
+
+
+RUN = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20 if int(sys.argv[1]) else -1, -1))
+from stream_engine.__main__ import main
+status = main(sys.argv[2:])
+print(next(line for line in open("/proc/self/status") if line.startswith("VmPeak")).split()[1])
+sys.exit(status)
+"""
+
+
+def run_within(megabytes: int, *arguments: object) -> subprocess.CompletedProcess:
+    """The command with so much address space (0: all there is); prints its peak in kB."""
+    command = [sys.executable, "-c", RUN, str(megabytes), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, cwd=ROOT, timeout=200)
+
+
+def summary(state: Path) -> dict:
+    told = json.loads(engine("inspect", "--state", state, "--json").stdout)["summary"]
+    return {key: told[key] for key in ("records", "events", "comparisons", "rejected", "positions")}
+
+
+def test_a_run_out_of_memory_ends_with_one_line_and_the_next_one_goes_on(tmp_path):
+    few, many = tmp_path / "few.jsonl", tmp_path / "many.jsonl"
+    few.write_bytes(EVENT + b"\n")
+    many.write_bytes(EVENT + b"\n0\n" + oversized.ranking(1500) + b"\n")
+    options = ("--no-refits", "--guard", "off", "--max-reject-ratio", "1", "--state")
+    base = run_within(0, "run", few, *options, tmp_path / "few")
+    assert base.returncode == 0, base.stderr
+    least = int(base.stdout) >> 10
+    cut = run_within(least + 24, "run", many, *options, tmp_path / "s")
+    assert cut.returncode == 1, cut.stderr
+    (line,) = [each for each in cut.stderr.splitlines() if each.startswith("stream-engine: ")]
+    assert "out of memory" in line and "Traceback" not in cut.stderr
+    engine("run", many, *options, tmp_path / "s")
+    engine("run", many, *options, tmp_path / "whole")
+    assert summary(tmp_path / "s") == summary(tmp_path / "whole")
+    assert summary(tmp_path / "s")["rejected"] == {"not_parseable": 1}
+
+
+def test_the_stream_goes_on_around_a_message_that_is_too_large():
+    bad = {
+        "bytes": b'{"anchor": "' + b"x" * 5000 + b'"}',
+        "lines": b"0\n" * 21,
+        "array": b"[" + b"0," * 40 + b"0]",
+        "arrays": (b"[" + b"0," * 15 + b"0]\n") * 2,
+        "rows": oversized.dictionary_rows(21),
+    }
+    for what, value in bad.items():
+        records = [message(EVENT, 0), message(value, 1), message(EVENT, 2), message(b"[" + EVENT + b"]", 3)]
+        assert refusals(records) == ([(1, "too_large")], 3), what
+    assert refusals([message(b"0\n" * 20)]) == ([(0, "not_parseable")] * 20, 0)
+    assert refusals([message(b"[" + b"0," * 19 + b"0]")]) == ([(0, "not_parseable")] * 20, 0)
+    assert refusals([message(oversized.dictionary_rows(20))]) == ([], 20)
+
+
+def test_what_a_dictionary_stands_for_is_counted_in_every_row():
+    """Twenty rows of 200 bytes are within 4096 bytes, and of 300 bytes are not, although the text is there once."""
+    assert refusals([message(oversized.dictionary_texts(10, 300))]) == ([], 10)
+    assert refusals([message(oversized.dictionary_texts(20, 300))]) == ([(0, "too_large")], 0)
+    assert refusals([message(oversized.dictionary_lists(10, 30))]) == ([], 10)
+    assert refusals([message(oversized.dictionary_lists(19, 100))]) == ([(0, "too_large")], 0)
+    assert refusals([message(oversized.views(5, 50))]) == ([(0, "not_distinct")] * 5, 0)
+    assert refusals([message(oversized.views(19, 50))]) == ([(0, "too_large")], 0)
+
+
+def test_messages_that_are_each_within_the_bounds_are_not_unpacked_all_at_once():
+    records = [message(oversized.dictionary_rows(20), offset) for offset in range(50)]
+    blocks = list(Ingest(EventOptions(bounds=SMALL)).blocks(records))
+    assert sum(len(block.records) for block in blocks) == 50 and len(blocks) > 5
+    assert sum(block.decoded.events["triplet"] for block in blocks) == 1000
+
+
+def test_a_table_of_a_file_is_read_in_parts_and_a_row_that_is_too_large_is_refused(tmp_path):
+    path = tmp_path / "x.parquet"
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 30 + [1] + [0] * 30), pa.array(["s" * 200, "l" * 9000]))
+    table = pa.table({"anchor": ["a"] * 61, "near": ["b"] * 61, "far": ["c"] * 61, "remark": long})
+    pa.parquet.write_table(table, path)
+    config = tmp_path / "c.toml"
+    config.write_text("[input]\nmax_message_bytes = 4096\n")
+    engine("run", path, "--state", tmp_path / "s", "--config", config, "--no-refits")
+    assert summary(tmp_path / "s") == {
+        "records": 61,
+        "events": 60,
+        "comparisons": 60,
+        "rejected": {"too_large": 1},
+        "positions": {str(path): 61},
+    }
+    (letter,) = (tmp_path / "s" / "dead_letters" / "000001.jsonl").read_text().splitlines()
+    assert json.loads(letter)["offset"] == 30 and len(letter) < 1000
+
+
+def test_an_arrow_file_that_unpacks_to_gigabytes_stops_the_run(tmp_path):
+    path = tmp_path / "x.arrow"
+    oversized.write_arrow(path, 200_000_000)
+    done = engine("run", path, "--state", tmp_path / "s", "--no-refits", status=1)
+    assert "its record batch 1 is compressed and holds 4,800,000,000 bytes; the limit is 1,073,741,824" in done.stderr
+
+
+def test_a_line_that_is_too_large_is_passed_over_in_every_compression(tmp_path):
+    config = tmp_path / "c.toml"
+    config.write_text("[input]\nmax_message_bytes = 1048576\nmax_message_rows = 1000\n")
+    array = b"[" + b"0," * 1000 + b"0]"
+    with gzip.open(tmp_path / "x.jsonl.gz", "wb", 1) as file:
+        file.write(EVENT + b"\n" + b"x" * (20 << 20) + b"\n" + array + b"\n" + EVENT + b"\n")
+    engine("run", tmp_path / "x.jsonl.gz", "--state", tmp_path / "s", "--config", config, "--no-refits")
+    told = summary(tmp_path / "s")
+    assert (told["events"], told["rejected"]) == (2, {"too_large": 2})
+    oversized.write_zstd_window(tmp_path / "w.jsonl.zst")
+    done = engine("run", tmp_path / "w.jsonl.zst", "--state", tmp_path / "w", "--no-refits", status=1)
+    assert "Frame requires too much memory" in done.stderr
+    (tmp_path / "h.csv").write_bytes(b"anchor,near,far," + b"x," * (1 << 20) + b"\na,b,c\n")
+    done = engine("run", tmp_path / "h.csv", "--state", tmp_path / "h", "--no-refits", status=1)
+    assert "the header line holds" in done.stderr
+
+
+def test_a_block_of_tiny_lines_is_cut_by_their_number(tmp_path):
+    from connectors import open_source
+    from connectors.files.line_blocks import MOST_LINES
+
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"0\n" * (2 * MOST_LINES + 5))
+    source, records = open_source(str(path), {}), []
+    while not source.finished():
+        records += source.poll(1.0)
+    assert [record.value.count(b"\n") for record in records] == [MOST_LINES, MOST_LINES, 5]
+    assert b"".join(record.value for record in records) == path.read_bytes()
+
+
+def events_of(rng: np.random.Generator) -> list[dict]:
+    """Rankings, picks, triplets, quadruplets and bad events, with workers and weights."""
+    events: list[dict] = []
+    for number in range(60):
+        names = [f"o{i}" for i in rng.permutation(40)[: rng.integers(4, 30)].tolist()]
+        shape = number % 5
+        if shape == 0:
+            event = {"type": "ranking", "anchor": names[0], "ranked": names[1:]}
+        elif shape == 1:
+            chosen = rng.permutation(names[1:])[: rng.integers(1, len(names) - 1)].tolist()
+            event = {"type": "pick", "anchor": names[0], "shown": names[1:], "chosen": chosen}
+        elif shape == 2:
+            event = {"type": "quadruplet", "near": names[:2], "far": names[2:4]}
+        elif shape == 3:
+            event = {"type": "ranking", "anchor": names[1], "ranked": names}
+        else:
+            event = {"anchor": names[0], "near": names[1], "far": names[2]}
+        events.append({**event, "worker": f"w{number % 3}", "weight": 1 + number % 2, "time": number})
+    return events
+
+
+@pytest.mark.parametrize("at_once", [1, 50, 300])
+def test_comparisons_in_pieces_are_the_same_as_at_once(monkeypatch, at_once):
+    value = "\n".join(map(json.dumps, events_of(np.random.default_rng(at_once)))).encode()
+    counts = ("adds3", "adds4", "triplet_counts", "worker_votes", "adds3_weighted", "window")
+
+    def learned() -> tuple[Engine, int]:
+        state, batches = Engine(counts), 0
+        for block in Ingest(EventOptions(provenance=True)).blocks([message(value)]):
+            for _ in state.learn_in_pieces(block.decoded, block.positions(), 1):
+                batches += 1
+        return state, batches
+
+    whole, one = learned()
+    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", at_once)
+    pieces, several = learned()
+    assert one == 1 and several > 3
+    a, b = whole.snapshot(), pieces.snapshot()
+    assert (a.counters, a.objects, a.positions) == (b.counters, b.objects, b.positions)
+    assert a.arrays.keys() == b.arrays.keys()
+    for name in a.arrays:
+        np.testing.assert_allclose(a.arrays[name], b.arrays[name], rtol=1e-12, err_msg=name)
+
+
+def test_pieces_are_no_larger_than_they_may_be():
+    record = message(oversized.ranking(3000))
+    (block,) = Ingest(EventOptions()).blocks([record])
+    sizes = [len(block.decoded.triplets), *(len(piece.triplets) for piece in block.decoded.rest)]
+    assert sum(sizes) == 2999 * 3000 // 2 and len(sizes) == 3
+    assert max(sizes) <= expand_in_pieces.COMPARISONS_AT_ONCE
