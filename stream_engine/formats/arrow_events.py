@@ -38,8 +38,9 @@ _SHOWN = 4096  # characters of a text, in the dead letter of its row
 class Decoder:
     """Decodes record batches and IPC streams of events; holds nothing but its options and the fields it ignored."""
 
-    def __init__(self, options: EventOptions):
-        self.options = options
+    def __init__(self, options: EventOptions, fast: bool = True):
+        """Without `fast` every row is read by the definition."""
+        self.options, self._fast = options, fast
         self._list_fields, self._pair_fields = fields_of(options), fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
 
@@ -100,7 +101,7 @@ class Decoder:
             if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
                 self.unknown[name] = None
         block = Block(self.options.provenance)
-        read_table(Table(columns, batch.num_rows, text), event_fields, block, np.arange(batch.num_rows))
+        read_table(Table(columns, batch.num_rows, text), event_fields, block, np.arange(batch.num_rows), self._fast)
         return block.decoded(lambda row: (row, _as_json(columns, row)), frozenset(self.unknown))
 
     def _fields_of(self, columns: dict[str, pa.Array], text: bool) -> EventFields:

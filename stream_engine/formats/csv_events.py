@@ -36,8 +36,9 @@ class _WrongWidth(Exception):
 class Decoder:
     """Decodes blocks of whole CSV lines; remembers the last header and the columns it ignored."""
 
-    def __init__(self, options: EventOptions):
-        self.options = options
+    def __init__(self, options: EventOptions, fast: bool = True):
+        """Without `fast` every row is read by the definition."""
+        self.options, self._fast = options, fast
         self.event_fields = fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
         self._header: bytes | None = None
@@ -62,7 +63,7 @@ class Decoder:
         block = Block(self.options.provenance)
         reading = _Rows(value[begin:] if begin else value, begin, layout.width)
         table, row = reading.table(layout, block)
-        read_table(Table(table, len(row), text=True), self.event_fields, block, row)
+        read_table(Table(table, len(row), text=True), self.event_fields, block, row, self._fast)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:

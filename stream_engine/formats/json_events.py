@@ -41,10 +41,11 @@ class Decoder:
     events_at_once = 1 << 18  # of messages that are told apart: what is held of one that is refused is a kilobyte
     lines_at_once = 4096  # what is made of them stays in the cache until it is columns: a third less time a line
 
-    def __init__(self, options: EventOptions):
-        self.options = options
+    def __init__(self, options: EventOptions, fast: bool = True):
+        """Without `fast` every event is read by the definition."""
+        self.options, self._fast = options, fast
         event_fields = fields_of(options)
-        self.structs = Structs(event_fields)
+        self.structs = Structs(event_fields, fast)
         self.where = WhereFilter(event_fields) if event_fields.where else None
         self._arrow: formats.Decoder | None = None
 
@@ -153,5 +154,5 @@ class Decoder:
         if self._arrow is None:
             from stream_engine.formats.arrow_events import Decoder as ArrowDecoder  # pyarrow only when it is met
 
-            self._arrow = ArrowDecoder(self.options)
+            self._arrow = ArrowDecoder(self.options, self._fast)
         return self._arrow

@@ -45,10 +45,11 @@ class Structs:
 
     `shapes` holds them, the most promising first; `kind_of` tells an event's type by its class; `alone` does so for
     classes whose neighbours are of the same class; `unknown` names the ignored fields met so far, in their order.
+    Without `fast` there are none, and nothing is a plain event.
     """
 
-    def __init__(self, event_fields: EventFields):
-        self.event_fields = event_fields
+    def __init__(self, event_fields: EventFields, fast: bool = True):
+        self.event_fields, self._fast = event_fields, fast
         self.unknown: dict[str, None] = {}
         self.kind_of: dict[type, int] = {}
         self.alone: dict[type, int] = {}
@@ -103,6 +104,8 @@ class Structs:
 
     def _build(self) -> None:
         """Structs of all event types with the fields learned so far, most promising first."""
+        if not self._fast:
+            return
         shapes: list[Any] = []
         if self.event_fields.only_kind is not None:
             shapes.append(self._struct(self.event_fields.only_kind, "ignored"))

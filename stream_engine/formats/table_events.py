@@ -59,14 +59,15 @@ class SureNames(NamedTuple):
         return FieldNames(self.lengths[rows], self.flat[slices_side_by_side(self.lengths[rows], start[rows])])
 
 
-def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray) -> None:
-    """Add the events of a table to `block`; `row` (n,) int64 says which event of the value each row is."""
+def read_table(table: Table, event_fields: EventFields, block: Block, row: np.ndarray, fast: bool = True) -> None:
+    """Add the events of a table to `block`; `row` (n,) int64 says which event of the value each row is. Without `fast`
+    every row is read by the definition."""
     columns = _Columns(table, event_fields, block)
     kept = columns.matches()
     block.filtered += int(table.size - kept.sum())
     kinds = columns.kinds()
     sure, origins = columns.origins()
-    sure &= kept & (kinds >= 0)
+    sure &= kept & (kinds >= 0) & fast
     sure &= ~columns.catch_trials()
     unsure = kept & ~sure
     for kind in event_fields.kinds:

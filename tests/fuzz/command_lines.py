@@ -1,0 +1,185 @@
+"""Command lines of every verb on a tiny state: never a traceback, exit status 0, 1 or 2, an error in one line.
+
+What would wait for ever (--follow, a broker) or take minutes (demo, warm-up, Spark) is not among them.
+"""
+
+import contextlib
+import io
+import json
+import shutil
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+from stream_engine.__main__ import main
+from tests.fuzz.mutations import kept_case
+from tests.support.process import engine
+
+TRUSTED = True
+VERBS = [
+    "run",
+    "export",
+    "inspect",
+    "refit",
+    "merge",
+    "ask",
+    "check-config",
+    "verify",
+    "dead-letters",
+    "reshard",
+    "seek",
+]
+VERBS += ["skip", "forget", "rename", "backup", "restore", "run", "run", "export", "inspect", "nonsense"]
+FLAGS = ["--json", "--help", "--no-refits", "--dry-run", "--accept-lost-dead-letters", "--nonsense", "-h", "-x"]
+OPTIONS = [
+    "--state",
+    "--out",
+    "--config",
+    "--type",
+    "--columns",
+    "--where",
+    "--format",
+    "--labels",
+    "--labels-columns",
+    "--snapshot-every",
+    "--snapshot-interval",
+    "--keep",
+    "--refit",
+    "--dead-letters",
+    "--max-reject-ratio",
+    "--seed",
+    "--guard",
+    "--shard",
+    "--log-format",
+    "--snapshot",
+    "--object-order",
+    "--set",
+    "--objects",
+    "--n",
+    "--strategy",
+    "--from",
+    "--into",
+    "--object",
+    "--worker",
+    "--reason",
+]
+VALUES = [
+    "state",
+    "other",
+    "empty",
+    "e.jsonl",
+    "e.csv",
+    "*.jsonl",
+    "missing.jsonl",
+    "junk.parquet",
+    "config.toml",
+    "labels.csv",
+    "out",
+    "kafka://",
+    "kafka://h",
+    "kafka://:1/",
+    "deltas://nowhere",
+    "s3://x/y",
+    "latest",
+    "0",
+    "1",
+    "-1",
+    "99",
+    "1e9",
+    "nan",
+    "0.5",
+    "0/2",
+    "3/2",
+    "triplet",
+    "pick",
+    "json",
+    "csv",
+    "text",
+    "first",
+    "seen",
+    "name",
+    "a=b",
+    "anchor=near",
+    "objects=a|b|c",
+    "=",
+    "a=",
+    "hierarchy",
+    "adds3",
+    "summary",
+    "objects",
+    "all",
+    "list",
+    "show",
+    "replay",
+    "",
+    " ",
+    "é",
+    "x" * 300,
+    "../..",
+    "/dev/null",
+    "a\tb",
+    "\udcff",
+    "o1",
+]
+
+
+def make(rng: Random) -> bytes:
+    case = kept_case(rng, "argv")
+    if case is not None:
+        return case
+    arguments = [rng.choice(VERBS)]
+    if rng.random() < 0.8:
+        arguments += ["--state", rng.choice(["state", "state", "state", "other", "empty", "missing", "e.csv"])]
+    for _ in range(rng.randint(0, 4)):
+        how = rng.random()
+        if how < 0.5:
+            arguments += [rng.choice(OPTIONS), rng.choice(VALUES)]
+        elif how < 0.65:
+            arguments.append(rng.choice(FLAGS))
+        else:
+            arguments.append(rng.choice(VALUES))
+    if arguments[0] == "run":
+        arguments.append("--no-refits")
+    return json.dumps(arguments).encode()
+
+
+@cache
+def _world() -> Path:
+    """A folder with a small state, small inputs and a configuration."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-world-"))
+    event = '{"anchor":"o1","near":"o2","far":"o3","worker":"u"}\n'
+    (folder / "e.jsonl").write_text(event * 3 + '{"anchor":"o1"}\n' + event.replace("o1", "o4"))
+    (folder / "e.csv").write_text("anchor,near,far\na,b,c\na,b\n")
+    (folder / "labels.csv").write_text("object,label\no1,x\no2,y\n")
+    (folder / "config.toml").write_text('[snapshot]\nevery = 2\n[log]\nformat = "json"\n')
+    (folder / "junk.parquet").write_bytes(b"junk" * 20)
+    (folder / "empty").mkdir()
+    engine("run", "e.jsonl", "--state", "state", "--no-refits", cwd=folder)
+    engine("run", "e.jsonl", "--state", "other", "--no-refits", "--keep", "1", cwd=folder)
+    return folder
+
+
+def check(data: bytes) -> str:
+    arguments = json.loads(data)
+    out, err = io.StringIO(), io.StringIO()
+    nothing = io.TextIOWrapper(io.BytesIO(b""))
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        place = Path(folder) / "w"
+        shutil.copytree(_world(), place)
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            contextlib.chdir(place),
+            patch.object(sys, "stdin", nothing),
+        ):
+            status = main(arguments)
+    said = err.getvalue()
+    assert status in (0, 1, 2), status
+    assert "Traceback" not in said, said
+    if status:
+        lines = [line for line in said.splitlines() if line.startswith("stream-engine: ")]
+        assert len(lines) == 1, said
+    return f"exit {status}"
