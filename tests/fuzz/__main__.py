@@ -16,12 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz.campaign import Failure, campaign, input_of, kept
 from tests.fuzz.mutations import kept_cases
 from tests.fuzz.targets import TARGETS
 
+PROGRAM = (sys.executable, "-m", "tests.fuzz")
 AT_MOST = 25  # failures of a target after which it stops
 ADDRESS_SPACE = 12 << 30  # bytes: an input that takes more than that is a failure, not the end of the machine
 
@@ -72,7 +74,7 @@ def _only(name: str, seed: int, number: int) -> int:
 
 
 def _campaign(
-    name: str, inputs: int, seed: int, seconds: float | None, folder: Path
+    name: str, inputs: int, seed: int, seconds: float | None, folder: Path, program: Sequence[str] = PROGRAM
 ) -> tuple[Counter[str], float, int]:
     """All inputs of a target, in children; one that dies is told, and the next goes on after the input it died of."""
     became: Counter[str] = Counter()
@@ -83,7 +85,7 @@ def _campaign(
         while first < inputs and failures < AT_MOST:
             left = [] if seconds is None else ["--minutes", str((seconds - (time.monotonic() - begun)) / 60)]
             arguments = ["--target", name, "--inputs", str(inputs), "--seed", str(seed), "--keep", str(folder), *left]
-            command = [sys.executable, "-m", "tests.fuzz", *arguments, "--child", at.name, "--first", str(first)]
+            command = [*program, *arguments, "--child", at.name, "--first", str(first)]
             done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
             for line in done.stdout.splitlines():
                 told = json.loads(line)
