@@ -17,7 +17,9 @@ from stream_engine.exports import NothingToExport
 from stream_engine.service.http import make_export
 from stream_engine.state.published import Published
 
-SMALL = 4 << 20  # bytes of a snapshot, and of one (n, n) matrix of it, whose exports are made in a thread
+SMALL = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose exports are made in a thread
+SMALL_DOCUMENT = 64 << 20  # the same for `DOCUMENTS`, which are short whatever they tell of
+DOCUMENTS = frozenset({"objects", "summary"})
 _LOOK = 0.1  # seconds between looks at a process
 _PRIORITY = 10  # of the process: below ingestion
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -35,12 +37,14 @@ class Stopped(RuntimeError):
     """The server is closing."""
 
 
-def is_small(published: Published) -> bool:
-    """Whether an export of it is made in no time."""
+def is_small(published: Published, what: str) -> bool:
+    """Whether an export is made in no time. Some orders and confidences of 4 MB take many seconds."""
     snapshot = published.snapshot
     made = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
-    matrix = 8 * len(snapshot.objects) ** 2
-    return max(sum(array.nbytes for array in snapshot.arrays.values()), matrix, sum(made)) <= SMALL
+    size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(made))
+    if what in DOCUMENTS:
+        return size <= SMALL_DOCUMENT
+    return max(size, 8 * len(snapshot.objects) ** 2) <= SMALL
 
 
 class Builder:
@@ -57,7 +61,7 @@ class Builder:
         """
         try:
             folder.mkdir(parents=True)
-            if is_small(published):
+            if is_small(published, what):
                 make_export.write_files(published, what, format, folder)
             else:
                 self._in_a_process(published.snapshot.sequence, what, format, folder)
