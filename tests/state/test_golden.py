@@ -4,8 +4,11 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from connectors import open_source
+from stream_engine.data.container import NotTrusted
+from stream_engine.data.signatures import signing_with
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.service import ingest
@@ -15,6 +18,7 @@ from tests.conftest import ROOT
 
 GOLDEN = ROOT / "tests" / "golden"
 EVENTS, SNAPSHOT = GOLDEN / "events.jsonl", GOLDEN / "snapshot-v1.snapshot"
+SIGNED = GOLDEN / "snapshot-v2.snapshot"
 
 
 def folded(path: Path) -> Engine:
@@ -50,6 +54,15 @@ def test_version_1_is_still_read_and_means_the_same():
 def test_equal_states_still_give_these_bytes():
     chunks, _ = encode(folded(EVENTS).snapshot())
     assert b"".join(chunks) == SNAPSHOT.read_bytes()
+
+
+def test_version_2_is_version_1_with_a_signature():
+    """Its bytes with this key, and the digest of its content, stay the same too."""
+    key = signing_with("a golden key is no secret")
+    signed, plain = read_snapshot(SIGNED, key), read_snapshot(SNAPSHOT)
+    assert signed.digest == plain.digest and b"".join(encode(plain, key)[0]) == SIGNED.read_bytes()
+    with pytest.raises(NotTrusted, match="signed with a key, and none is given"):
+        read_snapshot(SIGNED)
 
 
 def test_an_old_snapshot_goes_on():
