@@ -138,6 +138,12 @@ def open_run(
         running_refits=lambda: tuple(workers.running),
     )
     http.serve(seen, settings.listen, settings.http, log, stack)
+    log.info(
+        "dead letters",
+        folder=str(wiring.letters_folder(settings, directory)),
+        keep_bytes=settings.dead_letters_keep_bytes or "all",
+        keep_days=settings.dead_letters_keep_days or "all",
+    )
     return OpenRun(
         settings=settings,
         directory=directory,
@@ -177,10 +183,9 @@ def _newest_snapshot(store: Store, log: FilteringBoundLogger, restore: Callable[
 def _letter_limits(
     settings: Settings, directory: Path, store: Store, engine: Engine, metrics: Metrics, log: FilteringBoundLogger
 ) -> LettersKept:
-    """The limits of the dead letters, said; what the newest snapshot counts as removed goes now, if it is there."""
+    """The limits of the dead letters; what the newest snapshot counts as removed goes now, if it is there."""
     limits = settings.dead_letters_keep_bytes, settings.dead_letters_keep_days
     folder = wiring.letters_folder(settings, directory)
-    log.info("dead letters", folder=str(folder), keep_bytes=limits[0] or "all", keep_days=limits[1] or "all")
     kept = LettersKept(folder, store, limits, settings.snapshot.keep, metrics, log)
     kept.carry_out(engine.sinks)
     return kept

@@ -1,31 +1,14 @@
 """A message that kills the process, and dead letters of messages: put aside, and read again, on a real topic."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.kafka.test_engine import GOOD, consumed
-from tests.support.process import ENVIRONMENT, engine, summary
+from tests.service.test_quarantine import KILLED, killed
+from tests.support.process import engine, summary
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
-KILLER = """
-import os, signal
-from stream_engine.formats import json_events
-
-many = json_events.Decoder.many
-
-def dying(self, values):
-    if any(value and b"poison" in value for value in values):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return many(self, values)
-
-json_events.Decoder.many = dying
-"""
 
 
 def test_a_message_that_kills_the_process_is_put_aside_and_read_later(broker, new_topic, send, tmp_path):
@@ -33,12 +16,7 @@ def test_a_message_that_kills_the_process_is_put_aside_and_read_later(broker, ne
     send(topic, [*GOOD, b'{"probe": "b", "near": "a", "far": "c"}'])
     send(topic, [*GOOD[:2], b'{"anchor": "poison", "near": "a", "far": "c"}', *GOOD[2:]], partition=1)
     run = (f"kafka://{broker.bootstrap}/{topic}", "--start", "earliest")
-    (tmp_path / "sitecustomize.py").write_text(KILLER)
-    environment = {**ENVIRONMENT, "PYTHONFAULTHANDLER": "", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-m", "stream_engine", "run", *run, "--state", str(state), "--no-refits"]
-    for _ in range(3):
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=120)
-        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert killed([-1] * 3, "run", *run, "--state", state, "--no-refits") == [KILLED] * 3
     consumed(state, 12, *run)
     found = summary(state)
     assert found["rejected"] == {"missing_field": 1, "process_died": 1} and found["events"] == 10
@@ -49,5 +27,3 @@ def test_a_message_that_kills_the_process_is_put_aside_and_read_later(broker, ne
     engine("dead-letters", "--state", state, "replay", "--columns", "anchor=probe")
     found = summary(state)
     assert (found["rejected"], found["events"], found["records"]) == ({}, 12, 12)
-    consumed(state, 12, *run)
-    assert summary(state)["events"] == 12

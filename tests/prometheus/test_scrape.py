@@ -117,6 +117,22 @@ PROVOKED = {
         },
         "30m",
     ),
+    "StreamEngineQuarantine": (
+        {'stream_engine_rejected_total{instance="e", reason="decoder_failed"}': "0 0 1 1 1 1 1 1"},
+        "5m",
+    ),
+    "StreamEngineDeadLettersLost": ({'stream_engine_dead_letters_lost_total{instance="e"}': "0 0 6 6 6 6 6 6"}, "5m"),
+    "StreamEngineDeadLettersRemoved": (
+        {'stream_engine_dead_letters_removed_total{instance="e"}': "0 0 9 9 9 9 9 9"},
+        "5m",
+    ),
+    "StreamEngineDiskTooSmall": (
+        {
+            'stream_engine_disk_room_bytes{instance="e"}': "39x30",
+            'stream_engine_disk_needed_bytes{instance="e"}': "40x30",
+        },
+        "10m",
+    ),
     "StreamEngineRefitsFail": (
         {'stream_engine_refit_failures_total{instance="e", refit="sdp_clustering"}': "0 1 2 3 4 5 6 7 8 9 9 9"},
         "10m",
@@ -164,6 +180,10 @@ def test_each_alert_fires_when_provoked_and_not_otherwise(alert, promtool, tmp_p
         'stream_engine_last_event_timestamp_seconds{instance="e"}': "0+60x200",
         'stream_engine_rejected_total{instance="e", reason="not_parseable"}': "0+1x200",
         'stream_engine_events_total{instance="e", kind="triplet"}': "0+1000x200",
+        'stream_engine_dead_letters_lost_total{instance="e"}': "0x200",
+        'stream_engine_dead_letters_removed_total{instance="e"}': "0x200",
+        'stream_engine_disk_room_bytes{instance="e"}': "40x200",
+        'stream_engine_disk_needed_bytes{instance="e"}': "40x200",
     }
     firing(promtool, tmp_path, alert, healthy, at, False)
 
