@@ -103,6 +103,41 @@ BUGS = [
         "tests/laws/test_leaving.py",
     ),
     Bug(
+        "a closed file that was renamed is not looked for",
+        "connectors/files/followed_path.py",
+        "found = self._siblings.find(",
+        "found = None and self._siblings.find(",
+        "tests/connectors/test_tail.py -k rotated",
+    ),
+    Bug(
+        "a closed file is known by its inode alone",
+        "connectors/files/followed_path.py",
+        "crc32(head) == mark",
+        "True",
+        "tests/connectors/test_tail.py -k inode",
+    ),
+    Bug(
+        "a file is taken for unchanged within one tick of the clock",
+        "connectors/files/followed_path.py",
+        "self._read_out_at - self._seen_since > SETTLED",
+        "self._read_out_at - self._seen_since > 0",
+        "tests/connectors/test_tail.py -k rewrite",
+    ),
+    Bug(
+        "every followed file stays open",
+        "connectors/files/tail.py",
+        "while len(self._open) > self._most_open:",
+        "while False:",
+        "tests/connectors/test_tail.py -k descriptors",
+    ),
+    Bug(
+        "a partition changes its series",
+        "stream_engine/service/partition_series.py",
+        "if label is None:",
+        "if label in (None, OTHER):",
+        "tests/service/test_metrics.py -k share",
+    ),
+    Bug(
         "pruning keeps one too few", "stream_engine/state/store.py", "if whole >= keep:", "if whole >= keep - 1:", CRASH
     ),
     Bug(
