@@ -106,7 +106,9 @@ class Memory:
             self._log.warning("near the memory budget, waiting", what=what, waiting_for=waiting, **self._figures())
         while waiting and self.left() < needed and around.pause(began):
             if time.monotonic() - began > PATIENCE and waiting != ["snapshot"]:
-                self._log.warning("refits cancelled, the stream needs their memory", cancelled=waiting, **self._figures())
+                self._log.warning(
+                    "refits cancelled, the stream needs their memory", cancelled=waiting, **self._figures()
+                )
                 around.cancel_refits()
             waiting = around.under_way()
             self.look(0.0)
