@@ -136,6 +136,8 @@ def open_run(
         heartbeat=heartbeat,
         requests=requests,
         running_refits=lambda: tuple(workers.running),
+        memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
+        secrets_for_exports=in_environment(signing),
     )
     http.serve(seen, settings.listen, settings.http, log, stack)
     log.info(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Triplet
+from stream_engine.data.signatures import Signing, in_environment
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -23,12 +24,12 @@ def world(tmp_path):
         yield world
 
 
-def stored(directory: Path, objects: int, last: str = "o2") -> Store:
+def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = Signing()) -> Store:
     """A state of so many objects with one published snapshot."""
     learned = Engine(("adds3", "triplet_counts"), None)
     learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
     learned.learn_many([Triplet("o0", "o1", last)])
-    store = Store(directory)
+    store = Store(directory, signing=signing)
     store.publish(learned.snapshot())
     return store
 
@@ -119,6 +120,26 @@ def test_a_snapshot_that_was_pruned_is_said_and_what_cannot_be_made_too(world, t
     store.snapshot_path(1).unlink()
     answer = world.http.get("/export/adds3.csv")
     assert answer.status_code == 503 and answer.headers["retry-after"] and "no snapshot 1" in answer.text
+
+
+def test_an_export_takes_the_memory_it_is_given_and_no_more(tmp_path):
+    with served(tmp_path) as world:
+        world.published = stored(tmp_path, 1500).published()
+        world.memory = 2_000_000
+        answer = world.http.get("/export/k1.npz")
+        assert answer.status_code == 503 and "needs 0.0" in answer.text and "GB may be used" in answer.text
+        world.memory = 1_000_000_000
+        assert world.http.get("/export/k1.npz").status_code == 200
+
+
+def test_a_signed_state_is_exported_with_its_key(tmp_path):
+    signing = Signing(b"a key that is long enough to be one")
+    with served(tmp_path, secrets=dict(in_environment(signing))) as world:
+        world.published = stored(tmp_path, 800, signing=signing).published()
+        assert world.http.get("/export/adds3.npz").status_code == 200
+    with served(tmp_path) as world:
+        world.published = Store(tmp_path, signing=signing).published()
+        assert "sign" in world.http.get("/export/adds3.npz").text
 
 
 def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):

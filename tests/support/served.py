@@ -32,11 +32,12 @@ class Lines:
 class Served:
     """`why` is why the run is not ready, `published` what it has published; `http` and `admin` are clients."""
 
-    def __init__(self, directory: Path, listen: str, settings: HttpSettings, stack: ExitStack):
+    def __init__(self, directory: Path, listen: str, settings: HttpSettings, stack: ExitStack, secrets: dict):
         self.why, self.published = "", None
         self.published: Published | None = None
         self.metrics, self.requests, self.heartbeat = Metrics(CollectorRegistry()), Requests(), Heartbeat()
         self.running: tuple[str, ...] = ()
+        self.memory: int | None = None  # bytes that exports may take
         self.log = Lines()
         seen = Seen(
             directory=directory,
@@ -46,6 +47,8 @@ class Served:
             heartbeat=self.heartbeat,
             requests=self.requests,
             running_refits=lambda: self.running,
+            memory_for_exports=lambda: self.memory,
+            secrets_for_exports=secrets,
         )
         self.listeners, self._stack = serve(seen, listen, settings, self.log, stack), stack
         self.address = self._address("http")
@@ -74,10 +77,12 @@ class Served:
 
 
 @contextmanager
-def served(directory: Path, listen: str = "127.0.0.1:0", **settings) -> Iterator[Served]:
-    """A server that is closed at the end."""
+def served(
+    directory: Path, listen: str = "127.0.0.1:0", secrets: dict[str, str] | None = None, **settings
+) -> Iterator[Served]:
+    """A server that is closed at the end; `secrets` are for the processes that make exports."""
     with ExitStack() as stack:
-        yield Served(directory, listen, HttpSettings(**settings), stack)
+        yield Served(directory, listen, HttpSettings(**settings), stack, secrets or {})
 
 
 def closed_by_server(connection: socket.socket) -> bool:

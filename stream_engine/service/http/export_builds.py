@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.exports import NothingToExport
@@ -48,10 +49,17 @@ def is_small(published: Published, what: str) -> bool:
 
 
 class Builder:
-    """Makes exports of one state; `limit` is how many bytes one may take."""
+    """Makes exports of one state; `limit` is how many bytes of disk one may take, `memory()` how many of memory a
+    process that makes one may take now (None: what there is); `environment` holds secrets for that process."""
 
-    def __init__(self, state: Path, limit: int):
-        self._state, self._limit = state, limit
+    def __init__(
+        self,
+        state: Path,
+        limit: int,
+        memory: Callable[[], int | None] = lambda: None,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ):
+        self._state, self._limit, self._memory, self._environment = state, limit, memory, environment
         self.stop = threading.Event()
 
     def build(self, published: Published, what: str, format: str, folder: Path) -> None:
@@ -72,7 +80,8 @@ class Builder:
         self._check_size(what, folder)
 
     def _in_a_process(self, sequence: int, what: str, format: str, folder: Path) -> None:
-        arguments = (str(self._state), str(sequence), what, format, str(folder))
+        memory = self._memory()
+        arguments = (str(self._state), str(sequence), what, format, str(folder), "" if memory is None else str(memory))
         status, said = self._run(
             [sys.executable, "-m", make_export.__name__, *arguments], lambda: self._check_size(what, folder)
         )
@@ -92,7 +101,7 @@ class Builder:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_ONE_THREAD},
+            env={**os.environ, **_ONE_THREAD, **self._environment},
             start_new_session=True,
         )
         try:

@@ -1,4 +1,4 @@
-"""The files of one export of a published snapshot: `python -m stream_engine.service.http.make_export STATE N WHAT ...`.
+"""The files of one export of a published snapshot, made by `python -m` this module `STATE N WHAT FORMAT DIR BYTES`.
 
 A process of its own for what is large: the interpreter of the run stays free for ingestion and probes, and the memory
 is given back when it ends. Ends with 0, or with a line on standard output and one of the statuses below.
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from stream_engine import exports
-from stream_engine.data.available_memory import TooLarge
+from stream_engine.data.available_memory import TooLarge, give, resident
 from stream_engine.exports import files
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
@@ -24,8 +24,10 @@ def write_files(published: Published, what: str, format: str, folder: Path) -> N
                 write(opened)
 
 
-def main(state: str, sequence: str, what: str, format: str, folder: str) -> int:
-    """Read the snapshot, which stays mapped, and write the files; returns the exit status."""
+def main(state: str, sequence: str, what: str, format: str, folder: str, memory: str = "") -> int:
+    """Read the snapshot, which stays mapped, and write the files; returns the exit status. `memory`: how many bytes it
+    may take for it, "" for what there is."""
+    give(resident() + int(memory) if memory else None)
     try:
         write_files(Store(state).published(sequence), what, format, Path(folder))
         return 0

@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,8 @@ class Seen:
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     requests: Requests = field(default_factory=Requests)
     running_refits: Callable[[], Collection[str]] = tuple
+    memory_for_exports: Callable[[], int | None] = lambda: None
+    secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state
 
 
 def serve(
@@ -76,7 +78,8 @@ def serve(
 def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:
     """Routes of `listen`: all that can be read."""
     size = seen.metrics.export_cache_bytes
-    cache = ExportCache(seen.directory, settings.cache_bytes, settings.max_builds, size.set)
+    limits = settings.cache_bytes, settings.max_builds
+    cache = ExportCache(seen.directory, *limits, size.set, seen.memory_for_exports, seen.secrets_for_exports)
     stack.callback(cache.close)
 
     async def progressive(request: Request) -> JSONResponse:
