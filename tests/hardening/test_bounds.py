@@ -18,10 +18,12 @@ import pytest
 
 from connectors import Record
 from connectors.kafka.client import sniff
-from stream_engine.formats import expand_in_pieces
+from stream_engine.formats import decoder, expand_in_pieces
 from stream_engine.formats.bounds import Bounds
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
+from stream_engine.service.quarantine import many_apart
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
@@ -45,8 +47,10 @@ import json, resource, sys
 from pathlib import Path
 from connectors import Record
 from connectors.kafka.client import sniff
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
+from stream_engine.service.quarantine import many_apart
 
 def blocks(value, ingest=Ingest(EventOptions())):
     return list(ingest.blocks([Record(value, "t/0", 7, 8, unit="message", format=sniff(value))]))
@@ -339,3 +343,45 @@ def test_pieces_are_no_larger_than_they_may_be():
     sizes = [len(block.decoded.triplets), *(len(piece.triplets) for piece in block.decoded.rest)]
     assert sum(sizes) == 2999 * 3000 // 2 and len(sizes) == 3
     assert max(sizes) <= expand_in_pieces.COMPARISONS_AT_ONCE
+
+
+def test_blocks_in_pieces_are_joined_in_their_order(monkeypatch):
+    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
+    decode = decoder("json", EventOptions(provenance=True))
+    values = [json.dumps(event).encode() for event in events_of(np.random.default_rng(3))]
+    values.insert(7, b"{bad")
+    whole, apart = Engine(("adds3", "worker_votes")), Engine(("adds3", "worker_votes"))
+    both = joined([decode(value) for value in values])
+    assert len(list(both.rest)) > 20 and len(both.rejected) > 1
+    whole.learn(both, records=len(values))
+    for value in values:
+        apart.learn(decode(value))
+    a, b = whole.snapshot(), apart.snapshot()
+    assert (a.counters, a.objects) == (b.counters, b.objects)
+    assert all(np.array_equal(a.arrays[name], b.arrays[name]) for name in a.arrays)
+
+
+def test_a_decoder_that_fails_among_many_messages_loses_none_of_the_others():
+    """Taken apart, messages that are too much at once are still taken a few at a time."""
+
+    def many(values):
+        if any(value == b"fails" for value in values):
+            raise KeyError("fails")
+        done, refused_in = decode.many(values[:3])
+        return done._replace(values=min(3, len(values))), refused_in
+
+    decode = decoder("json", EventOptions())
+    values = [EVENT] * 10 + [b"fails"] + [EVENT] * 10
+    done, refused_in = many_apart(many, [message(value, number) for number, value in enumerate(values)])
+    assert done.events == {"triplet": 20} and refused_in == [10]
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid("malloc of size 8 failed"), OSError(12, "x"), pa.ArrowMemoryError()])
+def test_whatever_says_that_memory_is_over_is_a_failure_of_the_run(monkeypatch, error):
+    def no_room(*given):
+        raise error
+
+    monkeypatch.setattr(pa.ipc, "open_stream", no_room)
+    for take in (lambda ingest, record: ingest.decode(record), lambda ingest, record: list(ingest.blocks([record]))):
+        with pytest.raises(MemoryError):
+            take(Ingest(EventOptions()), message(oversized.dictionary_rows(3)))
