@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from msgspec import structs
 
 from connectors import UnusableSource
 from connectors.files.dead_letter_reader import Kept
-from stream_engine.accumulators import accumulator
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats import FORMATS
-from stream_engine.formats.options import EventOptions
 from stream_engine.service import letters_replay
 from stream_engine.service import settings as configuration
+from stream_engine.service.wiring import event_options
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
@@ -196,16 +196,21 @@ def replay(
         or None,
         "input.format": format_,
     }
-    settings = configuration.load(config, given).input
+    settings = configuration.load(config, given)
     store.named("latest")  # before a folder is made for the lock
     lock = Lock(store.directory)
     try:
         snapshot = store.named("latest")
-        judged = any(accumulator(name).needs_provenance for name in snapshot.settings["accumulators"])
-        named = {field: tuple(names.split("|")) for field, names in settings.columns.items()}
-        options = EventOptions(settings.type_, named, dict(settings.where), judged)
+        options = event_options(structs.replace(settings, accumulators=tuple(snapshot.settings["accumulators"])))
         report = letters_replay.replay(
-            store, snapshot, folder, options, format=settings.format, header=header, reason=reason, dry_run=dry_run
+            store,
+            snapshot,
+            folder,
+            options,
+            format=settings.input.format,
+            header=header,
+            reason=reason,
+            dry_run=dry_run,
         )
     finally:
         lock.release()
@@ -222,7 +227,7 @@ def _said(report: letters_replay.Report, dry_run: bool) -> str:
         example = report.examples.get(reason)
         lines.append(f"{n:12,}  refused again: {reason}" + (f" (first: {example})" if example else ""))
     if report.not_whole:
-        lines.append(f"{report.not_whole:12,}  incomplete: their bytes are not whole, they stay")
+        lines.append(f"{report.not_whole:12,}  not tried: their bytes are not whole, they stay")
     lines += report.problems
     if report.snapshot is not None:
         lines.append(f"published as snapshot {report.snapshot}")

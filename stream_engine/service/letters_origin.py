@@ -95,7 +95,8 @@ class Origins:
                     return Origin(format, self._options, unit=unit, problem=str(error))
         options = self._options
         if partition.startswith(_LABELS):
-            options = EventOptions("label", label_columns(header or b"", options.columns), {}, options.provenance)
+            columns = label_columns(header or b"", options.columns)
+            options = options._replace(type="label", columns=columns, where={})
         prefix = header.rstrip(b"\r\n") + b"\n" if header else b""
         return Origin(format, options, prefix, unit)
 

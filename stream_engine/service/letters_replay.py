@@ -6,11 +6,11 @@ letters were taken, by reason. So a replay that dies is as if it had not begun, 
 
 The state is the one that had read these events right the first time, as far as it does not depend on order: the
 accumulators and the counters. Ids, the guard, and how predictions went are those of events that came later.
-Letters of the reason `incomplete` are not whole, and stay. O(letters).
+Letters that do not hold all of their event stay. O(letters).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,12 +24,13 @@ from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.service.letters_origin import Origin, Origins
 from stream_engine.service.quarantine import failure_of, many_apart
+from stream_engine.service.record_bounds import SHOWN
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 AT_ONCE = 10_000  # letters
-NOT_WHOLE = "incomplete"  # letters of this reason hold a part of an event
+NEVER_WHOLE = "incomplete"
 
 
 class Report(NamedTuple):
@@ -74,10 +75,9 @@ def replay(
     here = engine.sinks.get("file", 0)
     sink = None if dry_run else DeadLetterFile(folder, here, disk=store.disk)
     wanted = (each for each in live_letters(engine.sinks, folder, store.disk) if reason in (None, each.letter.reason))
-    for group in _groups(again.whole_ones(wanted), again.origins):
-        failed = again.take(*group)
-        if sink is not None:
-            sink.append(failed)
+    keep = sink.append if sink is not None else len  # what stays has its new place behind the others
+    for group in _groups(again.whole_ones(wanted, keep), again.origins):
+        keep(again.take(*group))
     report = again.report()
     if sink is None or not report.right:
         return report
@@ -113,26 +113,40 @@ class _Again:
         self._letters = self._right = self._not_whole = 0
         self._before = dict(engine.counters)
 
-    def whole_ones(self, kept: Iterator[Kept]) -> Iterator[DeadLetter]:
-        """The letters that can be tried."""
+    def whole_ones(self, kept: Iterator[Kept], keep: Callable[[list[DeadLetter]], object]) -> Iterator[DeadLetter]:
+        """The letters that can be tried; the others stay: where letters of their reason are taken, as new ones."""
         for each in kept:
-            if each.letter.reason == NOT_WHOLE:
-                self._not_whole += 1
-            else:
+            if _is_whole(each.letter):
                 yield each.letter
+                continue
+            self._not_whole += 1
+            if each.letter.reason != NEVER_WHOLE:
+                self.reasons.add(each.letter.reason)
+                keep([each.letter])
 
     def take(self, origin: Origin, letters: list[DeadLetter]) -> list[DeadLetter]:
         """Learn what is right in letters of one origin; the letters that take the place of those that are not."""
-        self._letters += len(letters)
-        self.reasons.update(letter.reason for letter in letters)
+        failed: list[DeadLetter] = []
+        while letters:
+            taken, again = self._take_some(origin, letters)
+            failed += again
+            letters = letters[taken:]
+        return failed
+
+    def _take_some(self, origin: Origin, letters: list[DeadLetter]) -> tuple[int, list[DeadLetter]]:
+        """The same for the first of them, which are as many as may be unpacked at once; how many these were."""
         try:
             decoded, refused_in = self._decoded(origin, letters)
         except UnreadableHeader as error:
             self.origins.problem(f"{letters[0].partition}: {error}")
             decoded = None
+        if decoded is not None and decoded.values is not None:
+            letters = letters[: decoded.values]
+        self._letters += len(letters)
+        self.reasons.update(letter.reason for letter in letters)
         if decoded is None or origin.problem:
             self._again.update(letter.reason for letter in letters)
-            return letters
+            return len(letters), letters
         engine, rejected = self.engine, self.engine.counters["rejected"]
         for letter in letters:
             rejected[letter.reason] = max(0, rejected.get(letter.reason, 0) - 1)
@@ -144,7 +158,7 @@ class _Again:
         for letter in failed:
             self._again[letter.reason] += 1
             self._examples.setdefault(letter.reason, f"{letter.partition}@{letter.offset}: {letter.message}")
-        return failed
+        return len(letters), failed
 
     def _decoded(self, origin: Origin, letters: list[DeadLetter]) -> tuple[Decoded, list[int]]:
         decode = self._decoders.setdefault(origin, decoder(origin.format, origin.options))
@@ -170,6 +184,13 @@ class _Again:
             self._not_whole,
             tuple(self.origins.problems),
         )
+
+
+def _is_whole(letter: DeadLetter) -> bool:
+    """Whether a letter holds all of its event: of what was too large, only the beginning or nothing may be kept."""
+    if letter.reason == "too_large":
+        return 0 < len(letter.value) < SHOWN
+    return letter.reason != NEVER_WHOLE
 
 
 def _items(decoded: Decoded) -> int:

@@ -2,12 +2,15 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from connectors import Position, Record
 from connectors.files.dead_letter_reader import letters_before
 from connectors.files.dead_letter_sink import DeadLetterFile
+from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.options import EventOptions
+from stream_engine.service import letters_replay
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.letters_replay import live_letters, replay
@@ -80,6 +83,23 @@ def test_a_replay_of_one_reason_leaves_the_others(before):
     rejected = store.latest().snapshot.counters["rejected"]
     assert rejected == {"not_distinct": 1, "not_parseable": 1, "unknown_type": 1}
     assert len(left(store)) == 3
+
+
+def test_letters_that_together_are_too_much_are_read_one_after_the_other(monkeypatch):
+    """A decoder may take fewer values than it is given; and of what is too large only a part may be kept."""
+    few = EventOptions(columns={"anchor": ("probe",)}, bounds=Bounds(max_bytes=2_000, max_rows=1))
+    table = pa.table({"probe": ["a", "b"], "near": ["c", "d"], "far": ["e", "f"]})
+    disk, stream = SimDisk(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    monkeypatch.setattr(letters_replay, "SHOWN", 3_000)
+    store = Store("/state", disk)
+    values = [*VALUES[:3], stream.getvalue().to_pybytes(), b" " * 4_000 + VALUES[3]]
+    assert published(store, FOLDER, values, few._replace(columns={}), disk).counters["rejected"]["too_large"] == 2
+    report = replay(store, store.latest().snapshot, FOLDER, few._replace(bounds=Bounds(max_bytes=100_000, max_rows=9)))
+    assert (report.letters, report.right, report.events, report.not_whole) == (4, 4, 5, 1)
+    assert [letter.reason for letter in left(store)] == ["too_large"]
+    assert store.latest().snapshot.counters["rejected"] == {"too_large": 1}
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(before):
