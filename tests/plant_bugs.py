@@ -973,6 +973,8 @@ BUGS = [
         '    temporary = out.parent / f".{out.name}.{os.getpid()}"\n',
         "    temporary = out\n",
         "tests/commands/test_reshard.py -k killed",
+    ),
+    Bug(
         "a letter that was replayed is read again by the next replay",
         "stream_engine/service/letters_replay.py",
         "if kept.at >= replayed.get(kept.letter.reason, 0):",

@@ -21,7 +21,7 @@ from connectors.files.siblings import Siblings
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few
-LOOKS = 1500  # looks a second at files without news: about one per cent of a core
+LOOKS = 1000  # looks a second at files without news: under one per cent of a core
 GOLDEN = 0.6180339887  # its multiples are spread evenly over an interval
 MOST_OPEN = 256  # files at a time, and no more than an eighth of the descriptors that the process may have
 

@@ -13,6 +13,7 @@ import pytest
 
 from connectors import Position, SourceFailed, UnusableSource, open_source
 from connectors.files.followed_path import Closed, FollowedPath
+from connectors.files.tail import LOOKS
 
 
 class Files(NamedTuple):
@@ -392,7 +393,7 @@ def test_files_without_news_are_looked_at_seldom_and_those_with_news_at_once(tmp
     for _ in range(10):
         append(busy, b"2\n")
         assert until(source, bool) == [b"2\n"]
-    allowed = 1000 + 1500 * (monotonic() - began)  # one round that is under way, and then the rate
+    allowed = 1000 + LOOKS * (monotonic() - began)  # one round that is under way, and then the rate
     assert looks.total() - looks[str(busy)] <= allowed * 1.5
     source.close()
 
