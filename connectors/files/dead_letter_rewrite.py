@@ -5,7 +5,7 @@ new segments off. The old ones are removed by whoever relies on the new position
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from connectors.disk import Disk
@@ -14,11 +14,13 @@ from connectors.files.dead_letter_sink import _SEGMENT_BITS, SEGMENT_BYTES, segm
 
 
 class Rewritten(NamedTuple):
-    """`position` is after the letters that stay; they begin with segment `first`; `dropped` of them did not stay."""
+    """`position` is after the letters that stay; they begin with segment `first`; `dropped` of them did not stay;
+    `moved` says of each place that was asked for where it is now."""
 
     position: int
     first: int
     dropped: int
+    moved: dict[int, int]
 
 
 def rewritten(
@@ -27,20 +29,27 @@ def rewritten(
     drop: Callable[[bytes], bool],
     disk: Disk,
     segment_bytes: int = SEGMENT_BYTES,
+    places: Iterable[int] = (),
 ) -> Rewritten:
     """Leave out the letters (lines) before a position that `drop` is true of; nothing is written where there is none.
+    `places` are positions between letters that somebody remembers.
 
     Durable when it returns. O(bytes), one segment in memory. Raises `FileNotFoundError` as `parts_before`, `OSError`.
     """
     parts = parts_before(folder, position, disk)
     dropped = sum(drop(line) for name, size in parts for line in _lines(disk, folder, name, size))
     if not dropped:
-        return Rewritten(position, 1, 0)
+        return Rewritten(position, 1, 0, {place: place for place in places})
     first = segment = max([*segments_in(folder, disk), (position >> _SEGMENT_BITS) + 1]) + 1
     stay: list[bytes] = []
     length = 0
+    asked, moved = sorted(set(places)), {}
     for name, size in parts:
+        at = int(name.removesuffix(".jsonl")) - 1 << _SEGMENT_BITS
         for line in _lines(disk, folder, name, size):
+            while asked and at >= asked[0]:
+                moved[asked.pop(0)] = (segment - 1 << _SEGMENT_BITS) + length
+            at += len(line)
             if drop(line):
                 continue
             if length >= segment_bytes:
@@ -51,7 +60,8 @@ def rewritten(
     if stay:
         _write(disk, folder, segment, stay)
         disk.fsync_dir(folder)
-    return Rewritten((segment - 1 << _SEGMENT_BITS) + length, first, dropped)
+    end = (segment - 1 << _SEGMENT_BITS) + length
+    return Rewritten(end, first, dropped, moved | dict.fromkeys(asked, end))
 
 
 def _write(disk: Disk, folder: str | os.PathLike[str], segment: int, lines: list[bytes]) -> None:

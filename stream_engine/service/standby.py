@@ -10,6 +10,7 @@ pages are in memory, has its kernels compiled, and has noticed that the state wa
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from structlog.typing import FilteringBoundLogger
 
@@ -42,7 +43,8 @@ def wait_for_lock(
         follower, heartbeat = _Follower(settings, store, log), Heartbeat(settings.http.wedged_after)
         metrics.standby.set(1)
         stack.callback(metrics.standby.set, 0)
-        seen = Seen(directory, metrics, lambda: None, follower.why_not_ready, heartbeat=heartbeat, requests=requests)
+        elsewhere = Path(stack.enter_context(TemporaryDirectory()))  # DIR/served is the other process's
+        seen = Seen(elsewhere, metrics, lambda: None, follower.why_not_ready, heartbeat=heartbeat, requests=requests)
         serve(seen, settings.listen, settings.http, log, stack)
         with heartbeat.long("compiling"):
             follower.warm()

@@ -31,6 +31,7 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 
 ATTEMPTS = 10  # to copy a snapshot before a run prunes it
 _WHOLE = 1 << 62  # more bytes than a file has
+_OF_A_PROCESS = ("suspects.json",)  # how processes on this very directory died
 
 
 class Copied(NamedTuple):
@@ -126,7 +127,7 @@ def _parts(store: Store, snapshots: list[Snapshot], dead_letters: str | None) ->
             path = store.artifact_path(kind, sequence)
             yield _Part(os.path.relpath(path, directory), path)
     for name in disk.listdir(directory):
-        if name.endswith(".json") and not name.startswith("."):
+        if name.endswith(".json") and not name.startswith(".") and name not in _OF_A_PROCESS:
             yield _Part(name, directory / name)
     for snapshot in snapshots:
         path = store.snapshot_path(snapshot.sequence)

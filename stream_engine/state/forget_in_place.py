@@ -33,14 +33,17 @@ def letters_without(
 ) -> Rewritten:
     """The dead letters that a snapshot relies on without some; nothing changes before `replace` is told. `folder` is
     theirs, where it is not DIR/dead_letters. Raises `FileNotFoundError`, `OSError`."""
-    position = snapshot.counters.get("sinks", {}).get("file", 0)
-    return rewritten(_folder(store, folder), position, drop, store.disk, segment_bytes)
+    sinks = snapshot.counters.get("sinks", {})
+    replayed = sinks.get("replayed", {}).values()
+    return rewritten(_folder(store, folder), sinks.get("file", 0), drop, store.disk, segment_bytes, replayed)
 
 
 def replace(store: Store, snapshot: Snapshot, letters: Rewritten, folder: str | None = None) -> Replaced:
     """Publish a snapshot in place of all before it. The state is locked. Raises `OSError`."""
     if letters.dropped:
         sinks = {**snapshot.counters.get("sinks", {}), "file": letters.position}
+        if "replayed" in sinks:
+            sinks["replayed"] = {reason: letters.moved[place] for reason, place in sinks["replayed"].items()}
         snapshot = snapshot._replace(counters={**snapshot.counters, "sinks": sinks})
     digest = snapshots.encode(snapshot)[1].digest
     where = os.path.abspath(_folder(store, folder)) if letters.dropped else None

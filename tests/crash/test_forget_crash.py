@@ -3,6 +3,8 @@ after, dead letters and all, and after it nothing that has the name."""
 
 import pytest
 
+from connectors.files.dead_letter_reader import letters_before
+from connectors.files.dead_letter_rewrite import rewritten
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.forget_in_place import letters_without, replace
@@ -82,3 +84,16 @@ def test_a_mark_of_another_snapshot_removes_nothing(before):
     disk.write_new("/state/forgetting", [b'{"snapshot": "8"}'])
     with pytest.raises(RuntimeError, match="not what `forget` writes"):
         sweeping.finish("/state", disk)
+
+
+def test_what_was_replayed_stays_replayed(before):
+    """A place among the letters moves with them."""
+    disk = before.copy()
+    position = Store("/state", disk).latest().snapshot.counters["sinks"]["file"]
+    letters = disk.read("/state/dead_letters/000001.jsonl").splitlines(keepends=True)
+    ends = [sum(map(len, letters[:n])) for n in range(len(letters) + 1)]
+    places = [0, ends[1], ends[2], position]
+    made = rewritten("/state/dead_letters", position, lambda line: line == letters[1], disk, 60, places)
+    after = [kept.at for kept in letters_before("/state/dead_letters", made.position, disk) if kept.at >= 1 << 40]
+    stand = [sum(at >= made.moved[place] for at in after) for place in places]
+    assert stand == [len(letters) - 1, len(letters) - 2, len(letters) - 2, 0] and made.dropped == 1
