@@ -109,7 +109,7 @@ def _child(name: str, given: argparse.Namespace, folder: Path) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     out, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # what a command prints is not for the parent
     until = time.monotonic() + 60 * given.minutes if given.minutes else None
-    became: Counter[str] = Counter()
+    became, failures = Counter[str](), 0
     with open(given.child, "r+b") as file, mmap.mmap(file.fileno(), 8) as at:
 
         def begun(number: int) -> None:
@@ -118,12 +118,13 @@ def _child(name: str, given: argparse.Namespace, folder: Path) -> int:
         for number, word, failure in campaign(name, given.seed, iter(range(given.first, given.inputs)), until, begun):
             became[word] += 1
             if failure is not None:
+                failures += 1
                 path = kept(failure, folder)
                 print(f"  {path}: {failure.error.splitlines()[-1][:300]}; {failure.repeats()}", file=sys.stderr)
             if number % 256 == 0 or failure is not None:
                 print(json.dumps({"became": became}), file=out, flush=True)
                 became.clear()
-            if failure is not None and became["FAILED"] >= AT_MOST:
+            if failures >= AT_MOST:
                 break
     print(json.dumps({"became": became}), file=out, flush=True)
     return 0
