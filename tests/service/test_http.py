@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import Triplet
-from stream_engine.data.signatures import Signing, in_environment
+from stream_engine.data.signatures import UNSIGNED, Signing, in_environment
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -24,7 +24,7 @@ def world(tmp_path):
         yield world
 
 
-def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = Signing()) -> Store:
+def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = UNSIGNED) -> Store:
     """A state of so many objects with one published snapshot."""
     learned = Engine(("adds3", "triplet_counts"), None)
     learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
