@@ -53,6 +53,8 @@ BUGS = [
         "Token(actions, [settings.admin_token], refusals)",
         "Token(actions, [settings.admin_token, settings.token or settings.admin_token], refusals)",
         "tests/service/test_http_access.py -k own_token",
+    ),
+    Bug(
         "a compressed buffer is taken for as large as it is in the file",
         "connectors/arrow_headers.py",
         "sizes = tuple(size if each == -1 else each for each, size in claimed)",
