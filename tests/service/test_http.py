@@ -15,7 +15,7 @@ from tests.laws.test_exports import state
 from tests.support.process import engine, until
 from tests.support.served import served
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture

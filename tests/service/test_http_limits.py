@@ -15,7 +15,7 @@ from tests.service.test_http import stored
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

@@ -52,9 +52,9 @@ class Served:
         )
         self.listeners, self._stack = serve(seen, listen, settings, self.log, stack), stack
         self.address = self._address("http")
-        self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=30))
+        self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=120))
         if "admin" in self.listeners:
-            self.admin = stack.enter_context(httpx.Client(base_url=f"http://{self._address('admin')}"))
+            self.admin = stack.enter_context(httpx.Client(base_url=f"http://{self._address('admin')}", timeout=120))
 
     def _address(self, listener: str) -> str:
         return f"127.0.0.1:{self.listeners[listener].address.rpartition(':')[2]}"
