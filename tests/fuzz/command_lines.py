@@ -32,7 +32,7 @@ VERBS = [
     "reshard",
     "seek",
 ]
-VERBS += ["skip", "forget", "rename", "backup", "restore", "run", "run", "export", "inspect", "nonsense"]
+VERBS += ["seek", "skip", "forget", "rename", "backup", "restore", "run", "run", "export", "inspect", "nonsense"]
 FLAGS = ["--json", "--help", "--no-refits", "--dry-run", "--accept-lost-dead-letters", "--nonsense", "-h", "-x"]
 OPTIONS = [
     "--state",
@@ -126,10 +126,40 @@ VALUES = [
 ]
 
 
+WHOLE = [
+    "run e.jsonl --state state --no-refits",
+    "run e.csv e.jsonl --state new --no-refits --labels labels.csv --max-reject-ratio 0.9",
+    "run e.jsonl --state new --no-refits --type triplet --columns near=far,far=near --where worker=u --keep 2",
+    "run --config config.toml e.jsonl --state new --no-refits",
+    "export --state state --out out --format csv adds3 summary objects",
+    "export --state state --out out --snapshot 1 --object-order name --format json",
+    "inspect --state state --json",
+    "merge state other --out merged",
+    "ask --state state --n 3 --strategy random --seed 1",
+    "verify --state state e.jsonl",
+    "check-config config.toml",
+    "dead-letters --state state list",
+    "dead-letters --state state replay --dry-run",
+    "backup --state state --to saved",
+    "reshard --state state --into 2 --out new",
+    "rename --state state o1 o9",
+    "forget --state state --object o1",
+    "seek --state state e.jsonl 0",
+    "refit --state state hierarchy --set similarity=adds3",
+]
+
+
 def make(rng: Random) -> bytes:
     case = kept_case(rng, "argv")
     if case is not None:
         return case
+    if rng.random() < 0.6:
+        arguments = rng.choice(WHOLE).split()
+        for _ in range(rng.randint(0, 2)):
+            at = rng.randint(1, len(arguments))
+            how = rng.random()
+            arguments[at : at + (how < 0.6)] = [rng.choice(VALUES)] if how < 0.8 else []
+        return json.dumps(arguments).encode()
     arguments = [rng.choice(VERBS)]
     if rng.random() < 0.8:
         arguments += ["--state", rng.choice(["state", "state", "state", "other", "empty", "missing", "e.csv"])]
@@ -164,7 +194,7 @@ def _world() -> Path:
 
 def check(data: bytes) -> str:
     arguments = json.loads(data)
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
     nothing = io.TextIOWrapper(io.BytesIO(b""))
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         place = Path(folder) / "w"

@@ -100,7 +100,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadSettings(
             f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         ) from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError of its own kind
         raise BadSettings(f"{path}: not TOML: {error}") from None
 
 

@@ -41,7 +41,7 @@ def toml_value(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also for a number of thousands of digits
         return text
 
 
