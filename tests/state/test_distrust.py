@@ -136,7 +136,12 @@ def test_the_snapshot_before_a_crafted_one_serves_every_verb(tmp_path):
     negative = {**arrays, "triplet_counts/anchor": arrays["triplet_counts/anchor"] - 1}
     for wrong, line in (({**arrays, "partial_order/kept": both}, "a cycle"), (negative, "anchor: got -1")):
         store.snapshot_path(good.sequence + 1).write_bytes(put_together(header, wrong))
-        for verb in (["inspect"], ["export", "--out", tmp_path / "out", "adds3"], ["ask"], ["refit", "spectral"]):
+        for verb in (
+            ["inspect"],
+            ["export", "--out", tmp_path / "out", "adds3"],
+            ["ask", "--out", tmp_path / "q"],
+            ["refit", "spectral"],
+        ):
             done = engine(verb[0], "--state", state, *verb[1:])
             told = "the one before it is read" in done.stderr
             assert told == (line != "a cycle") and (not told or line in one_line(done.stderr))
