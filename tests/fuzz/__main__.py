@@ -86,7 +86,7 @@ def _campaign(
             left = [] if seconds is None else ["--minutes", str((seconds - (time.monotonic() - begun)) / 60)]
             arguments = ["--target", name, "--inputs", str(inputs), "--seed", str(seed), "--keep", str(folder), *left]
             command = [*program, *arguments, "--child", at.name, "--first", str(first)]
-            done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+            done, before = subprocess.run(command, stdout=subprocess.PIPE, check=False), sum(became.values())
             for line in done.stdout.splitlines():
                 told = json.loads(line)
                 became.update(told["became"])
@@ -97,6 +97,7 @@ def _campaign(
             data = input_of(name, seed, number)
             died = Failure(name, seed, number, data, data, f"the process ended with {done.returncode}")
             print(f"  {kept(died, folder)}: {died.error}; {died.repeats()}", flush=True)
+            became["not told"] += number - first - (sum(became.values()) - before)  # by the child, before it died
             became["FAILED"] += 1
             failures, first = failures + 1, number + 1
     return became, time.monotonic() - begun, failures

@@ -16,14 +16,14 @@ class Share(NamedTuple):
 TARGETS = {
     "csv_records": Share("tests.fuzz.csv_records", 7000, 10_000),
     "json": Share("tests.fuzz.json_lines", 2500, 5_000),
-    "csv": Share("tests.fuzz.csv_files", 180, 1_200),
+    "csv": Share("tests.fuzz.csv_files", 180, 900),
     "arrow": Share("tests.fuzz.arrow_messages", 110, 700),
     "packed": Share("tests.fuzz.packed_files", 80, 400),
     "labels": Share("tests.fuzz.labels_files", 50, 300),
     "snapshot": Share("tests.fuzz.snapshots", 45, 300),
     "config": Share("tests.fuzz.configurations", 30, 200),
     "parquet": Share("tests.fuzz.parquet_files", 25, 150),
-    "formats": Share("tests.fuzz.formats_alike", 20, 120),
+    "formats": Share("tests.fuzz.formats_alike", 20, 90),
     "argv": Share("tests.fuzz.command_lines", 4, 50),
 }
 
