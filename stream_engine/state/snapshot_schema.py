@@ -15,7 +15,6 @@ import numpy as np
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
-from stream_engine.guard.partial_order import POLICIES, PartialOrder, Verdicts
 
 NAMES = (
     "objects/utf8",
@@ -73,6 +72,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     known = [name for name in ACCUMULATORS if isinstance(used, list) and name in used]
     whole = isinstance(used, list) and len(used) == len(known)
     _expect("settings.accumulators", whole, used, f"some of {', '.join(ACCUMULATORS)}, each once")
+    from stream_engine.guard.partial_order import POLICIES  # brings the compiler, which --help does without
+
     _expect("settings.guard", guard is None or guard in POLICIES, guard, f"none or one of {', '.join(POLICIES)}")
     forgetting = _table("settings.forgetting", settings.get("forgetting", {}))
     needed = {field for name in known for field in accumulator(name).forgets}
@@ -89,7 +90,9 @@ def _check_counters(counters: Mapping[str, Any]) -> None:
     for name in ("rejected", "kinds", "guard", "lost", "dead_letters"):
         if name in counters or name not in ("lost", "dead_letters"):
             _check_counts(f"counters.{name}", counters.get(name))
-    _expect("counters.guard", counters["guard"].keys() == set(Verdicts._fields), counters["guard"], "every verdict")
+    from stream_engine.guard.partial_order import VERDICTS
+
+    _expect("counters.guard", counters["guard"].keys() == set(VERDICTS), counters["guard"], "every verdict")
     unknown = counters.get("unknown_fields")
     whole = isinstance(unknown, list) and all(isinstance(each, str) for each in unknown)
     _expect("counters.unknown_fields", whole, unknown, "names of fields")
@@ -166,4 +169,6 @@ def _check_accumulator(name: str, settings: Mapping[str, Any], arrays: Mapping[s
 
 
 def _check_guard(name: str, settings: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
+    from stream_engine.guard.partial_order import PartialOrder
+
     PartialOrder.check_state(arrays, settings["guard"], n)
