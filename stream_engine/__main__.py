@@ -47,6 +47,7 @@ def exit_status(error: Exception) -> int | None:
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
     from stream_engine.accumulators.leaving import CannotForget
     from stream_engine.asking import CannotAsk
+    from stream_engine.data.available_memory import TooLarge
     from stream_engine.data.container import Corrupt
     from stream_engine.data.signatures import BadKey
     from stream_engine.exports import NothingToExport
@@ -71,6 +72,7 @@ def exit_status(error: Exception) -> int | None:
         NothingToExport,
         CannotForget,
         UnknownName,
+        TooLarge,
         OSError,
         MemoryError,
         RuntimeError,

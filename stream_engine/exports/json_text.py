@@ -1,5 +1,6 @@
 """JSON of contents as `json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)` writes it, piece by piece.
 
+What JSON cannot say (infinities, not-a-number) is null in arrays.
 An (n, n) array as text is gigabytes of Python objects at once; here it is one block of numbers at a time. O(block).
 """
 
@@ -22,11 +23,12 @@ def of_value(value: Any) -> Iterator[bytes]:
 
 
 def of_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes]:
-    """A document of arrays by name: the bytes of `of_value({name: array.tolist(), ...})`. Raises `ValueError` for what
-    JSON cannot say (infinities, not-a-number).
+    """A document of arrays by name: the bytes of `of_value({name: array.tolist(), ...})`.
 
     >>> b"".join(of_arrays({"w": np.array([[0, 1], [1, 0]])})) == b"".join(of_value({"w": [[0, 1], [1, 0]]}))
     True
+    >>> json.loads(b"".join(of_arrays({"x": np.array([0.5, np.nan, np.inf])})))
+    {'x': [0.5, None, None]}
     """
     if not arrays:
         yield b"{}\n"
@@ -42,7 +44,7 @@ def of_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes]:
 def _array(array: np.ndarray, depth: int) -> Iterator[bytes]:
     """An array that stands `depth` deep."""
     if array.ndim == 0 or not len(array):
-        yield json.dumps(array.tolist(), indent=1, allow_nan=False).encode()
+        yield json.dumps(_listed(array), indent=1, allow_nan=False).encode()
         return
     between = ",\n" + " " * (depth + 1)
     begin = "[" + between[1:]
@@ -53,8 +55,15 @@ def _array(array: np.ndarray, depth: int) -> Iterator[bytes]:
             begin = between
     else:
         for at in range(0, len(array), BLOCK):
-            part = array[at : at + BLOCK].tolist()
+            part = _listed(array[at : at + BLOCK])
             numbers = json.dumps(part, ensure_ascii=False, allow_nan=False, separators=(between, ""))
             yield (begin + numbers[1:-1]).encode()
             begin = between
     yield ("\n" + " " * depth + "]").encode()
+
+
+def _listed(array: np.ndarray) -> Any:
+    """`array.tolist()`, with None for what is no number."""
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    return np.where(np.isfinite(array), array.astype(object), None).tolist()

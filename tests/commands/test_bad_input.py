@@ -8,6 +8,7 @@ import resource
 import pytest
 
 from connectors import UnusableSource, open_source
+from stream_engine.data import available_memory
 from tests.support.process import engine, jsonl, one_line, process, summary
 
 GOOD = {"anchor": "a", "near": "b", "far": "c"}
@@ -277,3 +278,14 @@ def test_export_and_refit_say_what_is_missing(tmp_path):
     assert "unknown key kk" in one_line(
         engine("refit", "--state", tmp_path / "s", "sdp_clustering", "--set", "kk=3", status=2).stderr
     )
+
+
+def test_an_export_that_is_too_large_for_this_machine(tmp_path):
+    lines = jsonl(tmp_path / "e.jsonl", [{"anchor": f"o{i}", "near": f"o{i + 1}", "far": "o0"} for i in range(1, 1600)])
+    engine("run", lines, "--state", tmp_path / "s", "--no-refits")
+    available_memory.give(available_memory.resident())
+    try:
+        said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out", "k1", status=1).stderr)
+    finally:
+        available_memory.give(None)
+    assert "k1: needs 0.0" in said and "GB may be used" in said
