@@ -51,10 +51,14 @@ class Decoder:
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
         """The events of `value` (see the module); `header` has no meaning here. An empty value counts as `empty`."""
+        if value and value[:4] == ARROW_STREAM:
+            return self._arrow_decoder()(value)
+        return self.lines(value)
+
+    def lines(self, value: bytes | None) -> Decoded:
+        """The same for a block of a stream of lines, which is no Arrow stream whatever its first line begins with."""
         if not value:
             return nothing(1, self._unknown(), self.options.provenance)
-        if value[:4] == ARROW_STREAM:
-            return self._arrow_decoder()(value)
         block, items = Block(self.options.provenance), None
         if not self._read_at_once(value, block):
             items = items_of(value, self.options.bounds)

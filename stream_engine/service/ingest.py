@@ -4,7 +4,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from stream_engine.service.quarantine import decoded_apart, failure_of, many_apa
 from stream_engine.service.record_bounds import bounded
 from stream_engine.service.suspects import Suspect
 from stream_engine.state import spark_deltas
+
+if TYPE_CHECKING:
+    from stream_engine.formats.json_events import Decoder as JsonDecoder
 
 BLOCK_BYTES = 8 << 20  # of messages that are decoded at once
 
@@ -71,7 +74,10 @@ class Ingest:
         return decoded_apart(self._by_decoder, record, self.options.provenance)
 
     def _by_decoder(self, record: Record) -> Decoded:
-        return self._decoder(record)(record.value, record.header)
+        decode = self._decoder(record)
+        if record.unit == "byte" and (self._format or record.format) == "json":
+            return cast("JsonDecoder", decode).lines(record.value)  # a block of lines is no Arrow stream
+        return decode(record.value, record.header)
 
     def _decoder(self, record: Record) -> Decoder:
         name = self._format or record.format
