@@ -66,4 +66,6 @@ def _listed(array: np.ndarray) -> Any:
     """`array.tolist()`, with None for what is no number."""
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
-    return np.where(np.isfinite(array), array.astype(object), None).tolist()
+    values = array.astype(object)
+    values[~np.isfinite(array)] = None
+    return values.tolist()
