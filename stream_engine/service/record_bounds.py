@@ -35,7 +35,7 @@ def _parts(record: Record, bounds: Bounds) -> Iterator[Record]:
     from stream_engine.formats.arrow_bounds import slices  # pyarrow only when it is met
 
     parts = slices(record.value, bounds)
-    if len(parts) == 1 and parts[0][2] <= bounds.max_bytes:
+    if not parts or (len(parts) == 1 and parts[0][2] <= bounds.max_bytes):
         yield record
         return
     for first, last, size in parts:

@@ -122,7 +122,8 @@ def test_the_last_label_of_a_partition_holds(tmp_path):
 @pytest.mark.parametrize("format, example", [*examples("ACCEPTS"), *examples("REJECTS")])
 def test_the_corpus_of_every_format_passes_through_a_task(format, example):
     """The same verdict, counts and reasons as in one process, for every example of what is valid and what is not."""
-    record = Record(example.value, "t/0", 7, 8, format=format, unit="row", header=example.header)
+    unit = "byte" if isinstance(example.value, bytes | None) else "row"
+    record = Record(example.value, "t/0", 7, 8, format=format, unit=unit, header=example.header)
     mine = Engine(COUNTS, None)
     (block,) = Ingest(example.options, format).blocks([record])
     mine.learn(block.decoded, {}, block.counts().total())
@@ -296,7 +297,9 @@ PARTS = {
         *(pytest.param(without("triplet_counts", column), column, id=f"no column {column}") for column in "am"),
         pytest.param(changed("adds3", "m", lambda t: pc.add(t["m"], 1)), "adds3: is not the AddS", id="another sum"),
         pytest.param(
-            changed("quadruplet_counts", "n", lambda t: pc.subtract(t["n"], 1)), "a count below 0", id="a count below 0"
+            changed("quadruplet_counts", "n", lambda t: pc.subtract(t["n"], 1)),
+            "column n: got -1",
+            id="a count below 0",
         ),
         pytest.param(changed("triplet_counts", "m", lambda t: [[None] * len(t)]), "column m: got null", id="no counts"),
         pytest.param(
