@@ -4,7 +4,8 @@ The rules are those of pyarrow and of the module csv (RFC 4180, read leniently),
 
 - A file may begin with a byte order mark, which is passed over; anywhere else it is text. So is a NUL, everywhere.
 - A line ends with a line feed, a carriage return, or both. Blank lines are no records.
-- The first line that is not blank is the header: one line, in which every quote closes.
+- The header begins with the first line that is not blank. Its quoted names may hold up to `MAX_LINES` line ends each; a
+  header in which a quote does not close is refused, and nothing below it is read.
 - Fields are separated by commas. A quote opens a field only at its start; anywhere else it is text. In a quoted field a
   doubled quote is one quote, and commas and line ends are text. What follows the closing quote belongs to the field.
 - A quoted field over several lines must close before a comma, a line end or the end of the data, and holds at most
@@ -37,6 +38,7 @@ _LINE = _FIELD_OF_LINE + rb"(?:," + _FIELD_OF_LINE + rb")*+"
 _OPEN_FIELD = re.compile(rb',?+"' + _TEXT + rb"(?:[\r\n]" + _TEXT + rb"){0,%d}+" % MAX_LINES)
 _WHOLE_LINE = re.compile(_LINE)
 _FILLED_LINE = re.compile(rb"[^\r\n]+")
+_NAMES = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*+")
 _LINE_END = re.compile(rb"[\r\n]")
 
 
@@ -109,13 +111,44 @@ def _end_of_stray(
 
 
 def header_line(value: bytes) -> tuple[bytes, int]:
-    """The first line of a whole table that is not empty, and where the lines below it begin; b"" if there is none.
+    """The header of a whole table, and where what is below it begins; b"" if there is none. One in which a quote does
+    not close is its first line.
 
-    >>> header_line(b"\\r\\na,b\\r\\n1,2\\r\\n")
-    (b'a,b', 5)
+    >>> header_line(b"\\r\\na,b\\r\\n1,2\\r\\n"), header_line(b'"a\\nb",c\\n1,2')
+    ((b'a,b', 5), (b'"a\\nb",c', 7))
     """
     line = _FILLED_LINE.search(value)
-    return (line[0], line.end()) if line else (b"", len(value))
+    if line is None:
+        return b"", len(value)
+    end = _names_end(value, line.start())
+    if end == len(value) or value[end : end + 1] in (b"\r", b"\n"):
+        return value[line.start() : end], end
+    return line[0], line.end()
+
+
+def header_end(buffer: bytes | bytearray) -> int:
+    """Where the header ends, its line feed included; 0 where the buffer does not tell: all of it belongs to the header,
+    or a quote does not close.
+
+    >>> header_end(b'"a\\nb",c\\n1,2'), header_end(b'"a\\nb",c'), header_end(b'"a\\nb,c\\n')
+    (8, 0, 0)
+    """
+    end = _names_end(buffer, 0)
+    return buffer.find(b"\n", end) + 1 if buffer[end : end + 1] in (b"\r", b"\n") else 0
+
+
+def is_header(line: bytes) -> bool:
+    """Whether these are the names of columns, all quotes closed.
+
+    >>> is_header(b'a,"b\\nc"'), is_header(b'a,"b""')
+    (True, False)
+    """
+    return _names_end(line, 0) == len(line)
+
+
+def _names_end(buffer: bytes | bytearray, begin: int) -> int:
+    names = _NAMES.match(buffer, begin + len(BOM_UTF8) * buffer.startswith(BOM_UTF8, begin))
+    return names.end() if names else begin
 
 
 def quotes_close(line: bytes) -> bool:

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from connectors import Position
-from connectors.files.csv_scanner import column_names, first_record_end, last_record_end, quotes_close
+from connectors.files.csv_scanner import column_names, first_record_end, header_end, is_header, last_record_end
 from connectors.files.decompress import ByteStream, Plain
 
 HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
@@ -154,17 +154,17 @@ class Blocks:
         self._step = self._read_header if self._framing.header else self._catch_up
 
     def _read_header(self, final: bool) -> None:
-        """The first line of a CSV file that is not empty."""
-        size = HEAD
+        """The first record of a CSV file: its names."""
+        size, most = HEAD, min(self._limit, SHOWN)
         while True:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
-            end = _first_line(self._buffer, len(self._buffer))
-            if end or self.starved or size > self._limit:
+            end = header_end(self._buffer)
+            if end or self.starved or size > most:
                 break
             size *= 2
-        if not end and not self._ended(final) and len(self._buffer) <= self._limit:
+        if not end and not self._ended(final) and len(self._buffer) <= most:
             return
         if self._ended(final):
             end = end or len(self._buffer)
@@ -178,7 +178,7 @@ class Blocks:
             )
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
-        if not end or end > self._limit or not quotes_close(line):
+        if not end or end > self._limit or not is_header(line):
             raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
         try:
             self._width = len(column_names(line, errors="replace"))

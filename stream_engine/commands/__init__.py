@@ -52,8 +52,8 @@ FIRST_SENTENCES = {
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
     "backup": "A consistent copy of a state, also while a run is at work in it.",
     "restore": "A state directory from a backup: every byte checked, whole or not at all.",
-    "forget": "Take an object, or a worker, out of a state for good.",
-    "rename": "Call an object of a state otherwise.",
+    "forget": "Take an object, or a worker, out of a state for good: counts, name, label, dead letters, snapshots.",
+    "rename": "Call an object of a state otherwise: names only, so every count stays what it is.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")

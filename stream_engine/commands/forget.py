@@ -34,7 +34,7 @@ def command(
     drop: tuple[str, ...],
     dead_letters: str | None,
 ) -> None:
-    """Take an object, or a worker, out of a state for good: counts, name, label, dead letters, older snapshots."""
+    """Take an object, or a worker, out of a state for good: counts, name, label, dead letters, snapshots."""
     if (name is None) == (worker is None):
         raise click.UsageError("forget: name one --object or one --worker")
     if keep_answers and worker is None:

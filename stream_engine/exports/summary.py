@@ -51,7 +51,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "progressive": counters["progressive"],
         **{name: counters[name] for name in ("share", "lost", "history") if name in counters},
         **{f"dead_letters_{what}": n for what, n in counters.get("dead_letters", {}).items()},
-        **({"forgotten": forgotten_in(counters)} if "history" in counters else {}),
+        **({"forgotten": forgotten} if any((forgotten := forgotten_in(counters)).values()) else {}),
         **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
     }
 

@@ -31,7 +31,13 @@ class Outcome(NamedTuple):
 class _Worker:
     """The process of one refit, and what it has told so far."""
 
-    def __init__(self, kind: str, sequence: int, command: list[str], environment: Mapping[str, str]):
+    def __init__(
+        self,
+        kind: str,
+        sequence: int,
+        command: list[str],
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ):
         self.kind, self.sequence, self.started = kind, sequence, time.monotonic()
         self.process = subprocess.Popen(
             command,

@@ -122,7 +122,9 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     if scheme == "deltas":
         _check_deltas(settings, uri)
         return open_source(uri, positions, follow=settings.follow)
-    return open_source(uri, positions, format=events.format, max_item_bytes=events.max_message_bytes)
+    if scheme == "stdin":
+        return open_source(uri, positions, format=events.format, max_item_bytes=events.max_message_bytes)
+    return open_source(uri, positions, format=events.format)
 
 
 def _check_deltas(settings: Settings, uri: str) -> None:

@@ -26,7 +26,7 @@ from stream_engine.asking.known import (
 from stream_engine.commands import ask
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.state.artifact import Artifact
+from stream_engine.refits.kernel_learning import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from stream_engine.statistics import kernels
@@ -149,7 +149,9 @@ def test_the_newest_learned_kernel_is_taken_from_the_state(tmp_path):
     store = Store(tmp_path)
     snapshot, _ = store.publish(engine.snapshot())
     without = ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest")
-    store.publish_artifact(Artifact("kernel_learning", snapshot.digest, 1, {}, 0, {"coordinates": 5 * points}, {}))
+    learned = refit(snapshot, Params(), seed=0)
+    coordinates = {"coordinates": 5 * learned.arrays["coordinates"]}
+    store.publish_artifact(learned._replace(arrays=learned.arrays | coordinates))
     assert ask.ask(str(tmp_path), 20, "information-gain", "pick", 0, None, "latest") != without
     assert ask.ask(str(tmp_path), 20, "coverage", "pick", 0, None, "latest").about.startswith(
         "20 questions by coverage over 9"

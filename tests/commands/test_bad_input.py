@@ -288,4 +288,4 @@ def test_an_export_that_is_too_large_for_this_machine(tmp_path):
         said = one_line(engine("export", "--state", tmp_path / "s", "--out", tmp_path / "out", "k1", status=1).stderr)
     finally:
         available_memory.give(None)
-    assert "k1: needs 0.0" in said and "GB may be used" in said
+    assert "needs 0.0" in said and "GB may be used" in said

@@ -72,6 +72,7 @@ def test_every_count_is_the_same(tmp_path_factory, name):
 def test_what_was_handed_over_does_not_change(on_disk):
     rng = np.random.default_rng(3)
     live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=None, allocation=on_disk)
+    live.objects.ids([f"o{i}" for i in range(9)])
     for made in live.accumulators.values():
         made.update(dense_batch(rng, 9, 400))
     taken = live.snapshot()

@@ -224,7 +224,7 @@ def test_what_a_dictionary_stands_for_is_counted_in_every_row():
     """Twenty rows of 200 bytes are within 4096 bytes, and of 300 bytes are not, although the text is there once."""
     assert refusals([message(oversized.dictionary_texts(10, 300))]) == ([], 10)
     assert refusals([message(oversized.dictionary_texts(20, 300))]) == ([(0, "too_large")], 0)
-    assert refusals([message(oversized.dictionary_lists(10, 30))]) == ([], 10)
+    assert refusals([message(oversized.dictionary_lists(10, 30))]) == ([(0, "wrong_type")] * 10, 0)
     assert refusals([message(oversized.dictionary_lists(19, 100))]) == ([(0, "too_large")], 0)
     assert refusals([message(oversized.views(5, 50))]) == ([(0, "not_distinct")] * 5, 0)
     assert refusals([message(oversized.views(19, 50))]) == ([(0, "too_large")], 0)

@@ -44,6 +44,10 @@ class Failing:
         self._check(value)
         return self._decoder(value, header)
 
+    def lines(self, value):
+        self._check(value)
+        return self._decoder.lines(value)
+
     def many(self, values):
         for value in values:
             self._check(value)
@@ -218,7 +222,7 @@ from stream_engine.__main__ import main
 from stream_engine.formats import json_events
 
 arguments, deaths = json.loads(sys.argv[1])
-decode, many, calls = json_events.Decoder.__call__, json_events.Decoder.many, 0
+lines, many, calls = json_events.Decoder.lines, json_events.Decoder.many, 0
 
 def dying(values):
     global calls
@@ -226,7 +230,7 @@ def dying(values):
     if calls == die_at or any(die_at == -1 and value and b"poison" in value for value in values):
         os.kill(os.getpid(), signal.SIGKILL)
 
-json_events.Decoder.__call__ = lambda self, value, header=b"": (dying([value]), decode(self, value, header))[1]
+json_events.Decoder.lines = lambda self, value: (dying([value]), lines(self, value))[1]
 json_events.Decoder.many = lambda self, values: (dying(values), many(self, values))[1]
 for die_at in deaths:
     if not (child := os.fork()):

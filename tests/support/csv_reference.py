@@ -17,11 +17,12 @@ class Row(NamedTuple):
 
 
 def rows_of_file(data: bytes) -> tuple[bytes, list[Row]]:
-    """The header line of a file and the records below it."""
+    """The header of a file and the records below it."""
     at = len(BOM) if data.startswith(BOM) else 0
     while at < len(data) and data[at] in LINE_ENDS:
         at += 1
-    end = line_end(data, at)
+    end, _, closed = fields_of_record(data, at + len(BOM) * data.startswith(BOM, at))
+    end = end if closed else line_end(data, at)
     header = data[at:end]
     return header, rows_below(data, end, len(fields_of_record(header.removeprefix(BOM), 0)[1]))
 

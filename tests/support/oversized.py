@@ -46,7 +46,7 @@ def dictionary_texts(rows: int = 900_000, size: int = 1_000_000) -> bytes:
 
 
 def dictionary_lists(rows: int = 900_000, entries: int = 10_000) -> bytes:
-    """As many rows of which each is a ranking of 10,000 objects, written once."""
+    """As many rows of which each is a ranking of 10,000 objects as text (which is no list), written once."""
     ranked = "|".join(map(str, range(entries)))
     columns = {
         "type": _coded(["ranking"], rows),
