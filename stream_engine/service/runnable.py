@@ -25,6 +25,10 @@ def check_runnable(settings: Settings) -> None:
     schemes = {split_uri(uri)[0] for uri in settings.source}
     if settings.source and "kafka" not in schemes:
         _check_without_topic(settings)
+    if settings.http.tls_certificate is not None:
+        from stream_engine.service.http.listener import tls_context
+
+        tls_context(settings.http.tls_certificate, settings.http.tls_key)
     _check_labels(settings)
     _check_dead_letters(settings)
     if settings.kafka:

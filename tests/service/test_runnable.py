@@ -14,6 +14,8 @@ REFUSED = {  # settings -> what is said
     "listen = 'nonsense'": "listen: got 'nonsense', expected HOST:PORT",
     "listen = '127.0.0.1:99999'": "a port from 0 to 65535",
     "listen = ':80'": "expected HOST:PORT",
+    "[http]\nadmin_listen = '127.0.0.1:x'": "http.admin_listen: got '127.0.0.1:x', expected HOST:PORT",
+    "[http]\ntls_certificate = 'none.pem'\ntls_key = 'none.key'": "http.tls_certificate, http.tls_key: got .*none.pem",
     TOPIC + "[kafka]\nnonsense = 1": "unknown nonsense",
     TOPIC + "[kafka]\nclient = 'confluent'\nnonsense = 1": 'No such configuration property: "nonsense"',
     TOPIC

@@ -55,7 +55,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadSettings(f"{path or 'settings'}: {in_one_line(error)}") from None
-    check_places(settings.listen, settings.input.shard)
+    check_places({"listen": settings.listen, "http.admin_listen": settings.http.admin_listen}, settings.input.shard)
     check_kernel_files(settings.kernels, "kernels")
     for kind, params in settings.refits.params.items():
         refit_params(kind, params)

@@ -35,15 +35,16 @@ def _check_text(text: str, where: str, path: tuple[str, ...], what: str) -> None
         raise BadSettings(f"{where}: {'.'.join(path)!r}: {what} holds a NUL character; take it out")
 
 
-def check_places(listen: str | None, share: str | None) -> None:
-    """Raise `BadSettings` for an address that is none, and for a share that is none.
+def check_places(addresses: Mapping[str, str | None], share: str | None) -> None:
+    """Raise `BadSettings` for an address (by the name of its setting) that is none, and for a share that is none.
 
-    >>> check_places("127.0.0.1:9100", "0/4"), check_places("[::1]:0", None)
+    >>> check_places({"listen": "127.0.0.1:9100", "http.admin_listen": "[::1]:0"}, "0/4"), check_places({}, None)
     (None, None)
     """
     shard(share)
-    if listen is None:
-        return
-    host, colon, port = listen.rpartition(":")
-    if not (host and colon and port.isascii() and port.isdecimal() and int(port) < 65_536):
-        raise BadSettings(f"listen: got {listen!r}, expected HOST:PORT with a port from 0 to 65535")
+    for name, address in addresses.items():
+        if address is None:
+            continue
+        host, colon, port = address.rpartition(":")
+        if not (host and colon and port.isascii() and port.isdecimal() and int(port) < 65_536):
+            raise BadSettings(f"{name}: got {address!r}, expected HOST:PORT with a port from 0 to 65535")
