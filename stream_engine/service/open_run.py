@@ -93,7 +93,8 @@ def open_run(
     budget = available_memory.limit_in_bytes(settings.memory_gb)
     available_memory.give(budget)
     stack.callback(available_memory.give, None)
-    memory = Memory(budget, metrics, log, workers.processes)
+    exporting: set[int] = set()  # processes
+    memory = Memory(budget, metrics, log, lambda: [*workers.processes(), *tuple(exporting)])
     allocation = mapped_arrays.IN_MEMORY
     if settings.counts.on_disk_above:
         allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
@@ -137,6 +138,7 @@ def open_run(
         requests=requests,
         running_refits=lambda: tuple(workers.running),
         memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
+        export_processes=exporting,
         secrets_for_exports=in_environment(signing),
     )
     http.serve(seen, settings.listen, settings.http, log, stack)

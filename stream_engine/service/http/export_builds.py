@@ -50,7 +50,8 @@ def is_small(published: Published, what: str) -> bool:
 
 class Builder:
     """Makes exports of one state; `limit` is how many bytes of disk one may take, `memory()` how many of memory a
-    process that makes one may take now (None: what there is); `environment` holds secrets for that process."""
+    process that makes one may take now (None: what there is); `environment` holds secrets for that process.
+    `processes` are the ids of those that are at work."""
 
     def __init__(
         self,
@@ -58,9 +59,11 @@ class Builder:
         limit: int,
         memory: Callable[[], int | None] = lambda: None,
         environment: Mapping[str, str] = MappingProxyType({}),
+        processes: set[int] | None = None,
     ):
-        self._state, self._limit, self._memory, self._environment = state, limit, memory, environment
+        self.state, self._limit, self._memory, self._environment = state, limit, memory, environment
         self.stop = threading.Event()
+        self.processes = set() if processes is None else processes
 
     def build(self, published: Published, what: str, format: str, folder: Path) -> None:
         """Write the files of an export into `folder`, which is made.
@@ -81,7 +84,7 @@ class Builder:
 
     def _in_a_process(self, sequence: int, what: str, format: str, folder: Path) -> None:
         memory = self._memory()
-        arguments = (str(self._state), str(sequence), what, format, str(folder), "" if memory is None else str(memory))
+        arguments = (str(self.state), str(sequence), what, format, str(folder), "" if memory is None else str(memory))
         status, said = self._run(
             [sys.executable, "-m", make_export.__name__, *arguments], lambda: self._check_size(what, folder)
         )
@@ -104,6 +107,7 @@ class Builder:
             env={**os.environ, **_ONE_THREAD, **self._environment},
             start_new_session=True,
         )
+        self.processes.add(process.pid)
         try:
             os.setpriority(os.PRIO_PROCESS, process.pid, _PRIORITY)
             while process.poll() is None:
@@ -114,6 +118,7 @@ class Builder:
         finally:
             process.kill()
             process.wait()
+            self.processes.discard(process.pid)
             if process.stdout:
                 process.stdout.close()
         lines = said.decode(errors="replace").strip().splitlines()

@@ -8,11 +8,10 @@ import asyncio
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from stream_engine.service.http.export_builds import Builder, NoRoom, size_of
@@ -49,25 +48,18 @@ def fingerprint(published: Published) -> str:
 
 class ExportCache:
     """At most `most_bytes` on disk (what is being sent may hold more back), `most_builds` made at once; `changed` is
-    told the bytes whenever they change. `memory()`: bytes of memory that all that are made may take now (None: what
-    there is); `environment`: secrets for the processes that make them."""
+    told the bytes whenever they change."""
 
     def __init__(
         self,
-        state: Path,
+        builder: Builder,
         most_bytes: int,
         most_builds: int,
         changed: Callable[[int], None] = lambda size: None,
-        memory: Callable[[], int | None] = lambda: None,
-        environment: Mapping[str, str] = MappingProxyType({}),
     ):
-        def share() -> int | None:
-            left = memory()
-            return None if left is None else left // most_builds
-
-        self._folder = state / "served"
+        self._folder = builder.state / "served"
         shutil.rmtree(self._folder, ignore_errors=True)  # left by a process that was killed
-        self._builder = Builder(state, most_bytes, share, environment)
+        self._builder = builder
         self._most_bytes, self._most_builds, self._changed = most_bytes, most_builds, changed
         self._entries: dict[Key, Entry] = {}  # made, the longest unasked first
         self._wanted: Counter[Key] = Counter()  # how many wait for it or are being sent it

@@ -18,6 +18,7 @@ from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.admin import admin
 from stream_engine.service.http.connection import Patience
+from stream_engine.service.http.export_builds import Builder
 from stream_engine.service.http.export_cache import ExportCache
 from stream_engine.service.http.export_routes import Exports
 from stream_engine.service.http.gate import Gate, Hosts, Token, is_loopback
@@ -43,6 +44,7 @@ class Seen:
     requests: Requests = field(default_factory=Requests)
     running_refits: Callable[[], Collection[str]] = tuple
     memory_for_exports: Callable[[], int | None] = lambda: None
+    export_processes: set[int] = field(default_factory=set)  # the ids of those at work
     secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state
 
 
@@ -78,8 +80,15 @@ def serve(
 def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:
     """Routes of `listen`: all that can be read."""
     size = seen.metrics.export_cache_bytes
-    limits = settings.cache_bytes, settings.max_builds
-    cache = ExportCache(seen.directory, *limits, size.set, seen.memory_for_exports, seen.secrets_for_exports)
+
+    def memory_for_one() -> int | None:
+        left = seen.memory_for_exports()
+        return None if left is None else left // settings.max_builds
+
+    builder = Builder(
+        seen.directory, settings.cache_bytes, memory_for_one, seen.secrets_for_exports, seen.export_processes
+    )
+    cache = ExportCache(builder, settings.cache_bytes, settings.max_builds, size.set)
     stack.callback(cache.close)
 
     async def progressive(request: Request) -> JSONResponse:
