@@ -37,7 +37,8 @@ class Surroundings(NamedTuple):
 
 
 class Memory:
-    """The budget of a run; `limit` in bytes, None: whatever there is. `workers` gives the ids of processes that refit or export."""
+    """The budget of a run; `limit` in bytes, None: whatever there is. `workers` gives the ids of processes that refit
+    or export."""
 
     def __init__(
         self,

@@ -129,7 +129,7 @@ class Metrics:
         for outcome in ("taken", "refused"):
             self.configuration_reread.labels(outcome)
         self.export_cache_bytes = gauge("export_cache_bytes", "Exports kept on disk for HTTP.")
-        self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, held by its refits and exports.", "of")
+        self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, by its refits and exports.", "of")
         self.memory_wait_seconds = counter("memory_wait_seconds", "Time the stream waited near the memory budget.")
         self._seen: dict[tuple, float] = {}
         self._begin_at_zero()
