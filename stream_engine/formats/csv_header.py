@@ -79,5 +79,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _shortened(names: list[str]) -> str:
-    joined = ", ".join(names)
+    """The names in one line: a quoted one may hold line ends."""
+    joined = " ".join(", ".join(names).split())
     return joined if len(joined) <= 200 else joined[:197] + "..."
