@@ -80,7 +80,7 @@ BUGS = [
         "connectors/arrow_headers.py",
         "sizes = tuple(size if each == -1 else each for each, size in claimed)",
         "pass",
-        BOUNDS + " -k unpacks_to_gigabytes",
+        BOUNDS + " -k unpacks_to",
     ),
     Bug(
         "an event whose comparisons come in pieces is counted with each of them",

@@ -17,6 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from connectors import Record
+from connectors.arrow_headers import size_of_stream
 from connectors.kafka.client import sniff
 from stream_engine.formats import decoder, expand_in_pieces
 from stream_engine.formats.bounds import Bounds
@@ -255,6 +256,17 @@ def test_a_table_of_a_file_is_read_in_parts_and_a_row_that_is_too_large_is_refus
     }
     (letter,) = (tmp_path / "s" / "dead_letters" / "000001.jsonl").read_text().splitlines()
     assert json.loads(letter)["offset"] == 30 and len(letter) < 1000
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_compressed_stream_says_how_much_it_unpacks_to(compression):
+    """One row of a long text: its bytes count, and not its entries."""
+    sink = pa.BufferOutputStream()
+    table = pa.table({"anchor": ["a" * 100_000]})
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    value = sink.getvalue().to_pybytes()
+    assert len(value) < 2_000 and 100_000 <= size_of_stream(value).size < 100_100
 
 
 def test_an_arrow_file_that_unpacks_to_gigabytes_stops_the_run(tmp_path):
