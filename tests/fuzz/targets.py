@@ -15,7 +15,7 @@ class Share(NamedTuple):
 
 TARGETS = {
     "csv_records": Share("tests.fuzz.csv_records", 7000, 10_000),
-    "json": Share("tests.fuzz.json_lines", 2500, 5_000),
+    "json": Share("tests.fuzz.json_lines", 2500, 3_000),
     "csv": Share("tests.fuzz.csv_files", 180, 900),
     "arrow": Share("tests.fuzz.arrow_messages", 110, 700),
     "packed": Share("tests.fuzz.packed_files", 80, 400),
