@@ -6,7 +6,7 @@ unordered pairs of objects. A triplet and its reversal *contradict* each other. 
 holds: one judgement, which expands to any number of comparisons.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +111,7 @@ class Decoded(NamedTuple):
     order of first appearance (the order of the contract: event by event, comparison by comparison, anchor, near, far or
     near_i, near_j, far_i, far_j)."""
 
-    names: list[str]
+    names: Sequence[str]
     triplets: np.ndarray  # (m, 3) int32: anchor, near, far
     quadruplets: np.ndarray  # (q, 4) int32, four distinct objects each: near_i, near_j, far_i, far_j
     quadruplet_at: np.ndarray  # (q,) int64: how many triplets of this block come before each quadruplet

@@ -62,7 +62,7 @@ def decoder(name: str, options: EventOptions) -> Decoder:
     >>> decode = decoder("json", EventOptions(type="odd_one_out"))
     >>> block = decode(b'{"objects": ["a", "b", "c"], "odd": "c"}')
     >>> block.names, block.triplets.tolist()
-    (['a', 'b', 'c'], [[0, 1, 2], [1, 0, 2]])
+    (('a', 'b', 'c'), [[0, 1, 2], [1, 0, 2]])
     """
     if name not in FORMATS:
         raise UnusableOptions(f"unknown format {name!r}; known: {', '.join(FORMATS)}")

@@ -98,14 +98,33 @@ def coded(column: pa.Array, pool: Pool) -> np.ndarray:
         return np.full(len(column), -1, np.int32)
     if pt.is_dictionary(column.type) and len(column.dictionary) > len(column):
         column = column.cast(column.type.value_type)
+    if is_text(column.type) and not pt.is_dictionary(column.type):
+        return _coded_texts(column, pool)
     if not pt.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = column.dictionary
     names = values.cast(pa.string()) if pt.is_integer(values.type) else values
-    numbers = np.full(len(values) + 1, -1, np.int32)
-    present = ~nulls(values)
-    numbers[:-1][present] = pool.ids((name for name in names.to_pylist() if name is not None), int(present.sum()))
-    return numbers[_codes(column)]
+    return np.append(_coded_texts(names, pool), np.int32(-1))[_codes(column)]
+
+
+def _coded_texts(column: pa.Array, pool: Pool) -> np.ndarray:
+    """(n,) int32 numbers in the pool, -1 at nulls, of a column of text: read from its buffers, no Python string made.
+
+    >>> pool = Pool()
+    >>> _coded_texts(pa.array(["zz", "b", None, "", "b"])[1:], pool).tolist(), pool.texts()
+    ([0, -1, 1, 0], ('b', ''))
+    """
+    _, offsets, letters = column.buffers()
+    width = np.int64 if pt.is_large_string(column.type) else np.int32
+    if offsets is None or not len(column):
+        return np.empty(0, np.int32)
+    bounds = np.frombuffer(offsets, width)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    data = np.frombuffer(letters, np.uint8) if letters is not None and letters.size else np.empty(0, np.uint8)
+    if not column.null_count:
+        return pool.ids_of_bytes(data, bounds[:-1], bounds[1:])
+    numbers, present = np.full(len(column), -1, np.int32), ~nulls(column)
+    numbers[present] = pool.ids_of_bytes(data, bounds[:-1][present], bounds[1:][present])
+    return numbers
 
 
 def weights(column: pa.Array, missing: np.ndarray, text: bool) -> tuple[np.ndarray, np.ndarray]:

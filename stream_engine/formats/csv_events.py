@@ -50,7 +50,7 @@ class Decoder:
         An empty value counts as `empty`. Raises `UnreadableHeader`.
 
         >>> Decoder(EventOptions())(b"05,5,a\\n", b"anchor,near,far\\n").names
-        ['05', '5', 'a']
+        ('05', '5', 'a')
         """
         if not value:
             return nothing(1, frozenset(self.unknown), self.options.provenance)

@@ -65,7 +65,20 @@ class Block:
                 np.array([event.time for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
-        self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members, int(size.sum())), origins)
+        self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members), origins)
+
+    def add_members(
+        self,
+        row: np.ndarray,
+        kind: np.ndarray,
+        size: np.ndarray,
+        last: np.ndarray,
+        members: np.ndarray,
+        origins: Origins | None = None,
+    ) -> None:
+        """Events of any kinds whose `members` (numbers of `names`) stand one after the other: `size` of them in each
+        event, of which `last` are the last field."""
+        self._add(row, kind, size, last, members, origins)
 
     def _add(self, row, kind, size, last, members, origins: Origins | None) -> None:
         self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None))
@@ -74,14 +87,13 @@ class Block:
         """(e,) int32: the number of each worker, -1 where there is none."""
         named = np.fromiter((w is not None and w != "" for w in workers), bool, len(workers))
         numbers = np.full(len(workers), -1, np.int32)
-        numbers[named] = self.workers.ids((w for w in workers if w is not None and w != ""), int(named.sum()))
+        numbers[named] = self.workers.ids([w for w in workers if w is not None and w != ""])
         return numbers
 
     def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
         """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
         events = in_order(self._pieces) if self._pieces else empty_piece(self.provenance)
-        texts, united = self.names.texts()
-        members = events.members if united is None else united[events.members]
+        texts, members = self.names.texts(), events.members
         start = np.concatenate([[0], np.cumsum(events.size)])
         judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
         faults = faults_of(*judgements)
@@ -109,10 +121,8 @@ class Block:
 
     def _accepted_origins(self, origins: Origins, accepted: np.ndarray) -> AcceptedOrigins:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
-        texts, united = self.workers.texts()
+        texts = self.workers.texts()
         worker = origins.worker[accepted]
-        if united is not None:
-            worker = np.where(worker < 0, -1, united[worker])
         used, first = np.unique(worker[worker >= 0], return_index=True)
         used = used[np.argsort(first)]
         new = np.full(len(texts) + 1, -1, np.int32)  # the slot at the end stands for "none"

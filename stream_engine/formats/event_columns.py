@@ -4,38 +4,44 @@ A *piece* holds the events of some rows, of any kinds: how many members (names) 
 and all members in a row. O(members), vectorised.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data.interner import Interner
+from stream_engine.data.packed_names import Names, pack_names
+
 
 class Pool:
-    """Names met in a block, as they stand in the input (an integer is its decimal text), numbered as they come."""
+    """Names met in a block, as text (an integer is its decimal text), numbered as they come."""
 
-    def __init__(self):
-        self._ids: defaultdict = defaultdict(count().__next__)
+    def __init__(self) -> None:
+        self._interner = Interner()
 
-    def ids(self, names: Iterable, size: int) -> np.ndarray:
-        """(size,) int32: the number of each name."""
-        return np.fromiter(map(self._ids.__getitem__, names), np.int32, size)
-
-    def texts(self) -> tuple[list[str], np.ndarray | None]:
-        """The names as text and, when integers and their texts must be united, old number -> new number.
+    def ids(self, names: Iterable[str | int]) -> np.ndarray:
+        """(q,) int32: the number of each name.
 
         >>> pool = Pool()
-        >>> _ = pool.ids([5, "a", "5"], 3)
-        >>> texts, united = pool.texts()
-        >>> texts, united.tolist()
-        (['5', 'a'], [0, 1, 0])
+        >>> pool.ids([5, "a", "5"]).tolist(), pool.texts()
+        ([0, 1, 0], ('5', 'a'))
         """
-        if all(type(name) is str for name in self._ids):
-            return list(self._ids), None
-        united: defaultdict = defaultdict(count().__next__)
-        new = np.fromiter((united[str(name)] for name in self._ids), np.int32, len(self._ids))
-        return list(united), new
+        texts: Any = names if isinstance(names, (list, Names)) else list(names)
+        try:
+            packed = pack_names(texts)
+        except TypeError:  # integers among them
+            packed = pack_names(list(map(str, texts)))
+        return self.ids_of_bytes(packed["utf8"], packed["offsets"][:-1], packed["offsets"][1:])
+
+    def ids_of_bytes(
+        self, data: np.ndarray, begins: np.ndarray, ends: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(q,) int32, in `out` where that is given: the number of each name data[begins[q] : ends[q]], UTF-8."""
+        return self._interner.ids(data, begins, ends, out)
+
+    def texts(self) -> Names:
+        """The names by number."""
+        return self._interner.names
 
 
 class FieldNames(NamedTuple):

@@ -11,12 +11,14 @@ Invariant: an event either yields all of its comparisons or none and one fault. 
 triplet around it. O(members + comparisons); duplicates in a list are found with a mark per name, not by comparing.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.data.compiled import njit
+from stream_engine.data.packed_names import pack_names
 from stream_engine.formats.event_fields import MOST_CENTRAL, ODD_ONE_OUT, PICK, QUADRUPLET, RANKING, TRIPLET
 from stream_engine.formats.fault_messages import (
     ALL_CHOSEN,
@@ -42,18 +44,16 @@ class Comparisons(NamedTuple):
     of_quadruplet: np.ndarray  # (q,) int32
 
 
-def name_flags(names: list[str]) -> np.ndarray:
-    """(n,) uint8: FINE, EMPTY or TOO_LONG for each name.
+def name_flags(names: Sequence[str]) -> np.ndarray:
+    """(n,) uint8: FINE, EMPTY or TOO_LONG for each name, by its bytes.
 
     >>> name_flags(["a", "", "x" * 1025]).tolist() == [FINE, EMPTY, TOO_LONG]
     True
     """
     flags = np.zeros(len(names), np.uint8)
-    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    lengths = np.diff(pack_names(names)["offsets"])
     flags[lengths == 0] = EMPTY
-    for index in np.flatnonzero(lengths > MAX_NAME_BYTES // 4):  # a character takes four bytes at most
-        if len(names[index].encode()) > MAX_NAME_BYTES:
-            flags[index] = TOO_LONG
+    flags[lengths > MAX_NAME_BYTES] = TOO_LONG
     return flags
 
 

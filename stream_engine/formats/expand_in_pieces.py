@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import Decoded, Kinds, Provenance
+from stream_engine.data.packed_names import Names
 from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import RANKING
 from stream_engine.formats.expand import Comparisons, Faults, expand, first_appearance
@@ -66,7 +67,7 @@ class Run(NamedTuple):
 class Pieces:
     """The comparisons of a block as blocks that are made one after the other, as often as they are asked for."""
 
-    def __init__(self, judgements: Judgements, faults: Faults, texts: list[str], origins: AcceptedOrigins | None):
+    def __init__(self, judgements: Judgements, faults: Faults, texts: Names, origins: AcceptedOrigins | None):
         self._judgements, self._faults, self._texts, self._origins = judgements, faults, texts, origins
         self._accepted_before = np.concatenate([[0], np.cumsum(faults.fault == FINE)])
 
@@ -112,7 +113,7 @@ class Pieces:
         accepted = slice(int(self._accepted_before[run.begin]), int(self._accepted_before[run.end]))
         kinds = self._judgements.kind[run.begin : run.end][made.fault == FINE]
         return Decoded(
-            [self._texts[old] for old in order],
+            self._texts.taken(order),
             made.triplets,
             made.quadruplets,
             made.quadruplet_at,

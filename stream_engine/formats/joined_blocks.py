@@ -43,7 +43,7 @@ def joined(parts: Sequence[Decoded]) -> Decoded:
     >>> two = one._replace(names=["c", "a", "d"])
     >>> both = joined([one, two])
     >>> both.names, both.triplets.tolist()
-    (['a', 'b', 'c', 'd'], [[0, 1, 2], [2, 0, 3]])
+    (('a', 'b', 'c', 'd'), [[0, 1, 2], [2, 0, 3]])
     """
     whole = next((number for number, part in enumerate(parts, 1) if part.rest), len(parts))
     first, later = _as_one(parts[:whole]), parts[whole:]
@@ -76,7 +76,7 @@ def _without_comparisons(part: Decoded) -> Decoded:
 def _as_one(parts: Sequence[Decoded]) -> Decoded:
     """The same where none but the last may have comparisons to come."""
     pool, empty = Pool(), nothing()
-    ids = [pool.ids(part.names, len(part.names)) for part in parts]
+    ids = [pool.ids(part.names) for part in parts]
     before = np.cumsum([0, *(len(part.triplets) for part in parts)])
     events: Counter[str] = Counter()
     for part in parts:
@@ -84,7 +84,7 @@ def _as_one(parts: Sequence[Decoded]) -> Decoded:
     provenance = [part.provenance for part in parts if part.provenance]
     kinds = [part.kinds for part in parts if part.kinds]
     return Decoded(
-        pool.texts()[0],
+        pool.texts(),
         np.concatenate([empty.triplets, *(new[part.triplets] for new, part in zip(ids, parts, strict=True))]),
         np.concatenate([empty.quadruplets, *(new[part.quadruplets] for new, part in zip(ids, parts, strict=True))]),
         np.concatenate(
@@ -113,13 +113,13 @@ def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
 
 def _joined_provenance(parts: Sequence[Provenance]) -> Provenance:
     workers, before = Pool(), _events_before(parts)
-    new = [np.append(workers.ids(part.workers, len(part.workers)), -1).astype(np.int32) for part in parts]
+    new = [np.append(workers.ids(part.workers), -1).astype(np.int32) for part in parts]
     return Provenance(
         np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.kind for part in parts]),
         np.concatenate([numbers[part.worker] for numbers, part in zip(new, parts, strict=True)]),
-        workers.texts()[0],
+        list(workers.texts()),
         np.concatenate([part.weight for part in parts]),
         np.concatenate([part.time for part in parts]),
         np.concatenate([numbers[part.catch_worker] for numbers, part in zip(new, parts, strict=True)]),

@@ -22,7 +22,8 @@ from stream_engine.formats.event_block import Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_examples import ACCEPTS, REJECTS
-from stream_engine.formats.json_lines import Items, ends_if_plain, items_of, locator
+from stream_engine.formats.json_lines import Items, document_in, ends_if_plain, items_of, locator
+from stream_engine.formats.json_plain_lines import Matched, PlainLines
 from stream_engine.formats.json_structs import Structs, add_structs
 from stream_engine.formats.json_unsure import UnsureEvents
 from stream_engine.formats.json_where import WhereFilter
@@ -47,6 +48,7 @@ class Decoder:
         event_fields = fields_of(options)
         self.structs = Structs(event_fields, fast)
         self.where = WhereFilter(event_fields) if event_fields.where else None
+        self._plain = PlainLines(self.structs) if fast and self.where is None else None
         self._arrow: formats.Decoder | None = None
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
@@ -59,6 +61,10 @@ class Decoder:
         """The same for a block of a stream of lines, which is no Arrow stream whatever its first line begins with."""
         if not value:
             return nothing(1, self._unknown(), self.options.provenance)
+        block = Block(self.options.provenance)
+        matched = self._matched(value, block)
+        if matched is not None and self._read_matched(matched, value, block):
+            return block.decoded(locator(None, value, self.options.bounds), self._unknown())
         block, items = Block(self.options.provenance), None
         if not self._read_at_once(value, block):
             items = items_of(value, self.options.bounds)
@@ -72,10 +78,58 @@ class Decoder:
         filled = [value for value in values if value]
         if self.where is None and 0 < len(filled) == len(values) and filled[-1].endswith(b"}"):
             text = b"\n".join(filled)
+            block = Block(self.options.provenance)
+            matched = self._matched(text, block)
+            if matched is not None and matched.lines == len(values) and self._all_plain(matched, text):
+                self._read_matched(matched, text, block)
+                return self._one_event_each(filled, block)
             ends = ends_if_plain(text)
             if len(ends) == len(values):  # every value is one event on one line
-                return self._one_event_each(filled, text, ends)
+                block = Block(self.options.provenance)
+                self._read_lines(text, ends, block)
+                return self._one_event_each(filled, block)
         return self._events_of_many(values)
+
+    def _matched(self, value: bytes, block: Block) -> Matched | None:
+        """The fastest path: lines that look like others that were plain. None: nothing was read."""
+        matched = None if self._plain is None else self._plain.read(value, block)
+        if matched is None or (len(matched.missed) and not matched.missed[0, 0] and document_in(value)):
+            return None
+        return matched
+
+    def _all_plain(self, matched: Matched, text: bytes) -> bool:
+        """Whether every missed line is one that begins with { and ends with }."""
+        return all(
+            text[begin] == 123 and text[begin:end].endswith((b"}", b"}\n", b"}\r\n"))
+            for _, begin, end in matched.missed.tolist()
+        )
+
+    def _read_matched(self, matched: Matched, text: bytes, block: Block) -> bool:
+        """Add the lines that fit templates, and read the others as if there were no templates."""
+        assert self._plain is not None
+        rows, missed = matched.line, matched.missed
+        if len(missed):
+            if self._all_plain(matched, text):
+                lines = b"".join([text[begin:end] for _, begin, end in missed.tolist()])
+                self._read_lines(lines, np.cumsum(missed[:, 2] - missed[:, 1]), block, missed[:, 0].tolist())
+            else:
+                rows = self._read_told_apart_lines(matched, text, block)
+        self._plain.add(matched, rows, block)
+        return True
+
+    def _read_told_apart_lines(self, matched: Matched, text: bytes, block: Block) -> np.ndarray:
+        """Read missed lines that hold any number of events each; returns which events the other lines are."""
+        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
+        events, more = Items([], [], []), [0]
+        numbers: list[int] = []
+        for number, begin, end in matched.missed.tolist():
+            items = items_of(text[begin:end], self.options.bounds)
+            numbers += range(number + more[-1], number + more[-1] + len(items.texts))
+            more.append(more[-1] + len(items.texts) - 1)
+            events.extend(items)
+        unsure.read(events, numbers)
+        unsure.hand_over()
+        return matched.line + np.array(more)[np.searchsorted(matched.missed[:, 0], matched.line)]
 
     def _read_at_once(self, value: bytes, block: Block) -> bool:
         """The fast path: a value whose lines all look plain, or one array of plain events. False: nothing was read."""
@@ -92,31 +146,31 @@ class Decoder:
             add_structs(block, self.structs, np.arange(len(structs)), structs)
         return structs is not None
 
-    def _read_lines(self, text: bytes, ends: np.ndarray, block: Block) -> None:
+    def _read_lines(self, text: bytes, ends: np.ndarray, block: Block, rows: Sequence[int] | None = None) -> None:
         """Lines that begin with { and end with }: many at once; a part with an event that is not plain, told apart."""
+        rows = range(len(ends)) if rows is None else rows
         unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
         begin = 0
-        for row in range(0, len(ends), self.lines_at_once):
-            size = min(self.lines_at_once, len(ends) - row)
-            end = int(ends[row + size - 1])
+        for first in range(0, len(ends), self.lines_at_once):
+            of_part = rows[first : first + self.lines_at_once]
+            size = len(of_part)
+            end = int(ends[first + size - 1])
             part = text[begin:end]
             structs = self.structs.decode_lines(part, size)
             if structs is None:
-                unsure.read(items_of(part, self.options.bounds), row)
+                unsure.read(items_of(part, self.options.bounds), of_part)
             else:
-                add_structs(block, self.structs, np.arange(row, row + size), structs)
+                add_structs(block, self.structs, np.array(of_part, np.int64), structs)
             begin = end
         unsure.hand_over()
 
     def _read_told_apart(self, items: Items, block: Block) -> None:
         unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
-        unsure.read(items)
+        unsure.read(items, range(len(items.texts)))
         unsure.hand_over()
 
-    def _one_event_each(self, values: list[bytes], text: bytes, ends: np.ndarray) -> tuple[Decoded, list[int]]:
-        """Values that are one event each, joined to lines: the number of an event is that of its value."""
-        block = Block(self.options.provenance)
-        self._read_lines(text, ends, block)
+    def _one_event_each(self, values: list[bytes], block: Block) -> tuple[Decoded, list[int]]:
+        """Values that are one event each, read into `block` as lines: the number of an event is that of its value."""
         done = block.decoded(lambda row: (0, values[row]), self._unknown())
         refused_in = [refused.index for refused in done.rejected]
         return done._replace(rejected=[refused._replace(index=0) for refused in done.rejected]), refused_in

@@ -83,8 +83,7 @@ def items_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = N
     if most is not None and len(value) > most and value.count(b"\n") > most:
         raise OverBound(too_many_rows("the message", value.count(b"\n"), "lines", bounds))
     items = Items([], [], [])
-    whole = value.strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
-    if b"\n" in whole and not _is_document(whole[: whole.index(b"\n")]) and _is_document(whole):
+    if whole := document_in(value):
         _add_item(items, whole, value.index(whole), bounds)
         return items
     lines, starts, plain = _lines(value)
@@ -99,6 +98,13 @@ def items_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = N
         done = odd + 1
     items.extend_plain(lines[done:], starts[done:])
     return items
+
+
+def document_in(value: bytes) -> bytes:
+    """The one JSON value over several lines that a value is, without what is blank around it; b"" where it is lines."""
+    whole = value.strip(_BLANK).removeprefix(BOM_UTF8).strip(_BLANK)
+    several = b"\n" in whole and not _is_document(whole[: whole.index(b"\n")])
+    return whole if several and _is_document(whole) else b""
 
 
 def _lines(value: bytes) -> tuple[list[bytes], list[int], np.ndarray]:

@@ -24,6 +24,7 @@ from stream_engine.formats.json_where import can_be_field
 
 Name = str | int
 Names = Annotated[list[Name], msgspec.Meta(max_length=MAX_LIST)]
+FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NAMES_OF_SIZE: dict[int | None, Any] = {None: Names, 2: tuple[Name, Name], 3: tuple[Name, Name, Name]}
 _OPTIONAL: dict[str, Any] = {
     "id": Name | None,
@@ -70,6 +71,14 @@ class Structs:
                 self._promote(position)
                 return structs
         return None
+
+    def decode_new(self, line: bytes) -> list[msgspec.Struct] | None:
+        """The struct of one line after its fields have been learned; None where it is not plain even so."""
+        try:
+            self.learn(FIELDS.decode(line))
+        except ERRORS:
+            return None
+        return self.decode_lines(line, 1)
 
     def decode_array(self, value: bytes) -> list[msgspec.Struct] | None:
         """Structs of all events of one array that holds nothing but plain ones; None where it is not such a one."""
@@ -235,7 +244,7 @@ def _add_structs_of(
         origins = _origins(block, *optional)
     if not any(field.stands_in_a_list or field.shape.nullable for field in fields):
         names = [_TAKE[i](events) if i < len(_TAKE) else map(get[source], events) for i, source in enumerate(sources)]
-        ids = {source: block.names.ids(column, n) for source, column in zip(sources, names, strict=True)}
+        ids = {source: block.names.ids(column) for source, column in zip(sources, names, strict=True)}
         columns = [ids[source] for field in fields for source in field.inputs]
         block.add_columns(kind, rows, columns, len(fields[-1].inputs), origins)
     else:
@@ -249,12 +258,12 @@ def _field_names(block: Block, field: EventField, columns: list[Iterable], n: in
         values = list(columns[0])
         present = [name for name in values if name is not None]
         lengths = np.fromiter((name is not None for name in values), np.int64, n)
-        return FieldNames(lengths, block.names.ids(present, len(present)))
+        return FieldNames(lengths, block.names.ids(present))
     if field.stands_in_a_list:
         lists = list(columns[0])
         lengths = np.fromiter(map(len, lists), np.int64, n)
-        return FieldNames(lengths, block.names.ids(chain.from_iterable(lists), int(lengths.sum())))
-    ids = [block.names.ids(column, n) for column in columns]
+        return FieldNames(lengths, block.names.ids(chain.from_iterable(lists)))
+    ids = [block.names.ids(column) for column in columns]
     flat = ids[0] if len(ids) == 1 else np.stack(ids, axis=1).reshape(-1)
     return FieldNames(np.full(n, len(ids)), flat)
 

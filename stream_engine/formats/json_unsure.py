@@ -16,12 +16,11 @@ from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.field_values import MISSING
 from stream_engine.formats.json_lines import Items, too_many_elements
-from stream_engine.formats.json_structs import Structs, add_mixed_structs
+from stream_engine.formats.json_structs import FIELDS, Structs, add_mixed_structs
 from stream_engine.formats.json_where import WhereFilter
 from stream_engine.formats.validate import CatchTrial, Event, read_event
 
 _FEW = 64  # events decoded at a time
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
 
 
@@ -39,24 +38,24 @@ class UnsureEvents:
         self._events: list[Event] = []
         self._event_rows: list[int] = []
 
-    def read(self, items: Items, first_row: int = 0) -> None:
-        """Read these events, which are number `first_row` and on of the value."""
+    def read(self, items: Items, rows: Sequence[int]) -> None:
+        """Read these events; `rows` says which of the value's events each is."""
         numbers: Sequence[int] = range(len(items.texts))
         if self._where is not None:
             numbers = self._where.possible(items.texts)
             self._block.filtered += len(items.texts) - len(numbers)
         for begin in range(0, len(numbers), _FEW):
             few = numbers[begin : begin + _FEW]
-            if not self._read_few(items, few, first_row):
+            if not self._read_few(items, few, rows):
                 for number in few:
-                    self._read_one(items.texts[number], items.plain[number], first_row + number)
+                    self._read_one(items.texts[number], items.plain[number], rows[number])
 
     def hand_over(self) -> None:
         """Give what was read to the block."""
         self._block.add_events(self._event_rows, self._events)
         add_mixed_structs(self._block, self._structs, np.array(self._plain_rows, np.int64), self._plain)
 
-    def _read_few(self, items: Items, few: Sequence[int], first_row: int) -> bool:
+    def _read_few(self, items: Items, few: Sequence[int], rows: Sequence[int]) -> bool:
         """Read these events at once if all of them are plain; otherwise none is read."""
         if not all(map(items.plain.__getitem__, few)):
             return False
@@ -64,7 +63,7 @@ class UnsureEvents:
         if structs is None:
             return False
         self._plain += structs
-        self._plain_rows += [first_row + number for number in few]
+        self._plain_rows += [rows[number] for number in few]
         return True
 
     def _read_one(self, text: bytes, plain: bool, row: int) -> None:
@@ -104,7 +103,7 @@ def _fields(text: bytes) -> dict[str, msgspec.Raw]:
     """The fields of a JSON object, their values unread. Raises `InvalidEvent` with what is wrong."""
     try:
         text.decode()
-        return _FIELDS.decode(text)
+        return FIELDS.decode(text)
     except UnicodeDecodeError as error:
         raise InvalidEvent("not_parseable", f"not UTF-8: {error.reason} (byte {error.start})") from None
     except RecursionError:

@@ -134,7 +134,7 @@ class _Columns:
         pool = Pool()
         ids = coded(column, pool)
         known = KIND | {"": TRIPLET} if self.table.text else KIND
-        kind_of = np.array([known.get(name, -1) for name in pool.texts()[0]] + [-1], np.int8)
+        kind_of = np.array([known.get(name, -1) for name in pool.texts()] + [-1], np.int8)
         kinds = kind_of[ids]
         kinds[nulls(column)] = TRIPLET
         return kinds

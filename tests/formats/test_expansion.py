@@ -49,7 +49,7 @@ def expanded(events):
         block.add(
             KIND[event["type"]],
             np.array([row]),
-            [FieldNames(np.array([len(f)]), block.names.ids(f, len(f))) for f in fields],
+            [FieldNames(np.array([len(f)]), block.names.ids(f)) for f in fields],
         )
     done = block.decoded(lambda row: (row, b""))
     out = [[] for _ in events]

@@ -39,17 +39,19 @@ def test_many_names_grow_the_table_and_are_all_found():
     for part in np.array_split(order, 7):
         index.ids([names[i] for i in part])
     assert index.find([names[i] for i in order]).tolist() == list(range(5000))
-    assert 2 * len(index) <= len(index._table) == 1 << 14 and np.count_nonzero(index._table) == 5000
-    ids = (index._table[index._table > 0] & np.uint64(0xFFFFFFFF)).astype(int) - 1
+    table = index._interner._table
+    assert 2 * len(index) <= len(table) and np.count_nonzero(table) == 5000
+    ids = (table[table > 0] & np.uint64(0xFFFFFFFF)).astype(int) - 1
     assert sorted(ids.tolist()) == list(range(5000))
 
 
 @pytest.mark.parametrize("other", ["bb", "aab", "a"])
 def test_an_equal_hash_is_not_an_equal_name(other):
     index = ObjectIndex(["aa", other])
-    (slot,) = np.flatnonzero((index._table & np.uint64(0xFFFFFFFF)) == 1)
-    index._table[(slot + 1) % len(index._table)] = index._table[slot]
-    index._table[slot] += np.uint64(1)  # the other, as if it had the hash of aa
+    table = index._interner._table
+    (slot,) = np.flatnonzero((table & np.uint64(0xFFFFFFFF)) == 1)
+    table[(slot + 1) % len(table)] = table[slot]
+    table[slot] += np.uint64(1)  # the other, as if it had the hash of aa
     assert index.find(["aa"]).tolist() == [0]
 
 

@@ -1,0 +1,179 @@
+"""Names to numbers by first appearance, straight from their UTF-8 bytes: the one table of names for every format and
+for the objects of a state.
+
+Names are held packed, as a snapshot has them, and found through one table of hashes: no Python object a name. Two names
+are one if their bytes are. The letters of new names are copied, so that what they were read from need not be kept.
+25 to 45 bytes a name beside its own letters.
+
+Invariant: `_table` (a power of two, at most half full) holds the number of each name once, beside the upper half of its
+hash; packed names are only appended, so a view of the first n stays what it was.
+"""
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+
+from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.byte_words import prefetch, same_bytes
+from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.integer_hash import hash_bytes
+from stream_engine.data.open_addressing import find_slot
+from stream_engine.data.packed_names import Names, pack_names
+
+_SEED = int.from_bytes(os.urandom(8), "little")  # of this process: nobody outside can choose names that collide
+ALL_BITS = 2**64 - 1
+NEAR = 1 << 14  # slots of a table that is in the processor's cache anyway
+AHEAD = 32  # names looked for at a time: as many waits for memory as a processor can have at once
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_name(entry, sought):
+    """Whether an entry of the table (upper half of a hash, number + 1) is that of the name asked[begin:end]."""
+    h, utf8, offsets, asked, begin, end = sought
+    if entry >> np.uint64(32) != h >> np.uint64(32):
+        return False
+    i = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
+    first, length = offsets[i], end - begin
+    return offsets[i + 1] - first == length and same_bytes(utf8, first, asked, begin, length)
+
+
+@njit(cache=True, nogil=True)
+def _look_ahead(table, utf8, offsets, asked, begins, ends, key, first, hashes):
+    """hashes[k] of name first + k, and all memory asked for that finding them will take."""
+    many, mask = min(len(hashes), len(begins) - first), np.uint64(len(table) - 1)
+    for k in range(many):
+        hashes[k] = hash_bytes(asked, begins[first + k], ends[first + k], key[0]) & key[1]
+    if len(table) < NEAR:
+        return
+    for k in range(many):
+        prefetch(table, np.int64(hashes[k] & mask))
+    for k in range(many):
+        entry = np.int64(table[hashes[k] & mask] & np.uint64(0xFFFFFFFF))
+        prefetch(offsets, max(entry - 1, 0))
+    for k in range(many):
+        entry = np.int64(table[hashes[k] & mask] & np.uint64(0xFFFFFFFF))
+        prefetch(utf8, offsets[max(entry - 1, 0)])
+
+
+@njit(cache=True, nogil=True)
+def _find(table, utf8, offsets, asked, begins, ends, key, ids):
+    """ids[q] of the names asked[begins[q] : ends[q]], -1 for unknown ones; returns how many are unknown."""
+    table, utf8, offsets, asked, begins, ends, ids = borrowed((table, utf8, offsets, asked, begins, ends, ids))
+    missing = 0
+    for q in range(len(begins)):
+        h = hash_bytes(asked, begins[q], ends[q], key[0]) & key[1]
+        slot = find_slot(table, h, _is_name, (h, utf8, offsets, asked, begins[q], ends[q]))
+        ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
+        missing += ids[q] < 0
+    return missing
+
+
+@njit(cache=True, nogil=True)
+def _number(table, utf8, offsets, n, asked, begins, ends, key, ids, at):
+    """The same from name `at` on, new names entered; (names, how far it came): it stops where there is no room left
+    for the next one."""
+    table, utf8, offsets, asked, begins, ends, ids = borrowed((table, utf8, offsets, asked, begins, ends, ids))
+    hashes = np.empty(AHEAD, np.uint64)
+    for q in range(at, len(begins)):
+        if (q - at) % AHEAD == 0:
+            _look_ahead(table, utf8, offsets, asked, begins, ends, key, q, hashes)
+        begin, end, h = begins[q], ends[q], hashes[(q - at) % AHEAD]
+        slot = find_slot(table, h, _is_name, (h, utf8, offsets, asked, begin, end))
+        if table[slot] == 0:
+            used = offsets[n]
+            if 2 * (n + 1) > len(table) or n + 1 >= len(offsets) or used + end - begin > len(utf8):
+                return n, q
+            for place in range(end - begin):
+                utf8[used + place] = asked[begin + place]
+            n += 1
+            offsets[n] = used + end - begin
+            table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(n)
+        ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
+    return n, len(begins)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _never(entry, sought):
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _enter(table, utf8, offsets, n, key):
+    """Put all names, which are not in it, into the table."""
+    for i in range(n):
+        h = hash_bytes(utf8, offsets[i], offsets[i + 1], key[0]) & key[1]
+        slot = find_slot(table, h, _never, h)
+        table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(i + 1)
+
+
+class Interner:
+    """The names met so far: `names[number]`, and `ids` and `find` for the other way.
+
+    `hash_bits` says which bits of a hash are looked at: fewer than all make names collide, for tests.
+    """
+
+    def __init__(self, hash_bits: int = ALL_BITS):
+        self._n, self._offsets, self._utf8 = 0, np.zeros(64, np.int64), np.empty(1024, np.uint8)
+        self._table, self._key = np.zeros(128, np.uint64), np.array([_SEED, hash_bits], np.uint64)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def names(self) -> Names:
+        """All of them, by number; what is learned later does not change it. O(1)."""
+        offsets = self._offsets[: self._n + 1]
+        return Names(read_only(self._utf8[: offsets[-1]]), read_only(offsets))
+
+    def find(self, data: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, int]:
+        """(q,) int32 numbers of the names data[begins[q] : ends[q]], -1 for unknown ones; and how many are unknown.
+
+        data (bytes,) uint8; begins and ends (q,) int64. O(bytes).
+        """
+        ids = np.empty(len(begins), np.int32)
+        asked = read_only(data), read_only(begins, np.int64), read_only(ends, np.int64)
+        return ids, _find(self._table, self._utf8, self._offsets, *asked, self._key, ids)
+
+    def ids(self, data: np.ndarray, begins: np.ndarray, ends: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """(q,) int32, in `out` where that is given; unknown names get the next numbers, in this order. O(bytes),
+        amortised.
+
+        >>> interner, text = Interner(), np.frombuffer(b"bad", np.uint8)
+        >>> interner.ids(text, np.array([1, 0, 1]), np.array([2, 1, 3])).tolist(), interner.names
+        ([0, 1, 2], ('a', 'b', 'ad'))
+        """
+        ids = np.empty(len(begins), np.int32) if out is None else out
+        asked = read_only(data), read_only(begins, np.int64), read_only(ends, np.int64)
+        at = 0
+        while True:
+            held = self._table, self._utf8, self._offsets, self._n
+            self._n, at = _number(*held, *asked, self._key, ids, at)
+            if at == len(begins):
+                return ids
+            self._make_room(int(ends[at] - begins[at]))
+
+    def ids_of(self, names: Iterable[str]) -> np.ndarray:
+        """(q,) int32: the same for names as Python has them, or `Names`."""
+        packed = pack_names(names)
+        return self.ids(packed["utf8"], packed["offsets"][:-1], packed["offsets"][1:])
+
+    def _make_room(self, length: int) -> None:
+        """For one more name of so many bytes at least."""
+        n = self._n
+        used = int(self._offsets[n])
+        self._utf8 = _longer(self._utf8, used, used + length)
+        self._offsets = _longer(self._offsets, n + 1, n + 2)
+        if 2 * (n + 1) > len(self._table):
+            self._table = np.zeros(4 * len(self._table), np.uint64)
+            _enter(self._table, self._utf8, self._offsets, n, self._key)
+
+
+def _longer(array: np.ndarray, used: int, size: int) -> np.ndarray:
+    """The same array, or one half as long again whose first `used` entries are the same."""
+    if size <= len(array):
+        return array
+    longer = np.empty(max(size, len(array) + len(array) // 2), array.dtype)
+    longer[:used] = array[:used]
+    return longer
