@@ -12,12 +12,14 @@ Rows of `work`: nodes met ahead, nodes met behind, heap of those ahead with arcs
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.prefetch import prefetch
 from stream_engine.guard.graph import FROM, IN, IN_LEN, LABEL, MARK, OUT, OUT_LEN, STAMP, TO
 from stream_engine.guard.order_maintenance import insert_after, unlink
 
 AHEAD, BEHIND, HEAP_AHEAD, HEAP_BEHIND = np.arange(4)  # rows of `work`
 UP, DOWN = np.int64(1), np.int64(-1)  # smallest or largest label first
 NONE = np.int64(0)
+ASKED = 16  # neighbours that are asked for ahead
 
 
 @njit(cache=True, nogil=True)
@@ -51,6 +53,14 @@ def _heap_pop(node, work, row, n, sign):
     return top
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_neighbours(node, pool, x, side):
+    """Ask for the first neighbours of x, which are looked at one after the other."""
+    start = node[x, side] >> 6
+    for k in range(start, start + min(node[x, side + 1], ASKED)):
+        prefetch(node, pool[k])
+
+
 @njit(cache=True, nogil=True)
 def put_before(g, u, v):
     """True if v reaches u, hence u -> v would close a cycle; else the sequence now has u before v.
@@ -68,6 +78,8 @@ def put_before(g, u, v):
     in_f = in_b = NONE
     low, high = node[v, LABEL], node[u, LABEL]
     reached, reaching = node[v, TO], node[u, FROM]
+    _ask_for_neighbours(node, pool, v, OUT)
+    _ask_for_neighbours(node, pool, u, IN)
     x = v if node[v, OUT_LEN] > 0 else np.int64(-1)
     z = u if node[u, IN_LEN] > 0 else np.int64(-1)
     i = j = NONE
@@ -84,6 +96,7 @@ def put_before(g, u, v):
             n_f += 1
             reached |= node[y, TO]
             if node[y, OUT_LEN] > 0:
+                prefetch(pool, node[y, OUT] >> 6)
                 _heap_push(node, work, HEAP_AHEAD, in_f, y, UP)
                 in_f += 1
         if i == node[x, OUT_LEN]:
@@ -91,6 +104,7 @@ def put_before(g, u, v):
             x = np.int64(-1)
             if in_f > 0:
                 x = _heap_pop(node, work, HEAP_AHEAD, in_f, UP)
+                _ask_for_neighbours(node, pool, x, OUT)
                 in_f -= 1
         y = np.int64(pool[(node[z, IN] >> 6) + j])
         j += 1
@@ -104,6 +118,7 @@ def put_before(g, u, v):
             n_b += 1
             reaching |= node[y, FROM]
             if node[y, IN_LEN] > 0:
+                prefetch(pool, node[y, IN] >> 6)
                 _heap_push(node, work, HEAP_BEHIND, in_b, y, DOWN)
                 in_b += 1
         if reached & reaching != 0:
@@ -113,6 +128,7 @@ def put_before(g, u, v):
             z = np.int64(-1)
             if in_b > 0:
                 z = _heap_pop(node, work, HEAP_BEHIND, in_b, DOWN)
+                _ask_for_neighbours(node, pool, z, IN)
                 in_b -= 1
     _reorder(g, u, x, n_f, n_b)
     return False

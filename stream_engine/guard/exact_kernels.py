@@ -11,9 +11,12 @@ from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import fits
+from stream_engine.data.prefetch import prefetch
 from stream_engine.guard.cycle_search import put_before
 from stream_engine.guard.graph import (
     FROM,
+    IN,
+    IN_LEN,
     KEPT_AB,
     KEPT_BA,
     LABEL,
@@ -28,11 +31,10 @@ from stream_engine.guard.graph import (
     TO,
     connect,
     disconnect,
-    has_room,
     pool_has_room,
 )
 from stream_engine.guard.hash_tables import ID_BITS, find_edge, pair_key
-from stream_engine.guard.pair_nodes import node_of
+from stream_engine.guard.pair_nodes import AT_ONCE, SOON, nodes_of
 from stream_engine.guard.reachability_masks import choose, edge_added, edge_removed
 
 ACCEPTED, DUPLICATE, CONTRADICTION, CYCLE = range(4)
@@ -67,7 +69,7 @@ def _keep(g, u, v):
         return CYCLE
     connect(g, u, v)
     edge_added(g, u, v)
-    if g.book[N_EDGES] >= g.book[REFRESH_AT]:
+    if g.book[N_EDGES] >= g.book[REFRESH_AT] and g.book[N_EDGES] > g.book[N_NODES]:
         choose(g)
     return ACCEPTED
 
@@ -97,38 +99,71 @@ def _plan(mark, before, weight, forward, policy):
 def offer(graph, rows, weights, codes, start, policy):
     """Judge rows[start:] in order; returns the first row that might not fit, or their number."""
     g = borrowed(graph)
-    for r in range(start, len(rows)):
-        if not has_room(g):
-            return r
-        u, v = node_of(g, rows[r, 0], rows[r, 1]), node_of(g, rows[r, 2], rows[r, 3])
-        slot = find_edge(g.edge_key, pair_key(u, v))
-        forward = u < v
-        weight = weights[r] if len(weights) > 0 else np.int64(1)
-        before = np.int64(0)
-        if policy == MAJORITY:
-            before = g.edge_net[slot] if forward else -g.edge_net[slot]
-        verdict, take, attempt, seen = _plan(g.edge_mark[slot], before, weight, forward, policy)
-        if attempt and not pool_has_room(g, u, v):
-            return r
-        if policy == MAJORITY:
-            g.edge_net[slot] += weight if forward else -weight
-        mark = g.edge_mark[slot] | seen
-        if take:
-            disconnect(g, v, u)
-            edge_removed(g, v, u)
-            mark &= ~(KEPT_AB | KEPT_BA)
-        if attempt:
-            outcome = _keep(g, u, v)
-            if outcome == ACCEPTED:
-                mark |= KEPT_AB if forward else KEPT_BA
-            if verdict == DUPLICATE:
-                verdict = outcome
-        g.edge_mark[slot] = mark
-        codes[r] = verdict
-        if g.edge_key[slot] == 0 and (mark != 0 or policy == MAJORITY):  # a refused edge of `first` takes no slot
-            g.edge_key[slot] = pair_key(u, v)
-            g.book[N_SLOTS] += 1
+    nodes = np.empty((min(AT_ONCE, len(rows) - start), 2), np.int64)
+    while start < len(rows):
+        found = nodes_of(g, rows, start, nodes)
+        for i in range(found):
+            if i + 2 * SOON < found:
+                _ask_for_edge(g, nodes[i + 2 * SOON, 0], nodes[i + 2 * SOON, 1])
+            if i + SOON < found:
+                _ask_for_ends(g, nodes[i + SOON, 0], nodes[i + SOON, 1])
+            weight = weights[start + i] if len(weights) > 0 else np.int64(1)
+            verdict = _judge(g, nodes[i, 0], nodes[i, 1], weight, policy)
+            if verdict < 0:
+                return start + i
+            codes[start + i] = verdict
+        if found == 0:
+            return start
+        start += found
     return len(rows)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_edge(g, u, v):
+    """Ask for what `_judge` of u -> v will look at first."""
+    slot = mix64(np.uint64(pair_key(u, v))) & np.uint64(len(g.edge_key) - 1)
+    prefetch(g.edge_key, slot)
+    prefetch(g.edge_mark, slot)
+    prefetch(g.node, u)
+    prefetch(g.node, v)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_ends(g, u, v):
+    """Ask for the places where an edge u -> v would be put, by nodes that have been asked for."""
+    prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
+    prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _judge(g, u, v, weight, policy):
+    """The verdict of u -> v, with all that it changes; -1, with nothing done, where the edge might not fit."""
+    slot = find_edge(g.edge_key, pair_key(u, v))
+    forward = u < v
+    before = np.int64(0)
+    if policy == MAJORITY:
+        before = g.edge_net[slot] if forward else -g.edge_net[slot]
+    verdict, take, attempt, seen = _plan(g.edge_mark[slot], before, weight, forward, policy)
+    if not fits(g.book[N_SLOTS] + 1, g.edge_key) or (attempt and not pool_has_room(g, u, v)):
+        return -1
+    if policy == MAJORITY:
+        g.edge_net[slot] += weight if forward else -weight
+    mark = g.edge_mark[slot] | seen
+    if take:
+        disconnect(g, v, u)
+        edge_removed(g, v, u)
+        mark &= ~(KEPT_AB | KEPT_BA)
+    if attempt:
+        outcome = _keep(g, u, v)
+        if outcome == ACCEPTED:
+            mark |= KEPT_AB if forward else KEPT_BA
+        if verdict == DUPLICATE:
+            verdict = outcome
+    g.edge_mark[slot] = mark
+    if g.edge_key[slot] == 0 and (mark != 0 or policy == MAJORITY):  # a refused edge of `first` takes no slot
+        g.edge_key[slot] = pair_key(u, v)
+        g.book[N_SLOTS] += 1
+    return verdict
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits, table_size
 from stream_engine.guard.hash_tables import find_edge, rehash_pairs
-from stream_engine.guard.pair_nodes import N_NODES, two_nodes_fit
+from stream_engine.guard.pair_nodes import N_NODES
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
@@ -136,12 +136,6 @@ def _rehash_edges(graph, larger):
                 new_nets[new_slot] = nets[slot]
             n += 1
     return n
-
-
-@njit(cache=True, nogil=True, inline="always")
-def has_room(g):
-    """False when the next comparison might need more nodes or table slots than there are."""
-    return two_nodes_fit(g) and fits(g.book[N_SLOTS] + 1, g.edge_key)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -9,11 +9,15 @@ import numpy as np
 
 from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import fits
+from stream_engine.data.prefetch import prefetch
 from stream_engine.guard.hash_tables import find_pair, pair_key
 from stream_engine.guard.order_maintenance import insert_one
 
 N_NODES = 0  # entry of `book`
+AT_ONCE = 1024  # comparisons whose nodes are found before the first of them is judged
+SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -42,6 +46,34 @@ def node_of(g, i, j):
     if x == 0:
         x = new_node(g, key)
     return x
+
+
+@njit(cache=True, nogil=True)
+def nodes_of(g, rows, start, nodes):
+    """Put the nodes of rows[start:] into (k, 2) `nodes`, in order; returns for how many rows, as far as there is room.
+
+    Nodes come into being before the comparisons ahead of theirs are judged. That changes nothing: a node that has been
+    in no comparison stands at the end of the sequence, behind whatever moves, wherever it moves.
+    """
+    n = min(len(rows) - start, len(nodes))
+    for i in range(n):
+        if not two_nodes_fit(g):
+            return i
+        for side in range(2):
+            if i + 2 * SOON < n:
+                row = rows[start + i + 2 * SOON]
+                prefetch(g.pair_table, _first_slot(g, row[2 * side], row[2 * side + 1]))
+            if i + SOON < n:
+                row = rows[start + i + SOON]
+                prefetch(g.key, g.pair_table[_first_slot(g, row[2 * side], row[2 * side + 1])])
+            row = rows[start + i]
+            nodes[i, side] = node_of(g, row[2 * side], row[2 * side + 1])
+    return n
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(g, i, j):
+    return mix64(np.uint64(pair_key(i, j))) & np.uint64(len(g.pair_table) - 1)
 
 
 @njit(cache=True, nogil=True)

@@ -11,20 +11,22 @@ taking an edge away re-justifies only what hung on it.
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.prefetch import prefetch
 from stream_engine.guard.graph import FROM, IN, IN_LEN, MARK, N_EDGES, OUT, OUT_LEN, REFRESH_AT, STAMP, SUPPORT, TO
+from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.pair_nodes import N_NODES
 
-BACKWARD, FORWARD = np.arange(2)  # columns of `link`
+SOON = 8  # nodes: how long before a node is swept it is asked for
 BUDGET = 32  # arcs followed to pass bits on when an edge is added
 
 
 @njit(cache=True, nogil=True)
 def _pick(g):
     """Take the 64 nodes with the largest in-degree x out-degree as supports; clear every mask."""
-    node, link, book = g.node, g.link, g.book
+    node, book = g.node, g.book
     best = np.zeros(64, np.int64)
     book[SUPPORT : SUPPORT + 64] = 0
-    x = np.int64(link[0, 1])
-    while x != 0:
+    for x in range(1, book[N_NODES] + 1):
         node[x, FROM] = 0
         node[x, TO] = 0
         score = node[x, IN_LEN] * node[x, OUT_LEN]
@@ -36,7 +38,6 @@ def _pick(g):
                 i += 1
             best[i] = score
             book[SUPPORT + i] = x
-        x = np.int64(link[x, 1])
     for i in range(64):
         x = book[SUPPORT + i]
         if x != 0:
@@ -45,24 +46,32 @@ def _pick(g):
 
 
 @njit(cache=True, nogil=True)
-def _sweep(g, field, side, ahead):
-    """Pass the bits of every node on to its neighbours on `side`, in sequence order or against it."""
-    node, link, pool = g.node, g.link, g.pool
-    x = np.int64(link[0, ahead])
-    while x != 0:
+def _sweep(g, order, field, side):
+    """Pass the bits of every node on to its neighbours on `side`, in this order."""
+    node, pool, n = g.node, g.pool, len(order)
+    for i in range(n):
+        if i + 3 * SOON < n:
+            prefetch(node, order[i + 3 * SOON])
+        if i + 2 * SOON < n:
+            prefetch(pool, node[order[i + 2 * SOON], side] >> 6)
+        if i + SOON < n:
+            soon = order[i + SOON]
+            if node[soon, side + 1] > 0:
+                prefetch(node, pool[node[soon, side] >> 6])
+        x = order[i]
         start, bits = node[x, side] >> 6, node[x, field]
         if bits != 0:
             for k in range(start, start + node[x, side + 1]):
                 node[pool[k], field] |= bits
-        x = np.int64(link[x, ahead])
 
 
 @njit(cache=True, nogil=True)
 def choose(g):
     """Choose the supports anew and set every mask exactly."""
     _pick(g)
-    _sweep(g, FROM, OUT, FORWARD)
-    _sweep(g, TO, IN, BACKWARD)
+    order = in_order(g.link, g.book[N_NODES])
+    _sweep(g, order, FROM, OUT)
+    _sweep(g, order[::-1].copy(), TO, IN)
     g.book[REFRESH_AT] = g.book[N_EDGES] + max(g.book[N_EDGES] // 4, 256)
 
 

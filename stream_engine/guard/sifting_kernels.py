@@ -17,10 +17,12 @@ import numpy as np
 
 from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import fits, table_size
+from stream_engine.data.prefetch import prefetch
 from stream_engine.guard.hash_tables import find_edge, pair_key, rehash_pairs
 from stream_engine.guard.order_maintenance import LABEL, even_out, insert_one, unlink
-from stream_engine.guard.pair_nodes import N_NODES, node_of, two_nodes_fit
+from stream_engine.guard.pair_nodes import AT_ONCE, N_NODES, SOON, node_of, nodes_of, two_nodes_fit
 
 BLOCK, DEGREE, DEBT, VOTES = 1, 2, 3, 4  # columns of `node` after LABEL; BLOCK = start << 6 | exponent of its capacity
 N_EDGES, POOL_USED, LARGEST, SIFTS = range(N_NODES + 1, N_NODES + 5)  # entries of `book`; LARGEST degree of a node
@@ -234,35 +236,69 @@ def _has_room(v):
 def offer_votes(votes, rows, weights, codes, start):
     """Count rows[start:] in order and let the order follow; returns the first row that might not fit."""
     v = borrowed(votes)
-    for r in range(start, len(rows)):
-        if not _has_room(v):
-            return r
-        p, q = node_of(v, rows[r, 0], rows[r, 1]), node_of(v, rows[r, 2], rows[r, 3])
-        weight = weights[r] if len(weights) > 0 else np.int64(1)
-        of_p, of_q = _entries(v, p, q)
-        before = v.net[of_p]
-        v.net[of_p] += weight
-        v.net[of_q] -= weight
-        v.node[p, VOTES] += weight
-        v.node[q, VOTES] += weight
-        agrees = v.node[p, LABEL] < v.node[q, LABEL]
-        if not agrees:
-            for x in (p, q):
-                v.node[x, DEBT] += weight
-                if GATE * v.node[x, DEBT] > v.node[x, VOTES]:
-                    v.node[x, DEBT] = 0
-                    sift(v, x)
-                    v.book[SIFTS] += 1
-        if v.book[SIFTS] > v.book[N_NODES]:
-            v.book[SIFTS] = 0
-            even_out(v.node, v.link, v.book[N_NODES])
-        if before > 0 and agrees:
-            codes[r] = DUPLICATE
-        elif (before < 0 and not agrees) or before + weight <= 0:
-            codes[r] = CONTRADICTION
-        else:
-            codes[r] = ACCEPTED if v.node[p, LABEL] < v.node[q, LABEL] else CYCLE
+    nodes = np.empty((min(AT_ONCE, len(rows) - start), 2), np.int64)
+    while start < len(rows):
+        found = nodes_of(v, rows, start, nodes)
+        for i in range(found):
+            if i + 2 * SOON < found:
+                _ask_for_edge(v, nodes[i + 2 * SOON, 0], nodes[i + 2 * SOON, 1])
+            if i + SOON < found:
+                _ask_for_entries(v, nodes[i + SOON, 0], nodes[i + SOON, 1])
+            if not _has_room(v):
+                return start + i
+            weight = weights[start + i] if len(weights) > 0 else np.int64(1)
+            codes[start + i] = _count(v, nodes[i, 0], nodes[i, 1], weight)
+        if found == 0:
+            return start
+        start += found
     return len(rows)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_edge(v, p, q):
+    """Ask for what `_count` will look at first."""
+    slot = mix64(np.uint64(pair_key(p, q))) & np.uint64(len(v.edge_key) - 1)
+    prefetch(v.edge_key, slot)
+    prefetch(v.edge_place, slot)
+    prefetch(v.node, p)
+    prefetch(v.node, q)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ask_for_entries(v, p, q):
+    """Ask for the blocks of nodes that have been asked for."""
+    for x in (p, q):
+        start = v.node[x, BLOCK] >> 6
+        prefetch(v.neighbour, start)
+        prefetch(v.net, start)
+        prefetch(v.net, start + 8)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _count(v, p, q, weight):
+    """The verdict of a vote p -> q that counts `weight` times, with all that it changes; there must be room."""
+    of_p, of_q = _entries(v, p, q)
+    before = v.net[of_p]
+    v.net[of_p] += weight
+    v.net[of_q] -= weight
+    v.node[p, VOTES] += weight
+    v.node[q, VOTES] += weight
+    agrees = v.node[p, LABEL] < v.node[q, LABEL]
+    if not agrees:
+        for x in (p, q):
+            v.node[x, DEBT] += weight
+            if GATE * v.node[x, DEBT] > v.node[x, VOTES]:
+                v.node[x, DEBT] = 0
+                sift(v, x)
+                v.book[SIFTS] += 1
+    if v.book[SIFTS] > v.book[N_NODES]:
+        v.book[SIFTS] = 0
+        even_out(v.node, v.link, v.book[N_NODES])
+    if before > 0 and agrees:
+        return DUPLICATE
+    if (before < 0 and not agrees) or before + weight <= 0:
+        return CONTRADICTION
+    return ACCEPTED if v.node[p, LABEL] < v.node[q, LABEL] else CYCLE
 
 
 @njit(cache=True, nogil=True)

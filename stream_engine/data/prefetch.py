@@ -1,0 +1,35 @@
+"""`prefetch(array, row)`: ask the processor to bring a row into its cache, and go on without waiting.
+
+A kernel that jumps about in arrays larger than the caches waits about 100 ns for each row. If it knows the rows of its
+next steps it can ask for them ahead, and many arrive at once. A hint only: it changes no result, and a row that does
+not exist is no error.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+_INT = ir.IntType(32)
+_HINT = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _INT, _INT, _INT])
+
+
+def _prefetch(typing_context, array, row):
+    def code(context, builder, signature, arguments):
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        row = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        first = builder.bitcast(held.data, cgutils.voidptr_t)
+        place = builder.gep(first, [builder.mul(row, cgutils.unpack_tuple(builder, held.strides)[0])])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], _HINT)
+        read, keep, data = (ir.Constant(_INT, n) for n in (0, 3, 1))
+        builder.call(hint, [place, read, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(array, row), code
+
+
+# Inside a kernel: ask for row `row` of a borrowed array (see borrowed_arrays), the 64 bytes that it begins in.
+prefetch = cast(Callable[[np.ndarray, int], None], intrinsic(_prefetch))
