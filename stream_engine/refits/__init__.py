@@ -8,8 +8,8 @@ A refit module has
   nothing;
 - `AXES`: what the arrays of its artifact speak of, see `state.artifact_axes`.
 
-It must cope with an empty snapshot, one object, only contradictions. Registered here; the laws in tests/laws pick it
-up.
+It must cope with an empty snapshot, one object, only contradictions. Registered here, the quick ones before the slow
+ones; the laws in tests/laws pick it up.
 """
 
 from importlib import import_module
@@ -17,11 +17,11 @@ from types import ModuleType
 from typing import Any, Protocol
 
 REFITS = {
-    "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
     "reliability": "stream_engine.refits.reliability",
     "triplet_boost": "stream_engine.refits.triplet_boost",
+    "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "kernel_learning": "stream_engine.refits.kernel_learning",
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
 }

@@ -126,7 +126,10 @@ def open_run(
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
     in_flight = _in_flight(settings, directory, engine, stack, log)
     asked_params = partial(params_of, settings)
-    refits = RefitSchedule(settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params)
+    at_end = wiring.ends(settings)
+    refits = RefitSchedule(
+        settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params, at_end
+    )
     stack.callback(refits.close)
     seen = http.Seen(
         directory=directory,

@@ -1,11 +1,18 @@
-"""Refits of a run: started on the newest published snapshot, at most one of a kind, their outcomes told."""
+"""Refits of a run: started on the newest published snapshot, at most one of a kind, their outcomes told.
 
+A stream that goes on is refitted at each snapshot. An input that ends is refitted at its end: what was made in between
+would be made again, and takes the cores from the reading. At most one refit a core runs at a time; the others wait,
+the one made longest ago first, of equals the quicker first (the order of `REFITS`), so that pictures come early.
+"""
+
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.refits import REFITS
 from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.memory import LEAST_REFIT, Memory
 from stream_engine.service.metrics import Metrics
@@ -31,7 +38,10 @@ class RefitSchedule:
         memory: Memory,
         heartbeat: Heartbeat | None = None,
         params_of: Callable[[str], dict[str, Any]] = lambda kind: {},
+        at_end: bool = False,
+        cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0)),
     ):
+        self._waits_for_end, self._cores = at_end, cores
         self._memory, self._heartbeat, self._params_of = memory, heartbeat or Heartbeat(), params_of
         self._settings, self._workers, self._published = settings, workers, published
         self._requests, self._metrics, self._log = requests, metrics, log
@@ -54,9 +64,9 @@ class RefitSchedule:
                 self._log.info("refit asked for", refit=kind, snapshot=newest.snapshot.sequence)
 
     def start_due(self) -> None:
-        """Start what is due on the newest published snapshot."""
+        """Start what is due on the newest published snapshot, as far as cores are free for it."""
         newest = self._published.newest
-        if not self._settings.enabled or self._requests.stop or newest is None:
+        if not self._settings.enabled or self._requests.stop or self._waits_for_end or newest is None:
             return
         snapshot = newest.snapshot
         made = {
@@ -64,9 +74,14 @@ class RefitSchedule:
             for kind, artifact in newest.artifacts.items()
             if artifact.snapshot == snapshot.digest
         }
-        due = refits_due(self._settings.kinds, self._workers.running, made | self._tried, snapshot.sequence)
+        done, quickest = made | self._tried, list(REFITS).index
+        due = refits_due(self._settings.kinds, self._workers.running, done, snapshot.sequence)
+        due = sorted(due, key=lambda kind: (done.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
-            share = self._memory.for_refit(len(due) - number)
+            cores = self._cores() - len(self._workers.running)
+            if cores <= 0:
+                break
+            share = self._memory.for_refit(min(cores, len(due) - number))
             if share < LEAST_REFIT:
                 self._wait_for_memory(kind, snapshot.sequence, share)
                 continue
@@ -124,6 +139,7 @@ class RefitSchedule:
     def finish(self, progress: Bars | None) -> None:
         """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older
         snapshot would be repeated at once: it is cancelled."""
+        self._waits_for_end = False
         newest = self._published.newest
         if newest is not None:
             for kind in self._workers.cancel(before=newest.snapshot.sequence):

@@ -127,6 +127,11 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     return open_source(uri, positions, format=events.format)
 
 
+def ends(settings: Settings) -> bool:
+    """Whether the input is known to end: files that are not followed. A pipe may go on for ever, a topic does."""
+    return not settings.follow and all(split_uri(uri)[0] in ("file", "deltas") for uri in settings.source)
+
+
 def _check_deltas(settings: Settings, uri: str) -> None:
     """Raise `BadSettings` for what deltas cannot give: their events were decoded and counted by the job."""
     if missing := [name for name in settings.accumulators if name not in spark_deltas.HOLD]:
