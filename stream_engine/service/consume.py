@@ -1,14 +1,14 @@
 """The second phase of a run: records in, comparisons counted, snapshots taken, until the input ends or a stop.
 
 poll -> decode -> dead letters -> predict -> learn, one record after the other; between records, snapshots when they are
-due. A snapshot pauses the loop for the copy only; what depends on its publication (telling the source, refits, HTTP)
-waits until it is durable.
+due. Decoding works ahead of this thread and the guard behind it (`stages`). A snapshot pauses the loop for the copy
+only; what depends on its publication (telling the source, refits, HTTP) waits until it is durable.
 """
 
 import time
-from collections.abc import Iterator
 
 from connectors import Source, SourceFailed, split_uri
+from stream_engine.service.in_flight import FAILURES
 from stream_engine.service.ingest import BLOCK_BYTES, Block
 from stream_engine.service.memory import Surroundings
 from stream_engine.service.open_run import OpenRun
@@ -27,14 +27,28 @@ def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = 
     A source that fails does so after everything before it was taken in and snapshot. Raises `connectors.SourceFailed`,
     `RunFailed`.
     """
+    try:
+        failure = _read_on(run, progress, reread)
+        _take_final_snapshot(run)
+    except BaseException as error:
+        run.ahead.close()  # or it would note what it is at work on
+        if isinstance(error, FAILURES):
+            run.in_flight.rest()
+        raise
+    if failure:
+        raise failure
+
+
+def _read_on(run: OpenRun, progress: Bars | None, reread: Reread | None) -> SourceFailed | None:
+    """Take in what there is until the sources are finished, or one fails, or someone asks to stop."""
     following = run.settings.follow or any(split_uri(uri)[0] == "kafka" for uri in run.settings.source)
-    unfinished = list(run.sources)
-    failure = None
+    unfinished, failure = list(run.sources), None
     try:
         while unfinished and not run.requests.stop:
             if reread:
                 reread.look(run)
             if run.requests.paused:
+                _learn_all(run, progress)
                 _stand(run)
                 continue
             for source in list(unfinished) if following else unfinished[:1]:
@@ -43,9 +57,10 @@ def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = 
                     unfinished.remove(source)
     except SourceFailed as error:
         failure = error
-    _take_final_snapshot(run)
-    if failure:
-        raise failure
+    _learn_all(run, progress)
+    run.ahead.close()
+    run.in_flight.rest()  # what was decoded and is not learned, because someone asked to stop
+    return failure
 
 
 def _stand(run: OpenRun) -> None:
@@ -64,55 +79,80 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     run.ingest.block_bytes = run.memory.block_bytes(BLOCK_BYTES)
     run.health.polled(source)
     started = time.monotonic()
-    records = source.poll(timeout)
+    records = source.poll(0.0 if run.ahead.polls else timeout)
     run.metrics.poll_seconds.inc(time.monotonic() - started)
     for notice in source.notices():
         run.log.warning(notice)
-    opened = source.opened()  # starting points that the source chose belong to the state like those read
-    run.engine.positions |= opened
+    opened, losses = source.opened(), source.losses()
+    if opened or losses:
+        _learn_all(run, progress)  # a starting point comes behind what was read before
+    run.engine.positions |= opened  # starting points that the source chose belong to the state like those read
     run.metrics.expect(opened)
-    for loss in source.losses():
+    for loss in losses:
         take_loss(run.engine, loss)
         run.metrics.follow(run.engine.counters)
-    blocks = run.ingest.blocks(records)
-    while (block := _next(run, blocks)) is not None:
-        with run.heartbeat.block():
-            _learn(run, block, progress)
-        run.heartbeat.warm = True
-        if block.more:
-            continue
-        _between_records(run)
-        if run.requests.stop:
-            return
+    if records and not run.requests.stop:
+        run.ahead.give(records)
+        _learn_down_to(run, run.ahead.most_waiting() if run.memory.left() > 0 else 0, progress)
+    else:
+        _learn_all(run, progress)
     _between_records(run)
     run.health.look(source)
 
 
-def _next(run: OpenRun, blocks: Iterator[Block]) -> Block | None:
-    """The next decoded block; None when there is no other."""
-    started = time.monotonic()
+def _learn_all(run: OpenRun, progress: Bars | None) -> None:
+    """Learn all that was read and have it judged, unless someone asks to stop."""
+    _learn_down_to(run, 0, progress)
+    _join(run)
+
+
+def _learn_down_to(run: OpenRun, polls: int, progress: Bars | None) -> None:
+    """Learn what was read, until only so many polls wait or someone asks to stop."""
+    within = False  # a record of which a part was learned
+    while run.ahead.polls > polls and (within or not run.requests.stop):
+        block = _next(run)
+        if block is None:
+            continue
+        within = block.more
+        with run.heartbeat.block():
+            _learn(run, block, progress)
+            if not run.heartbeat.warm:
+                _join(run)
+        run.heartbeat.warm = True
+        if not within:
+            _between_records(run)
+
+
+def _next(run: OpenRun) -> Block | None:
+    """The next decoded block; None when the oldest poll has no other."""
+    before = run.ahead.seconds
     with run.heartbeat.block():
-        block = next(blocks, None)
-    run.metrics.decode_seconds.inc(time.monotonic() - started)
+        block = run.ahead.take()
+    run.metrics.decode_seconds.inc(run.ahead.seconds - before)
     return block
+
+
+def _join(run: OpenRun) -> None:
+    """Wait until the guard has judged all that was learned; verdicts are counted then."""
+    run.judging.join()
+    run.metrics.follow(run.engine.counters)
 
 
 def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
     """Keep what was refused, learn the rest, and only then count both."""
     engine, metrics = run.engine, run.metrics
     if block.dead_letters:
-        run.in_flight.rest()  # their sinks may take their time
-    try:
-        run.dead_letters.keep(block, engine.sequence)
-    except RunFailed:
-        run.in_flight.rest()
-        raise
+        run.in_flight.waits()  # their sinks may take their time
+    run.dead_letters.keep(block, engine.sequence)
     started = time.monotonic()
     counts, positions = block.counts(), block.positions()
+    if block.decoded.counted:
+        run.judging.join()  # its votes go to the guard as they are
     with run.in_flight.again():
-        for batch in engine.learn_in_pieces(block.decoded, positions, counts.total()):
+        for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), run.judging.offer):
             if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
                 run.requests.snapshot = "drift"
+        run.judging.then(run.in_flight.ended)
     metrics.learn_seconds.inc(time.monotonic() - started)
     for partition, n in counts.items():
         metrics.records.labels(metrics.partitions.of(partition)).inc(n)
@@ -139,6 +179,7 @@ def _between_records(run: OpenRun) -> None:
 
 def _take_snapshot(run: OpenRun, why: str) -> None:
     """Begin to publish the state as it is now, after the publication before it has ended."""
+    _join(run)
     _finish_publishing(run)
     run.memory.wait("snapshot", run.publisher.size, _surroundings(run))  # the counts are copied
     run.publisher.take(why)

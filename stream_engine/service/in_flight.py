@@ -1,6 +1,7 @@
 """What a process is at work on, in a file that outlives it: so that a record that kills it is found, and put aside.
 
-    DIR/in_flight      one line: the records being decoded or learned just now; empty between them, gone after a run
+    DIR/in_flight      one line: the records being decoded, learned or judged just now, from the first to the last;
+                       empty between them, gone after a run
     DIR/suspects.json  what the deaths so far have in common; there only after a process died at work
 
 Neither is part of the state. The line is written by one call for each block, and never synced: a process that dies
@@ -10,10 +11,12 @@ are taken in parts that grow smaller from death to death (see `suspects`); every
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
+from threading import Lock
 from zlib import crc32
 
 import msgspec
@@ -22,9 +25,11 @@ from connectors import Position, Record, SourceFailed
 from connectors.disk import Disk, write_whole
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.service.record_parts import item_starts, part_of
-from stream_engine.service.suspects import Flight, Suspect, after_death, still_ahead
+from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.suspects import Flight, Ranges, Suspect, after_death, still_ahead
 
 PARTS = 2048  # of a stretch of suspects
+FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault
 _NOTHING = b"\n"
 
 
@@ -46,7 +51,8 @@ class InFlight:
     def __init__(self, directory: str | Path, positions: Mapping[str, Position], version: str):
         self._path, self._deaths_path = Path(directory) / "in_flight", Path(directory) / "suspects.json"
         self._process = uuid.uuid4().hex
-        self._line, self._noted = _NOTHING, False
+        self._flights: deque[Flight] = deque()  # what is at work, oldest first
+        self._noted, self._lock = False, Lock()
         self.told: list[str] = []
         before = self._read_deaths(version)
         suspects, flight = before.suspects, self._left_behind()
@@ -86,38 +92,58 @@ class InFlight:
 
     @contextmanager
     def at(self, records: Sequence[Record], alone: bool = False) -> Iterator[None]:
-        """These records are at work from here on, until `again` has ended or `rest` is called. `alone`: one item, of a
-        record that was taken in parts. A failure of the run is no death; a bug that ends it is."""
+        """These records are at work from here on, behind those that are already, until `ended` or `rest` is called.
+        `alone`: one item, of a record that was taken in parts. A failure of the run is no death; a bug that ends it
+        is. Any thread."""
         first = {record.partition: record.offset for record in reversed(records)}
         after = {record.partition: record.next_offset for record in records}
         ranges = {partition: (first[partition], after[partition]) for partition in first}
         single = alone or (len(records) == 1 and records[0].unit == "message")
         flight = Flight(ranges, single, check_of(records[0]) if single else None, self._process)
-        self._line = msgspec.json.encode(flight) + b"\n"
-        self._put(self._line)
+        with self._lock:
+            self._flights.append(flight)
+            self._note()
         with self._no_death_by_failure():
             yield
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """What was at work last is so inside the block, and not after it."""
-        if not self._noted:
-            self._put(self._line)
+        """What is at work is so inside the block, also where the stream waited before it."""
+        with self._lock:
+            if not self._noted:
+                self._note()
         with self._no_death_by_failure():
             yield
-        self.rest()
+
+    def ended(self) -> None:
+        """The records that are longest at work are so no more."""
+        with self._lock:
+            self._flights.popleft()
+            self._note()
+
+    def waits(self) -> None:
+        """The stream waits for something, and who kills it meanwhile says nothing about a record."""
+        with self._lock:
+            self._put(_NOTHING)
 
     def rest(self) -> None:
-        """Nothing is at work: the stream waits for something, and who kills it now says nothing about a record."""
-        self._put(_NOTHING)
+        """Nothing is at work."""
+        with self._lock:
+            self._flights.clear()
+            self._put(_NOTHING)
 
     @contextmanager
     def _no_death_by_failure(self) -> Iterator[None]:
         try:
             yield
-        except (MemoryError, OSError, UnusableOptions, SourceFailed):
+        except FAILURES:
             self.rest()
             raise
+
+    def _note(self) -> None:
+        flights = self._flights
+        together = flights[0] if len(flights) == 1 else Flight(_union(flights), process=self._process)
+        self._put(msgspec.json.encode(together) + b"\n" if flights else _NOTHING)
 
     def _put(self, line: bytes) -> None:
         self._noted = line != _NOTHING
@@ -154,6 +180,16 @@ class InFlight:
         os.close(self._file)
         if left in (b"", _NOTHING):
             self._path.unlink(missing_ok=True)
+
+
+def _union(flights: Iterable[Flight]) -> Ranges:
+    """From the first to the last record of several flights, which follow each other."""
+    union: Ranges = {}
+    for flight in flights:
+        for partition, (first, after) in flight.ranges.items():
+            begin, end = union.get(partition, (first, after))
+            union[partition] = min(begin, first), max(end, after)
+    return union
 
 
 def _cut(suspected: Sequence[bool]) -> Iterator[tuple[int, int]]:

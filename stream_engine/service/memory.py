@@ -24,7 +24,8 @@ LEAST_REFIT = 300_000_000  # bytes: a process of its own, before it has read any
 PATIENCE = 60.0  # seconds that the stream waits for refits
 LOOK_SECONDS = 0.5  # between two looks at what is held
 _UNKNOWN = 1 << 60  # bytes, where the system does not tell
-BLOCK_SHARE = 64  # part of what is left that the messages of a block may be: what is made of them is so much more
+BLOCK_SHARE = 256  # part of what is left that the messages of a block may be: what is made of them is so much more,
+# and while one is learned others are decoded or wait
 
 
 class Surroundings(NamedTuple):

@@ -38,6 +38,7 @@ from stream_engine.service.settings import BadSettings, Settings, params_of
 from stream_engine.service.share import partition_numbers
 from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
+from stream_engine.service.stages import Ahead, Judging, cpus
 from stream_engine.service.stall_watchdog import StallWatchdog
 from stream_engine.state.engine import Engine
 from stream_engine.state.restored_backup import unfinished
@@ -54,6 +55,8 @@ class OpenRun:
     engine: Engine
     sources: list[Source]
     ingest: ingest.Ingest
+    ahead: Ahead
+    judging: Judging
     in_flight: InFlight
     dead_letters: DeadLetters
     health: SourceHealth
@@ -125,6 +128,11 @@ def open_run(
     sources = _open_sources(settings, engine.positions, health, stack)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
     in_flight = _in_flight(settings, directory, engine, stack, log)
+    reading = ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight)
+    beside = cpus() > 1 and not in_flight.suspects  # one by one until it is known which record kills the process
+    ahead, judging = Ahead(reading.blocks, beside), Judging(engine, beside)
+    stack.callback(judging.close)
+    stack.callback(ahead.close)
     asked_params = partial(params_of, settings)
     at_end = wiring.ends(settings)
     refits = RefitSchedule(
@@ -156,7 +164,9 @@ def open_run(
         directory=directory,
         engine=engine,
         sources=sources,
-        ingest=ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight),
+        ingest=reading,
+        ahead=ahead,
+        judging=judging,
         in_flight=in_flight,
         dead_letters=dead_letters,
         health=health,

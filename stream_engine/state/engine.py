@@ -121,21 +121,34 @@ class Engine:
         return last
 
     def learn_in_pieces(
-        self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1
+        self,
+        decoded: Decoded,
+        positions: Mapping[str, Position] = {},
+        records: int = 1,
+        judge: Callable[[Batch], None] | None = None,
     ) -> Iterator[Batch]:
         """The same, piece by piece as far as its comparisons come in pieces. To be gone through to the end: before that
-        the state is in the midst of a record, and `positions` still say so."""
-        yield self._learn_block(decoded, records)
+        the state is in the midst of a record, and `positions` still say so. `judge` is called in place of `self.judge`
+        and may do the same later, in order."""
+        yield self._learn_block(decoded, records, judge or self.judge)
         for piece in decoded.rest:
-            yield self._learn_block(piece, 0)
+            yield self._learn_block(piece, 0, judge or self.judge)
         self.positions |= positions
 
-    def _learn_block(self, decoded: Decoded, records: int) -> Batch:
+    def judge(self, batch: Batch) -> None:
+        """Offer a batch to the guard, where there is one, and count the verdicts."""
+        if self.guard:
+            self.count_verdicts(self.guard.offer(batch))
+
+    def count_verdicts(self, verdicts: Verdicts) -> None:
+        """Add what the guard said of a batch."""
+        self._count("guard", verdicts._asdict())
+
+    def _learn_block(self, decoded: Decoded, records: int, judge: Callable[[Batch], None]) -> Batch:
         batch = self.batch(decoded)
+        judge(batch)
         for each in self.accumulators.values():
             each.update(batch)
-        if self.guard:
-            self._count("guard", self.guard.offer(batch)._asdict())
         if decoded.counted:
             self._learn_counted(decoded.counted, self.objects.ids(decoded.names))
         learn_labels(self.labels, decoded.labels)
@@ -165,7 +178,7 @@ class Engine:
         for name, mine in self._all_mergeable().items():
             mine.merge(type(mine).from_state(mine.renamed(counted.states[name], ids), self.allocation))
         if self.guard:
-            self._count("guard", self.guard.offer_votes(ids[counted.votes], counted.weights)._asdict())
+            self.count_verdicts(self.guard.offer_votes(ids[counted.votes], counted.weights))
 
     def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
         """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""

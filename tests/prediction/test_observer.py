@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from river import metrics
+from river.drift import ADWIN
 
 from stream_engine import prediction
 from stream_engine.data.comparisons import EVENT_TYPES, Batch, Decoded, Kinds
@@ -300,6 +301,23 @@ def stream(rng, points, observer, blocks):
         for _ in range(blocks)
         for alarm in observer.observe(as_batch(planted_triplets(rng, points, 1000, 0.1), 30), {})
     ]
+
+
+def test_the_detector_is_that_of_river_made_one_sided():
+    rng, alarms = np.random.default_rng(5), 0
+    for _ in range(20):
+        detector, river = Worsening(), ADWIN(delta=0.2)
+        for _ in range(30):
+            values = (rng.random(rng.integers(400)) < rng.random()).astype(float).tolist()
+            before, alarm = river.estimation, False
+            for value in values:
+                river.update(value)
+                if river.drift_detected:
+                    alarm |= river.estimation > before
+                    before = river.estimation
+            assert detector.update(values) == alarm and detector.level == river.estimation
+            alarms += alarm
+    assert alarms > 50
 
 
 def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():

@@ -1,0 +1,164 @@
+"""Decoding, learning and judging beside each other: the stages of a run, with bounded queues between them.
+
+    main thread     poll -> hand over -> take decoded blocks -> dead letters, accumulators, predictions, snapshots
+    "decode"        records of later polls into blocks (`Ahead`)
+    "guard"         comparisons of earlier blocks into the partial order (`Judging`)
+
+Invariant: each stage works in order and only the main thread changes the state that snapshots hold, the partial order
+aside; whoever reads that waits for `Judging.join` first. So the state after each block is the one of a run without
+threads, whatever the timing. What fails in a stage is raised in the main thread, at the block it would have ended at
+or behind it. The main thread waits without a tick of the heartbeat: a stage that hangs makes the loop count as wedged.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Semaphore
+
+from connectors import Record
+from stream_engine.data.comparisons import Batch
+from stream_engine.guard.partial_order import Verdicts
+from stream_engine.service.ingest import Block
+from stream_engine.state.engine import Engine
+
+POLLS = 2  # that may wait to be decoded or learned while another is read
+BLOCKS = 2  # that are decoded and wait to be learned
+COMPARISONS, BATCHES = 500_000, 64  # that wait to be judged, at most; one batch may be larger
+
+
+def cpus() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class Ahead:
+    """`give` the records of a poll, `take` their blocks one by one: polls in order, None after the last block of each.
+
+    `beside`: in a thread that works ahead; without it a block is decoded when it is taken.
+    """
+
+    def __init__(self, blocks: Callable[[list[Record]], Iterator[Block]], beside: bool):
+        self._blocks = blocks
+        self._pool = ThreadPoolExecutor(1, "decode") if beside else None
+        self._decoded: SimpleQueue[Block | BaseException | None] = SimpleQueue()
+        self._room = Semaphore(BLOCKS)
+        self._undecoded: deque[Iterator[Block]] = deque()  # without a thread
+        self._closed = False
+        self.polls = 0  # that were given and not taken to their end
+        self.seconds = 0.0  # that were spent decoding
+
+    def give(self, records: list[Record]) -> None:
+        """Decode these behind what was given before."""
+        self.polls += 1
+        if self._pool:
+            self._pool.submit(self._decode, records)
+        else:
+            self._undecoded.append(self._blocks(records))
+
+    def take(self) -> Block | None:
+        """The next block of the oldest poll; None when it has no other. Raises what decoding raised."""
+        if self._pool:
+            taken = self._decoded.get()
+            if isinstance(taken, Block):
+                self._room.release()
+        else:
+            taken = self._next(self._undecoded[0])
+        if isinstance(taken, BaseException):
+            self.polls = 0  # nothing comes after what failed
+            raise taken
+        if taken is None:
+            self.polls -= 1
+            if not self._pool:
+                self._undecoded.popleft()
+        return taken
+
+    def most_waiting(self) -> int:
+        """How many polls may wait while the next is read."""
+        return POLLS if self._pool else 0
+
+    def _next(self, blocks: Iterator[Block]) -> Block | None:
+        started = time.monotonic()
+        try:
+            return next(blocks, None)
+        finally:
+            self.seconds += time.monotonic() - started
+
+    def _decode(self, records: list[Record]) -> None:
+        try:
+            blocks = self._blocks(records)
+            while not self._closed:
+                self._room.acquire()
+                block = None if self._closed else self._next(blocks)
+                if block is None:
+                    self._room.release()
+                    self._decoded.put(None)
+                    return
+                self._decoded.put(block)
+        except BaseException as error:
+            self._closed = True  # nothing is decoded after what failed
+            self._decoded.put(error)
+
+    def close(self) -> None:
+        """Wait until nothing is being decoded any more; what was not taken is dropped."""
+        self._closed = True
+        if self._pool:
+            self._room.release()  # for the one that waits for room
+            self._pool.shutdown(cancel_futures=True)
+
+
+class Judging:
+    """`offer` batches to the guard of an engine and count its verdicts; `join` waits until all are.
+
+    `beside`: in a thread of its own. Verdicts are counted in the main thread, as it comes by.
+    """
+
+    def __init__(self, engine: Engine, beside: bool):
+        self._engine = engine
+        self._pool = ThreadPoolExecutor(1, "guard") if beside and engine.guard else None
+        self._waiting: deque[tuple[Future[Verdicts], int]] = deque()
+        self._comparisons = 0  # in batches that wait
+        self._then: deque[tuple[int, Callable[[], None]]] = deque()  # what is to be done after the n-th batch
+        self._offered = self._judged = 0  # batches
+
+    def offer(self, batch: Batch) -> None:
+        """Have a batch judged, now or soon. Waits while too much is waiting; raises what judging raised."""
+        if not self._pool or not self._engine.guard:
+            self._engine.judge(batch)
+            return
+        size = len(batch.triplets) + len(batch.quadruplets)
+        while self._waiting and (
+            self._waiting[0][0].done() or self._comparisons + size > COMPARISONS or len(self._waiting) >= BATCHES
+        ):
+            self._count_oldest()
+        self._waiting.append((self._pool.submit(self._engine.guard.offer, batch), size))
+        self._comparisons += size
+        self._offered += 1
+
+    def then(self, do: Callable[[], None]) -> None:
+        """Call this, in the main thread, once all that was offered so far is judged."""
+        if self._waiting:
+            self._then.append((self._offered, do))
+        else:
+            do()
+
+    def join(self) -> None:
+        """Wait until all that was offered is judged and counted. Raises what judging raised."""
+        while self._waiting:
+            self._count_oldest()
+
+    def _count_oldest(self) -> None:
+        future, size = self._waiting[0]
+        self._engine.count_verdicts(future.result())
+        self._waiting.popleft()
+        self._comparisons -= size
+        self._judged += 1
+        while self._then and self._then[0][0] <= self._judged:
+            self._then.popleft()[1]()
+
+    def close(self) -> None:
+        """Wait until nothing is being judged any more."""
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
