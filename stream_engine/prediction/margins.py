@@ -19,11 +19,11 @@ def differences(similarity, known, rows):
 
 @njit(cache=True, nogil=True)
 def tally(similarity, triplets):
-    """(tested, correct, undecided) over (m, 3) triplets whose objects all have a row in S."""
-    n, tested, correct, undecided = len(similarity), 0, 0, 0
+    """(tested, correct, undecided) over (m, 3) triplets whose objects all have a row in S, of any kind of numbers."""
+    n, tested, correct, undecided = np.uint32(len(similarity)), 0, 0, 0
     for t in range(len(triplets)):
-        a, b, c = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        if max(a, b, c) < n:
+        a, b, c = np.uint32(triplets[t, 0]), np.uint32(triplets[t, 1]), np.uint32(triplets[t, 2])
+        if a < n and b < n and c < n:
             near, far = similarity[a, b], similarity[a, c]
             tested += 1
             correct += near > far

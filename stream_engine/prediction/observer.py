@@ -21,7 +21,8 @@ from stream_engine.prediction.similarities import adds4, by_similarity, matrix, 
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
-SAMPLE, SHARE = 256, 64  # of a block: so many comparisons, or one in so many, whichever is more
+ALL = 1024  # comparisons that are all in the sample; after s of them, one in s / ALL is,
+SHARE = 1024  # and at last one in so many
 WAIT = 256  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
 _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_TYPES])
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
@@ -44,6 +45,7 @@ class Observer:
         self._cooldown, self._cool_at = cooldown, dict.fromkeys(self.detectors, 0)
         self._noticed: set[str] = set()  # signals whose alarm waits for the end of the cooldown
         self.seen = self.sampled = 0
+        self._owed = 0.0  # of a comparison that is to be drawn, by blocks too small for a whole one
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._rng = np.random.default_rng(seed)
         self._alarms: list[str] = []
@@ -51,8 +53,9 @@ class Observer:
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with this snapshot's AddS and repeats from now on: what totals and alarms are made of depends on
         nothing but snapshots. O(n²) memory up to the dense limit."""
-        self._w = matrix(snapshot, "adds3")
-        adds3 = None if self._w is None else only(by_similarity(self._w), triplets=True)
+        w = matrix(snapshot, "adds3")
+        self._w = None if w is None else smaller(w)
+        adds3 = None if w is None else only(by_similarity(w), triplets=True)
         published = Published(snapshot, {})
         self.use({"adds3": adds3, "adds4": adds4(published), "repeats": repeats(published)})
 
@@ -72,7 +75,8 @@ class Observer:
             rows, kind = self._drawn(batch)
             self.seen += len(batch.triplets) + len(batch.quadruplets)
             self.sampled += len(rows)
-            self._waiting.append((rows, kind))
+            if len(rows):
+                self._waiting.append((rows, kind))
             if sum(len(rows) for rows, _ in self._waiting) >= WAIT:
                 self._test()
         alarms, self._alarms = self._alarms, []
@@ -94,7 +98,11 @@ class Observer:
     def _drawn(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """A sample of the block in its order, one from each of equal stretches: rows (s, 4), kinds (s,)."""
         m, q = len(batch.triplets), len(batch.quadruplets)
-        size = min(m + q, max(SAMPLE, (m + q) // SHARE))
+        self._owed += drawn_of(self.seen, m + q)
+        size = min(m + q, int(self._owed))
+        self._owed -= size
+        if not size:
+            return np.empty((0, 4), np.int32), np.empty(0, np.int64)
         drawn = ((np.arange(size) + self._rng.random(size)) * (m + q) / size).astype(np.int64)
         place = batch.quadruplet_at + np.arange(q)  # of each quadruplet among all comparisons
         before = np.searchsorted(place, drawn)
@@ -144,6 +152,27 @@ class Observer:
             },
             "predictors": {name: each.figures() for name, each in self.scores.items()},
         }
+
+
+def drawn_of(seen: int, m: int) -> float:
+    """How many of m comparisons that come after `seen` others are drawn: the same in all, whatever the blocks.
+
+    >>> drawn_of(0, 1024), round(drawn_of(1024, 1024 * 9)), round(drawn_of(10_000_000, 1_024_000))
+    (1024.0, 2358, 1000)
+    """
+
+    def until(s: int) -> float:
+        whole, last = min(s, ALL), max(0, s - ALL * SHARE)
+        return whole + ALL * np.log(max(ALL, s - last) / ALL) + last / SHARE
+
+    return float(until(seen + m) - until(seen))
+
+
+def smaller(whole: np.ndarray) -> np.ndarray:
+    """The same whole numbers in the smallest type that holds them, so that more of them stay near the processor."""
+    most = np.abs(whole).max(initial=0)
+    kind = np.int16 if most < 1 << 15 else np.int32 if most < 1 << 31 else np.float64
+    return whole.astype(kind)
 
 
 def signals(margins: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:

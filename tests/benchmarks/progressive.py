@@ -38,7 +38,7 @@ def digits() -> np.ndarray:
 
 def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[str, list[tuple[int, float]]], dict]:
     """predictor -> (comparisons, recent accuracy) after each block, and the figures at the end."""
-    observing.SAMPLE = observing.WAIT = BLOCK  # all of each block
+    observing.ALL, observing.WAIT = 1 << 60, BLOCK  # all of each block
     n = int(triplets.max()) + 1
     engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Observer(cooldown=DriftSettings().cooldown)
     names, artifacts, found = [f"{i}" for i in range(n)], {}, {}

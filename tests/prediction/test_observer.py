@@ -9,13 +9,13 @@ from river import metrics
 from river.drift import ADWIN
 
 from stream_engine import prediction
-from stream_engine.data.comparisons import EVENT_TYPES, Batch, Decoded, Kinds
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import Worsening
-from stream_engine.prediction.observer import SAMPLE, Observer, signals
+from stream_engine.prediction.observer import ALL, SHARE, Observer, drawn_of, signals, smaller
 from stream_engine.prediction.scores import BINS, KINDS, WINDOW, Scores, figures, table
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -61,8 +61,8 @@ def test_totals_equal_a_plain_count():
         }
     }
     assert 0 < totals["adds3"]["undecided"] < totals["adds3"]["tested"] < 300
-    everything = figures_of(observer)["adds3"]["all"]["total"]  # 300 are not more than SAMPLE: a sample of nearly all
-    assert observer.sampled == SAMPLE and everything["tested"] <= len(margins)
+    everything = figures_of(observer)["adds3"]["all"]["total"]  # all of them are in the sample
+    assert observer.sampled == 300 and everything["tested"] == len(margins)
 
 
 def figures_of(observer):
@@ -218,7 +218,7 @@ def test_the_calibration_that_predicts_has_not_seen_the_answers():
     engine.learn(decoded(planted_triplets(rng, points, 5000), 20))
     observer = Observer()
     observer.serve(engine.snapshot())
-    observer.observe(as_batch(planted_triplets(rng, points, SAMPLE), 20), {})
+    observer.observe(as_batch(planted_triplets(rng, points, 256), 20), {})
     found = figures_of(observer)["adds3"]["all"]["total"]
     assert found["accuracy"] > 0.8 and 0.6 < found["log_loss"] < math.log(2)  # right, and not yet sure of it
 
@@ -252,13 +252,44 @@ def test_a_sample_is_spread_evenly_and_in_order():
     rng = np.random.default_rng(0)
     batch = dense_batch(rng, 6, 5000)
     observer = Observer()
+    observer.seen = 20 * ALL
     rows, kind = observer._drawn(batch)
-    assert len(rows) == SAMPLE and abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
+    assert len(rows) == int(drawn_of(20 * ALL, 5000)) and 200 < len(rows) < 250
+    assert abs((kind == KINDS.index("quadruplet")).mean() - len(batch.quadruplets) / 5000) < 0.1
     assert all(tuple(r[[0, 1, 3]]) in set(map(tuple, batch.triplets.tolist())) for r in rows[rows[:, 0] == rows[:, 2]])
-    many = Batch(
-        np.tile(np.array([[0, 1, 2]], np.int32), (64 * 1000, 1)), *batch[1:4], Kinds(*[np.empty(0)] * 3)
-    )._replace(quadruplets=batch.quadruplets[:0], quadruplet_at=batch.quadruplet_at[:0], kinds=None)
-    assert len(observer._drawn(many)[0]) == 1000
+    number = np.arange(SHARE * 1000, dtype=np.int32)
+    many = batch._replace(
+        triplets=np.stack([number, number, number], axis=1),
+        quadruplets=batch.quadruplets[:0],
+        quadruplet_at=batch.quadruplet_at[:0],
+        kinds=None,
+    )
+    observer.seen, observer._owed = 2 * ALL * SHARE, 0.0
+    drawn = observer._drawn(many)[0][:, 0]
+    assert (drawn // SHARE == np.arange(1000)).all() and len(np.unique(drawn % SHARE)) > 100
+
+
+@pytest.mark.parametrize("sizes", [[1], [100], [100_000], [1, 5000, 70]])
+def test_how_many_are_drawn_does_not_depend_on_blocks(sizes):
+    observer, seen = Observer(), 0
+    observer.predictors["adds3"] = prediction.Predictor(lambda rows: np.ones(len(rows)))
+    triplets = np.tile(np.array([[0, 1, 2]], np.int32), (100_000, 1))
+    while seen < (20_000 if sizes == [1] else 2_000_000):
+        for size in sizes:
+            observer.observe(as_batch(triplets[:size], 3), {})
+            seen += size
+    assert observer.seen == seen and abs(observer.sampled - drawn_of(0, seen)) <= 1
+    assert drawn_of(0, ALL) == ALL and drawn_of(10 * ALL * SHARE, 1000 * SHARE) == pytest.approx(1000)
+    small = Observer()
+    small.predictors = observer.predictors
+    small.observe(as_batch(triplets[:ALL], 3), {})
+    assert small.sampled == ALL  # all of a small input
+
+
+def test_similarities_are_held_in_few_bytes_and_whole():
+    for most, kind in ((0, np.int16), (32_767, np.int16), (32_768, np.int32), (2**31, np.float64)):
+        whole = np.array([[0.0, most], [-most, 1.0]])
+        assert smaller(whole).dtype == kind and (smaller(whole) == whole).all()
 
 
 def test_small_blocks_wait_and_nothing_is_tested_by_a_later_model():
@@ -326,10 +357,10 @@ def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
     observer, told = Observer(cooldown=20_000), []
     for right in [0.95] * 20 + [0.7] * 10 + [0.2] * 30:
         rows = np.tile(np.array([[0, 1, 2]], np.int32), (1000, 1))
-        size = SAMPLE
-        wrong = np.where(rng.random(size) < right, 1.0, -1.0)
+        wrong = np.where(rng.random(10_000) < right, 1.0, -1.0)
         observer.predictors["adds3"] = prediction.Predictor(lambda rows, wrong=wrong: wrong[: len(rows)])
         told += [observer.seen for _ in observer.observe(as_batch(rows, 3), {})]
+        observer.figures()  # what was drawn is tested
     assert len(told) >= 2 and 20_000 < told[0] < 30_000 and told[1] == told[0] + 20_000
     assert len(told) == observer.alarms["loss"] <= 3
 
