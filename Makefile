@@ -28,7 +28,7 @@ test: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks
 
-$(VENV)/installed: requirements.lock pyproject.toml deploy/make-venv
+$(VENV)/installed: requirements.lock requirements-runtime.lock pyproject.toml deploy/make-venv
 	PYTHON="$(PYTHON)" sh deploy/make-venv $(VENV)
 	touch $@
 

@@ -308,9 +308,9 @@ BUGS = [
         "tests/laws/test_bounds_checks.py",
     ),
     Bug(
-        "warm-up forgets the formats",
+        "warm-up forgets to run over events",
         "stream_engine/commands/warm_up.py",
-        '    "formats": _decode,\n',
+        '    "a run": _run,\n',
         "",
         "tests/commands/test_warm_up.py",
     ),

@@ -30,6 +30,7 @@ ACCUMULATORS = {
     "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",
 }
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")  # of an engine and of a run
 # Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
 BY_ARRIVAL = {
     "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3ByArrival",

@@ -89,5 +89,9 @@ def _narrow(points, spread, row):
     for side in range(3):
         front, back = (b, c) if side == 0 else (a, b) if side == 1 else (c, a)
         g = 2.0 * (points[front] - points[back])
-        moved = spread[row[side]] @ g
-        spread[row[side]] -= np.outer(moved, moved) * (h / (1.0 + h * (g @ moved)))
+        covariance = spread[row[side]]
+        moved = covariance @ g
+        shrink = h / (1.0 + h * (g @ moved))
+        for i in range(len(moved)):  # in plain loops: as arrays this took six seconds to compile
+            for j in range(len(moved)):
+                covariance[i, j] -= moved[i] * moved[j] * shrink

@@ -3,7 +3,6 @@ their ids."""
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from stream_engine.data.integer_hash import splitmix64
 from stream_engine.state.artifact import Artifact
@@ -50,6 +49,8 @@ def matched(labels: np.ndarray, previous: np.ndarray) -> np.ndarray:
     >>> matched(np.array([0, 0, 1, 1, 2]), np.array([3, 3, 0, -1, -1])).tolist()
     [3, 3, 0, 0, 1]
     """
+    from scipy.optimize import linear_sum_assignment  # not before two clusterings are compared
+
     clusters, inverse = np.unique(labels[labels >= 0], return_inverse=True)
     both = (labels >= 0) & (previous >= 0)
     old = np.unique(previous[previous >= 0])

@@ -1,65 +1,70 @@
 """`stream-engine warm-up`: fill numba's cache by running a little of everything once.
 
-So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes some fifteen seconds
-in all; with it, fractions of one. NUMBA_CACHE_DIR says where the cache is (default: in the package's `__pycache__`); a
-change of the sources or of numba, numpy or Python begins a new one there, see `data/compiled.py`.
+So the first batch of a real run does not wait for a compiler. Without a cache the compiler takes about a minute of a
+processor in all, here shared by two processes; with it, seconds. NUMBA_CACHE_DIR says where the cache is (default: in
+the package's `__pycache__`); a change of the sources or of numba, numpy or Python begins a new one there, see
+`data/compiled.py`.
 """
 
+import json
+import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import numpy as np
 
-from stream_engine import asking
-from stream_engine.accumulators import ACCUMULATORS, empty
-from stream_engine.asking.known import known_from
-from stream_engine.data.comparisons import Quadruplet, Triplet, empty_batch
-from stream_engine.guard.partial_order import POLICIES, canonical_order, transitive_reduction
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.prediction.observer import Observer
-from stream_engine.refits import triplet_boost
-from stream_engine.state.engine import Engine
-from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics import kernels
+from stream_engine.guard.policies import POLICIES
 
 OBJECTS = 12
+PROCESSES = 2
 
 
 @click.command("warm-up")
 def command() -> None:
     """Compile what is compiled on first use, so that a run starts at full speed."""
-    for what, seconds in warm_up():
+    for what, seconds in in_processes():
         click.echo(f"{what:24}{seconds:6.2f} s")
+
+
+def in_processes() -> Iterator[tuple[str, float]]:
+    """As `warm_up`, by processes that take the next part when they are done with one."""
+    with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
+        yield from pool.imap_unordered(_seconds_of, PARTS)
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
     """Yields (what, seconds) for each part that was run."""
-    comparisons = _comparisons()
-    for policy in POLICIES:
-        began = time.perf_counter()
-        snapshot = _learn(comparisons, policy)
-        yield f"counting, guard {policy}", time.perf_counter() - began
-    for what, part in PARTS.items():
-        began = time.perf_counter()
-        part(snapshot)
-        yield what, time.perf_counter() - began
+    yield from map(_seconds_of, PARTS)
 
 
-def _comparisons() -> list[Triplet | Quadruplet]:
+def _seconds_of(what: str) -> tuple[str, float]:
+    began = time.perf_counter()
+    PARTS[what]()
+    return what, time.perf_counter() - began
+
+
+def _comparisons():
+    from stream_engine.data.comparisons import Quadruplet, Triplet
+
     rng = np.random.default_rng(0)
     names = [f"object-{i}" for i in range(OBJECTS)]
-    comparisons: list[Triplet | Quadruplet] = []
     for _ in range(400):
         a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
-        comparisons.append(Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c))
-    return comparisons
+        yield Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c)
 
 
-def _learn(comparisons: list[Triplet | Quadruplet], policy: str) -> Snapshot:
-    """Count, restore and merge with every accumulator; the snapshot that holds them all."""
-    mergeable = [name for name in ACCUMULATORS if empty(name).mergeable]
-    engine, part = Engine(ACCUMULATORS, policy), Engine(mergeable, policy)
+def _learn(accumulators: Iterable[str], policy: str | None):
+    """Count and judge, restore and merge; the snapshot of all."""
+    from stream_engine.accumulators import empty
+    from stream_engine.state.engine import Engine
+
+    comparisons = list(_comparisons())
+    engine = Engine(accumulators, policy)
+    part = Engine([name for name in accumulators if empty(name).mergeable], policy)
     for each in (engine, part):
         for start in range(0, len(comparisons), 100):
             each.learn_many(comparisons[start : start + 100])
@@ -67,39 +72,118 @@ def _learn(comparisons: list[Triplet | Quadruplet], policy: str) -> Snapshot:
     Engine.restore(snapshot)
     merged = Engine.restore(part.snapshot())
     merged.merge(part)
-    if merged.guard:
-        transitive_reduction(merged.guard.kept())
     return snapshot
 
 
-def _predict(snapshot: Snapshot) -> None:
+def _guard(policy: str) -> None:
+    from stream_engine.data.triplet_columns import columns_from_triplets
+    from stream_engine.guard.partial_order import canonical_order, transitive_reduction
+    from stream_engine.state.engine import Engine
+
+    if guard := Engine.restore(_learn((), policy)).guard:
+        transitive_reduction(guard.kept())
+    canonical_order(columns_from_triplets(np.array([[0, 1, 2], [1, 2, 0], [0, 1, 2]]), 3))
+
+
+@cache
+def _counted():
+    """A snapshot of every statistic there is."""
+    from stream_engine.accumulators import ACCUMULATORS
+
+    return _learn(tuple(ACCUMULATORS), None)
+
+
+def _columns():
+    from stream_engine.state.snapshot import triplet_columns
+
+    return triplet_columns(_counted())
+
+
+def _boost() -> None:
+    from stream_engine.refits import triplet_boost
+
+    triplet_boost.fit(_columns(), np.arange(OBJECTS) % 3, rounds=50, seed=0)
+
+
+def _ask() -> None:
+    from stream_engine import asking
+    from stream_engine.asking.known import known_from
+
+    for strategy in asking.STRATEGIES:
+        asking.questions(known_from(_counted()), 20, strategy)
+
+
+def _online() -> None:
+    from stream_engine.kernel_learning.online_kernel import OnlineKernel
+
+    OnlineKernel(OBJECTS, 4).learn(np.array([[0, 1, 2]]))
+
+
+def _predict() -> None:
+    from stream_engine.data.comparisons import empty_batch
+    from stream_engine.prediction.observer import Observer
+
     observer = Observer()
-    observer.serve(snapshot)
+    observer.serve(_counted())
     observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})
     observer.figures()
 
 
-def _decode(snapshot: Snapshot) -> None:
-    from stream_engine.formats import decoder
-    from stream_engine.formats.options import EventOptions
+def _refit() -> None:
+    """The refits that have kernels of their own and are not below, quickly, over the objects with the most answers."""
+    import msgspec
 
-    decoder("json", EventOptions())(
-        b'{"anchor":"a","near":"b","far":"c"}\n{"type":"ranking","anchor":"a","ranked":["b","c"]}\n'
-        b'{"type":"pick","anchor":"a","shown":["b","c","d"],"chosen":["b"]}\n'
-        b'{"type":"odd_one_out","objects":["a","b","c"],"odd":"a"}\n'
-    )
-    decoder("csv", EventOptions())(b"a,b,c\n", b"anchor,near,far\n")
+    from stream_engine.refits import refit_module
+
+    for kind in ("sdp_clustering", "kernel_learning", "partial_order_embedding"):
+        module = refit_module(kind)
+        quick = {**getattr(module, "LAWS_PARAMS", {}), "objects": OBJECTS - 2}
+        module.refit(_counted(), msgspec.convert(quick, module.Params), 0)
 
 
-# what -> what runs it, given a snapshot of the comparisons above
-PARTS: dict[str, Callable[[Snapshot], object]] = {
-    "formats": _decode,
-    "kernels": lambda snapshot: [kernel(triplet_columns(snapshot)) for kernel in (kernels.k1, kernels.k2)],
-    "canonical order": lambda snapshot: canonical_order(triplet_columns(snapshot)),
+def _run() -> None:
+    """A run as anybody's, with snapshots and predictions, over events of every type as JSON lines and triplets as CSV
+    and Arrow."""
+    import pyarrow as pa
+    import structlog
+
+    from stream_engine.data.comparisons import Triplet
+    from stream_engine.service.run import run
+    from stream_engine.service.settings import load
+
+    rows = [each._asdict() for each in _comparisons() if isinstance(each, Triplet)]
+    with TemporaryDirectory() as folder:
+        jsonl, csv, arrow = (Path(folder) / f"events.{suffix}" for suffix in ("jsonl", "csv", "arrow"))
+        jsonl.write_text("".join(json.dumps(event) + "\n" for event in rows + OTHER_EVENTS))
+        csv.write_text("\n".join(["anchor,near,far", *(",".join(row.values()) for row in rows)]) + "\n")
+        table = pa.Table.from_pylist(rows)
+        with pa.ipc.new_file(str(arrow), table.schema) as file:
+            file.write_table(table)
+        for source in (jsonl, csv, arrow):
+            settings = {"source": [str(source)], "state": f"{source}.state", "snapshot.every": 150}
+            quiet = structlog.wrap_logger(structlog.ReturnLogger(), processors=[])
+            run(load(None, settings | {"refits.enabled": False}), log=quiet)
+
+
+OTHER_EVENTS: list[dict] = [
+    {"type": "quadruplet", "near": ["object-0", "object-1"], "far": ["object-2", "object-3"]},
+    {"type": "ranking", "anchor": "object-0", "ranked": ["object-1", "object-2", "object-3"]},
+    {"type": "pick", "anchor": "object-0", "shown": ["object-1", "object-2", "object-3"], "chosen": ["object-2"]},
+    {"type": "odd_one_out", "objects": ["object-0", "object-1", "object-2"], "odd": "object-0"},
+    {"type": "most_central", "objects": ["object-0", "object-1", "object-2"], "central": "object-0"},
+    {"type": "label", "object": "object-0", "label": "x"},
+]
+
+# what -> what runs it. Those that many kernels are for come first, and side by side such as share few.
+PARTS: dict[str, Callable[[], object]] = {
+    f"guard {POLICIES[0]}": partial(_guard, POLICIES[0]),
+    "counting": _counted,
+    "boosting": _boost,
+    "guard sift": partial(_guard, "sift"),
+    "asking": _ask,
+    "a run": _run,
     "predictions": _predict,
-    "online kernel": lambda snapshot: OnlineKernel(OBJECTS, 4).learn(np.array([[0, 1, 2]])),
-    "boosting": lambda snapshot: triplet_boost.fit(
-        triplet_columns(snapshot), np.arange(OBJECTS) % 3, rounds=50, seed=0
-    ),
-    "asking": lambda snapshot: [asking.questions(known_from(snapshot), 20, strategy) for strategy in asking.STRATEGIES],
+    "refits": _refit,
+    "online kernel": _online,
+    **{f"guard {policy}": partial(_guard, policy) for policy in POLICIES[1:] if policy != "sift"},
 }

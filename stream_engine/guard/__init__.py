@@ -1,6 +1,6 @@
 """The partial order of the comparisons: compiled kernels over plain arrays, one structure a file.
 
-    partial_order           the door: `PartialOrder`, its policies and verdicts
+    partial_order           the door: `PartialOrder`, its policies and verdicts; policies their names alone
     exact_guard             policies first, drop-both, majority; exact_kernels its verdicts
     sifting_guard           policy sift: a total order that follows the net votes; sifting_kernels its local search
     graph                   the exact guard's arrays: nodes, adjacency in growable pools, what is known of an edge

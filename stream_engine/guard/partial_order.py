@@ -21,9 +21,9 @@ import numpy as np
 
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.guard.canonical_order import CanonicalOrder, Weight, canonical_order, weight_kept
-from stream_engine.guard.exact_guard import POLICIES as EXACT
 from stream_engine.guard.exact_guard import Exact
 from stream_engine.guard.pair_rows import first_invalid, topological_order
+from stream_engine.guard.policies import POLICIES
 from stream_engine.guard.sifting_guard import Sifted
 from stream_engine.guard.stored_states import check_state
 from stream_engine.guard.transitive_reduction import transitive_reduction
@@ -41,7 +41,6 @@ __all__ = [
     "weight_kept",
 ]
 
-POLICIES = (*EXACT, "sift")
 VERDICTS = ("accepted", "duplicate", "contradiction", "cycle")  # by code
 
 

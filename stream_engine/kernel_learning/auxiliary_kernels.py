@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from stream_engine.kernel_learning.auxiliary_files import BadKernel, KernelSpec, Table, read_table
 
@@ -252,6 +251,8 @@ def check_kernel(kernel: np.ndarray) -> None:
         )
     if size == 0.0:
         return
+    from scipy.linalg import eigh  # not before there is a kernel to look at
+
     values = eigh((kernel + kernel.T) / 2, eigvals_only=True)
     if values[0] < -NEGATIVE * max(values[-1], size):
         raise BadKernel(

@@ -29,8 +29,10 @@ class Worsening:
         self._cut = False  # by the last value: like river's, it begins anew then
 
     def _new_window(self) -> Any:
-        from river._river_rust.drift import AdaptiveWindowing
-
+        try:
+            from river._river_rust.drift import AdaptiveWindowing
+        except ImportError:  # another version of river keeps it elsewhere; ADWIN itself takes it from here
+            from river.drift.adwin import AdaptiveWindowing
         return AdaptiveWindowing(delta=self._delta, **_AS_RIVER)
 
     def update(self, values: Iterable[float]) -> bool:

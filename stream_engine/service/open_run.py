@@ -23,7 +23,7 @@ from stream_engine.service import ingest, lost_letters, wiring
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http import serving as http
+from stream_engine.service.http.seen import Seen, is_asked_for
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.memory import Memory
@@ -91,7 +91,7 @@ def open_run(
     stack.callback(lock.release)
     signing = wiring.signing(settings)
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
-    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
+    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds if settings.refits.enabled}
     workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
     budget = available_memory.limit_in_bytes(settings.memory_gb)
     available_memory.give(budget)
@@ -139,7 +139,7 @@ def open_run(
         settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params, at_end
     )
     stack.callback(refits.close)
-    seen = http.Seen(
+    seen = Seen(
         directory=directory,
         metrics=metrics,
         published=lambda: published.newest,
@@ -152,7 +152,10 @@ def open_run(
         export_processes=exporting,
         secrets_for_exports=in_environment(signing),
     )
-    http.serve(seen, settings.listen, settings.http, log, stack)
+    if is_asked_for(settings):
+        from stream_engine.service.http.serving import serve
+
+        serve(seen, settings.listen, settings.http, log, stack)
     log.info(
         "dead letters",
         folder=str(wiring.letters_folder(settings, directory)),

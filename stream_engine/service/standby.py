@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.service import wiring
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http.serving import Seen, serve
+from stream_engine.service.http.seen import Seen, is_asked_for
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import Settings
@@ -45,7 +45,10 @@ def wait_for_lock(
         stack.callback(metrics.standby.set, 0)
         elsewhere = Path(stack.enter_context(TemporaryDirectory()))  # DIR/served is the other process's
         seen = Seen(elsewhere, metrics, lambda: None, follower.why_not_ready, heartbeat=heartbeat, requests=requests)
-        serve(seen, settings.listen, settings.http, log, stack)
+        if is_asked_for(settings):
+            from stream_engine.service.http.serving import serve
+
+            serve(seen, settings.listen, settings.http, log, stack)
         with heartbeat.long("compiling"):
             follower.warm()
         while not requests.stop:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -12,14 +12,15 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
 from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.options import EventOptions
-from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
-from stream_engine.prediction.online_predictor import KIND, Online
 from stream_engine.service.settings import NO_GUARD, BadSettings, Settings, shard
 from stream_engine.service.share import agreed_share
 from stream_engine.state import spark_deltas
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
+
+if TYPE_CHECKING:
+    from stream_engine.prediction.online_predictor import Online
 
 
 def event_options(settings: Settings) -> EventOptions:
@@ -81,10 +82,13 @@ def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dic
     return opened
 
 
-def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> Online | None:
+def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> "Online | None":
     """The online kernel, going on from the artifact of this snapshot or of one before it. Raises `BadKernel`."""
     if not settings.online.enabled:
         return None
+    from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
+    from stream_engine.prediction.online_predictor import KIND, Online
+
     for name, spec in settings.kernels.items():
         try:
             read_table(spec)

@@ -14,7 +14,16 @@ from typing import Any, Self
 import numpy as np
 
 from connectors import Position
-from stream_engine.accumulators import ACCUMULATORS, BY_COUNT, Accumulator, Forgetting, Ledger, accumulator, empty
+from stream_engine.accumulators import (
+    ACCUMULATORS,
+    BY_COUNT,
+    DEFAULT_ACCUMULATORS,
+    Accumulator,
+    Forgetting,
+    Ledger,
+    accumulator,
+    empty,
+)
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
@@ -23,7 +32,6 @@ from stream_engine.state.labels import learn_labels
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, frozen
 
-DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
 _SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list}

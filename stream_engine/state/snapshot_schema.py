@@ -15,6 +15,7 @@ import numpy as np
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
+from stream_engine.guard.policies import POLICIES
 
 NAMES = (
     "objects/utf8",
@@ -72,8 +73,6 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     known = [name for name in ACCUMULATORS if isinstance(used, list) and name in used]
     whole = isinstance(used, list) and len(used) == len(known)
     _expect("settings.accumulators", whole, used, f"some of {', '.join(ACCUMULATORS)}, each once")
-    from stream_engine.guard.partial_order import POLICIES  # brings the compiler, which --help does without
-
     _expect("settings.guard", guard is None or guard in POLICIES, guard, f"none or one of {', '.join(POLICIES)}")
     forgetting = _table("settings.forgetting", settings.get("forgetting", {}))
     needed = {field for name in known for field in accumulator(name).forgets}

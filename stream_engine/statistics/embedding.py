@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.linalg import eigh, orthogonal_procrustes
-from scipy.spatial.distance import squareform
 
 from stream_engine.statistics.subset import common
 
@@ -59,6 +56,8 @@ def kernel_pca(gram: np.ndarray, dimensions: int) -> Coordinates:
         return Coordinates(points, explained)
     middle = centred(np.asarray(gram, float))
     first = max(0, n - dimensions)
+    from scipy.linalg import eigh  # here and below: a run that only takes distances does without
+
     values, vectors = eigh(middle, subset_by_index=(first, n - 1), driver="evr")
     values, vectors = values[::-1], vectors[:, ::-1]
     total = max(float(np.trace(middle)), 1e-300)
@@ -84,6 +83,8 @@ def aligned(points: np.ndarray, before: np.ndarray, common: tuple[np.ndarray, np
     mine, theirs = points[common[0]], before[common[1]]
     if len(mine) == 0 or points.shape[1] != before.shape[1]:
         return points
+    from scipy.linalg import orthogonal_procrustes
+
     turn, _ = orthogonal_procrustes(mine - mine.mean(axis=0), theirs - theirs.mean(axis=0))
     return points @ turn + 0.0
 
@@ -108,6 +109,9 @@ def complete_linkage(gram: np.ndarray) -> np.ndarray:
     """
     if len(gram) < 2:
         return np.empty((0, 4))
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     return linkage(squareform(np.sqrt(squared_distances(gram)), checks=False), "complete")
 
 

@@ -12,7 +12,6 @@ instead (`features1`, `features2`, `eigenpairs`, `factors`): K = Phi Phi^T need 
 from collections.abc import Mapping
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from stream_engine.data.compiled import njit
@@ -211,9 +210,11 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
             y = phi.T @ x - mean * x.sum()
             return phi @ y - mean @ y
 
-        operator = sp.linalg.LinearOperator((n, n), matvec=lambda x: times(x.reshape(-1)), dtype=np.float64)
+        from scipy.sparse import linalg  # here and below: a run that only predicts with k1 and k2 does without
+
+        operator = linalg.LinearOperator((n, n), matvec=lambda x: times(x.reshape(-1)), dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(n)
-        values, vectors = sp.linalg.eigsh(operator, k, v0=start) if k else (np.empty(0), np.empty((n, 0)))
+        values, vectors = linalg.eigsh(operator, k, v0=start) if k else (np.empty(0), np.empty((n, 0)))
         values, vectors = values[::-1], vectors[:, ::-1]
     return _tidy(values, vectors, k)
 
@@ -248,7 +249,9 @@ def _leading(phi: sp.csc_array, k: int, mean: np.ndarray) -> tuple[np.ndarray, n
     k = min(k, width)
     if not k:
         return np.empty(0), np.empty((width, 0))
-    values, right = scipy.linalg.eigh(
+    from scipy.linalg import eigh
+
+    values, right = eigh(
         feature_space.column_gram(phi) - n * np.outer(mean, mean), subset_by_index=[width - k, width - 1]
     )
     return values[::-1], right[:, ::-1]
@@ -286,7 +289,9 @@ def shift(kernel: np.ndarray) -> tuple[np.ndarray, float]:
     """
     if not len(kernel):
         return kernel.copy(), 0.0
-    smallest = float(scipy.linalg.eigvalsh(kernel, subset_by_index=[0, 0])[0])
+    from scipy.linalg import eigvalsh
+
+    smallest = float(eigvalsh(kernel, subset_by_index=[0, 0])[0])
     shifted = kernel.copy()
     shifted[np.diag_indices(len(kernel))] -= smallest
     return shifted, smallest

@@ -62,6 +62,16 @@ def test_no_verb_imports_what_it_may_not_need():
     assert not heavy & modules
     modules = loaded("from stream_engine.commands import verb\nverb('inspect'), verb('export')")
     assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
+    modules = loaded("from stream_engine.commands import verb\nverb('run'), verb('demo'), verb('check-config')")
+    assert not {"numba", "river", "uvicorn", "scipy", *heavy} & modules
+
+
+def test_a_run_loads_no_server_and_no_solver_that_it_was_not_asked_for(tmp_path):
+    (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
+    arguments = ["run", str(tmp_path / "few.jsonl"), "--state", str(tmp_path / "state"), "--no-refits"]
+    modules = loaded(f"from stream_engine.__main__ import main\nassert main({arguments}) == 0")
+    heavy = {"cvxpy", "kafka", "polars", "river", "scipy.cluster", "scipy.optimize", "scipy.stats"}
+    assert not {"sklearn", "uvicorn", *heavy} & modules
 
 
 def test_a_mistyped_verb_ends_with_2_and_a_guess():

@@ -317,6 +317,27 @@ def test_signals_are_wrong_predictions_of_what_is_decided():
     assert np.isnan(signals({}, 2)["loss"]).all()
 
 
+def test_the_window_is_that_of_rivers_adwin():
+    """Alarms and level, value by value, against the class that river documents."""
+    from river.drift import ADWIN
+
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for delta in (0.002, 0.2, 0.5):
+        watch, adwin = Worsening(delta), ADWIN(delta=delta)
+        for _ in range(60):
+            values, expected = (rng.random(int(rng.integers(300))) < rng.random()).astype(float).tolist(), False
+            before = adwin.estimation
+            for value in values:
+                adwin.update(value)
+                if adwin.drift_detected:
+                    expected |= adwin.estimation > before
+                    before = adwin.estimation
+            assert (watch.update(values), watch.level) == (expected, adwin.estimation)
+            alarms += expected
+    assert alarms > 10
+
+
 def test_improvement_is_no_alarm():
     rng = np.random.default_rng(0)
     watch = Worsening(0.002)

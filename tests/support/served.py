@@ -9,7 +9,8 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http.serving import Seen, serve
+from stream_engine.service.http.seen import Seen
+from stream_engine.service.http.serving import serve
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import HttpSettings

@@ -2,10 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,7 +12,6 @@ from starlette.types import ASGIApp
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.service.descriptors import connections_allowed, raised_limit
-from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.admin import admin
 from stream_engine.service.http.connection import Patience
 from stream_engine.service.http.export_builds import Builder
@@ -25,27 +21,8 @@ from stream_engine.service.http.gate import Gate, Hosts, Token, is_loopback
 from stream_engine.service.http.listener import Limits, Listener, listening_socket, tls_context
 from stream_engine.service.http.probes import Probes
 from stream_engine.service.http.refusals import Refusals
-from stream_engine.service.metrics import Metrics
-from stream_engine.service.requests import Requests
+from stream_engine.service.http.seen import Seen
 from stream_engine.service.settings import HttpSettings
-from stream_engine.state.published import Published
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the server sees of a run; all of it may be asked from another thread."""
-
-    directory: Path
-    metrics: Metrics
-    published: Callable[[], Published | None]
-    ready: Callable[[], str] = str  # "" or why not
-    progressive: Callable[[], dict] = dict
-    heartbeat: Heartbeat = field(default_factory=Heartbeat)
-    requests: Requests = field(default_factory=Requests)
-    running_refits: Callable[[], Collection[str]] = tuple
-    memory_for_exports: Callable[[], int | None] = lambda: None
-    export_processes: set[int] = field(default_factory=set)  # the ids of those at work
-    secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state
 
 
 def serve(

@@ -9,7 +9,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
-from stream_engine.guard.partial_order import POLICIES
+from stream_engine.guard.policies import POLICIES
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
 

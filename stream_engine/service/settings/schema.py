@@ -4,11 +4,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from stream_engine.accumulators import Forgetting
+from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting
 from stream_engine.formats.bounds import Bounds
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
 from stream_engine.service.settings import choices
-from stream_engine.state.engine import DEFAULT_ACCUMULATORS
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]

@@ -1,0 +1,83 @@
+"""A command as a user runs it: a process of its own, with the CPU seconds of it and its children, wall, and memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+ENGINE = (sys.executable, "-m", "stream_engine")
+
+
+class Spent(NamedTuple):
+    """What a command took. One that was stopped after `most` seconds took at least that; one that failed says why."""
+
+    cpu: float  # seconds, user and system, with all its children
+    wall: float
+    peak: int  # bytes of the largest of its processes
+    output: str
+    problem: str = ""
+
+
+def spent(*command: object, most: float = 300.0) -> Spent:
+    """Run it to its end, or stop it (and its children) after `most` seconds."""
+    began = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command], stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        problem = ""
+        while True:
+            pid, status, used = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.perf_counter() - began > most and not problem:
+                problem = f"stopped after {most:.0f} s"
+                os.killpg(process.pid, signal.SIGKILL)
+            time.sleep(0.005)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        said = output.read()
+    if process.returncode and not problem:
+        problem = said.strip().splitlines()[-1][-200:] if said.strip() else f"exit status {process.returncode}"
+    return Spent(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said, problem)
+
+
+def engine(*arguments: object, most: float = 300.0) -> Spent:
+    """`stream-engine ARGUMENTS`."""
+    return spent(*ENGINE, *arguments, most=most)
+
+
+def python(code: str, *arguments: object, most: float = 300.0) -> Spent:
+    """A rival: a program of its own, whose start-up counts as ours does."""
+    return spent(sys.executable, "-c", code, *arguments, most=most)
+
+
+def best(call, times: int) -> Spent:
+    """The run with the least CPU of several, as neighbours on the machine take turns."""
+    return min((call() for _ in range(times)), key=lambda each: each.cpu)
+
+
+def row(
+    case: str, ours: Spent, rival: Spent | None = None, rival_name: str = "", target: str = "", notes: str = "", of=None
+) -> dict:
+    """A row in CPU seconds, or with `of` comparisons in millions of them a CPU second; wall and load beside it."""
+    rate = (lambda each: of / each.cpu / 1e6) if of else (lambda each: each.cpu)
+    said = [f"wall {ours.wall:.2f} s, CPU {ours.cpu:.2f} s, load {os.getloadavg()[0]:.1f}", notes]
+    for name, each in (("ours", ours), (rival_name, rival)):
+        if each is not None and each.problem:
+            said.insert(0, f"{name}: {each.problem}")
+    return {
+        "stage": "whole commands",
+        "case": case,
+        "ours": rate(ours),
+        "rival": None if rival is None else rate(rival),
+        "rival_name": rival_name,
+        "unit": "M/CPU-s" if of else "CPU-s",
+        "ratio": None if rival is None else rival.cpu / ours.cpu,
+        "target": target,
+        "notes": "; ".join(filter(None, said)),
+    }

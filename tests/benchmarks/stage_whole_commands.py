@@ -1,0 +1,190 @@
+"""Whole commands, as a user runs them: reading, counting, judging, publishing, exporting, refitting, asking.
+
+Every figure is a process of its own, start-up included, on files on disk, with the defaults and one BLAS thread. CPU
+seconds are those of the process and its children; wall stands beside. Caches of compiled code are filled before
+(`warm-up`), as setting up does. The rivals of a `run` read the same file and group by question, and do nothing else:
+no validation, no guard, no snapshot. That flatters them; that our rate at small sizes holds a second of start-up
+flatters nobody. Kafka is measured by `python -m tests.benchmarks.kafka`, which this stage calls with --full where a
+broker can be started; what progressive validation costs is the stage `progressive`.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.commands_measured import Spent, best, engine, python, row
+from tests.support.generators import planted_triplets
+
+DIMENSIONS, NOISE = 5, 0.15
+QUESTIONS = """
+SELECT anchor, least(near, far) AS lo, greatest(near, far) AS hi, sum((near < far)::INT) AS n_lo, count(*) AS n
+FROM {read} GROUP BY ALL"""
+DUCKDB = (
+    """
+import sys, duckdb
+read = {"jsonl": "read_json(?, format='newline_delimited', columns={anchor:'VARCHAR',near:'VARCHAR',far:'VARCHAR'})",
+        "parquet": "read_parquet(?)"}[sys.argv[1].rsplit(".", 1)[1]]
+print(duckdb.execute('''"""
+    + QUESTIONS
+    + """'''.format(read=read), [sys.argv[1]]).to_arrow_table().num_rows)
+"""
+)
+POLARS = """
+import sys, polars as pl
+path = sys.argv[1]
+names = ("anchor", "near", "far")
+read = pl.scan_ndjson(path, schema=dict.fromkeys(names, pl.String)) if path.endswith("jsonl") else (
+    pl.scan_parquet(path) if path.endswith("parquet") else pl.scan_ipc(path))
+lo, hi = pl.min_horizontal("near", "far").alias("lo"), pl.max_horizontal("near", "far").alias("hi")
+grouped = read.group_by("anchor", lo, hi).agg((pl.col("near") < pl.col("far")).sum(), pl.len().alias("n"))
+print(grouped.collect().height)
+"""
+
+
+def write(folder: Path, stem: str, n: int, size: int, tables: bool = False) -> Path:
+    """FOLDER/STEM.jsonl with `size` triplets over n named points, and the same as .arrow and .parquet."""
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(n, DIMENSIONS)), size, NOISE)
+    path = folder / f"{stem}.jsonl"
+    with path.open("w") as file:
+        for start in range(0, size, 100_000):
+            block = triplets[start : start + 100_000].tolist()
+            file.writelines(f'{{"anchor":"item-{a}","near":"item-{b}","far":"item-{c}"}}\n' for a, b, c in block)
+    if tables:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        names = pa.array([f"item-{i}" for i in range(n)])
+        table = pa.table([names.take(pa.array(column)) for column in triplets.T], names=["anchor", "near", "far"])
+        parquet.write_table(table, path.with_suffix(".parquet"))
+        with pa.ipc.new_file(str(path.with_suffix(".arrow")), table.schema) as file:
+            file.write_table(table, max_chunksize=1 << 20)
+    return path
+
+
+def run(source: Path, state: Path, *more: object, most: float = 300.0) -> Spent:
+    """`run SOURCE --state STATE`, from an empty state."""
+    shutil.rmtree(state, ignore_errors=True)
+    return engine("run", source, "--state", state, *more, most=most)
+
+
+def reading(folder: Path, quick: bool) -> Iterator[dict]:
+    """`run` without refits; leaves FOLDER/state of JSONL behind."""
+    size, times = (1_000_000, 1) if quick else (5_000_000, 2)
+    jsonl = write(folder, "n1000", 1000, size, tables=True)
+    arrow, parquet = jsonl.with_suffix(".arrow"), jsonl.with_suffix(".parquet")
+    duckdb = {path: best(lambda path=path: python(DUCKDB, path), times) for path in (jsonl, parquet)}
+    polars = {path: best(lambda path=path: python(POLARS, path), times) for path in (jsonl, parquet, arrow)}
+    world = f"{size:,}, n = 1,000"
+    for path, target in ((jsonl, ">= 1.0; wall <= .65 CPU; ratio >= .4"), (parquet, ">= 1.5"), (arrow, ">= 1.5")):
+        ours = best(lambda path=path: run(path, folder / f"state-{path.suffix[1:]}", "--no-refits"), times)
+        overlap = f"wall / CPU {ours.wall / ours.cpu:.2f}"
+        for name, rivals in (("duckdb, read and group", duckdb), ("polars, read and group", polars)):
+            if path in rivals:
+                yield row(f"run {path.suffix[1:]}, {world}", ours, rivals[path], name, target, overlap, size)
+    for path, target in ((jsonl, ">= 3"), (arrow, ">= 5")):
+        ours = best(lambda path=path: run(path, folder / "off", "--no-refits", "--guard", "off"), times)
+        rival, name = (duckdb[path], "duckdb") if path in duckdb else (polars[path], "polars")
+        case = f"run {path.suffix[1:]}, guard off, {world}"
+        yield row(case, ours, rival, f"{name}, read and group", target, of=size)
+    many = size // 2 if quick else size
+    path = write(folder, "n100000", 100_000, many)
+    ours = best(lambda: run(path, folder / "many", "--no-refits"), times)
+    said = f"peak memory {ours.peak / 1e9:.2f} GB (target <= 2 at 5 M)"
+    rival = python(DUCKDB, path)
+    yield row(f"run jsonl, {many:,}, n = 100,000", ours, rival, "duckdb, read and group", ">= .5", said, many)
+
+
+def afterwards(folder: Path, quick: bool) -> Iterator[dict]:
+    """What is done with a state: `inspect`, `export` of everything, `ask`."""
+    state, most = folder / "state-jsonl", 60.0 if quick else 300.0
+    yield row("inspect, n = 1,000", best(lambda: engine("inspect", "--state", state), 3), target="wall <= .4")
+    ours = engine("export", "--state", state, "--out", folder / "out", most=most)
+    yield row("export of everything, n = 1,000", ours, target="<= 15 at 5 M", notes="the state of the first row")
+    path = write(folder, "n10000", 10_000, 200_000)
+    run(path, folder / "state-ask", "--no-refits")
+    from stream_engine.asking import STRATEGIES
+
+    for strategy in STRATEGIES:
+        call = ("ask", "--state", folder / "state-ask", "--n", 10, "--strategy", strategy, "--out", folder / "asked")
+        case = f"ask --strategy {strategy}, n = 10,000"
+        yield row(case, engine(*call, most=most), target="<= 1", notes="start-up and opening the state are in it")
+
+
+def refits(folder: Path, quick: bool) -> Iterator[dict]:
+    """Runs with their default refits, and the learners of kernels."""
+    most = 60.0 if quick else 600.0
+    path = write(folder, "sparse", 943, 1_000)
+    ours = run(path, folder / "sparse", most=most)
+    yield row("run with refits, 1,000 comparisons about 943 objects", ours, target="<= 5")
+    n, size = (500, 100_000) if quick else (1_500, 1_000_000)
+    path = write(folder, "refits", n, size)
+    ours = run(path, folder / "refits", most=most)
+    yield row(f"run with refits, {size:,}, n = {n:,}", ours, target="wall <= 30 at n = 1,500, 1 M")
+    for kind, n, size, target in (
+        ("kernel_learning", 200 if quick else 400, 4_500 if quick else 9_000, "<= 2 at n = 400"),
+        ("partial_order_embedding", 150 if quick else 400, 4_500 if quick else 9_000, "<= 15 at n = 400"),
+    ):
+        path = write(folder, kind, n, size)
+        run(path, folder / kind, "--no-refits")
+        ours = engine("refit", "--state", folder / kind, kind, most=most)
+        yield row(f"refit {kind}, n = {n}, {size:,}", ours, target=target)
+
+
+def starting(folder: Path, quick: bool) -> Iterator[dict]:
+    """What there is to wait for before anything is done, and the demonstration."""
+    yield row("--help", best(lambda: engine("--help"), 3), target="wall <= .2")
+    yield row("run --help", best(lambda: engine("run", "--help"), 3), target="wall <= .2")
+    few = write(folder, "few", 20, 1_000)
+    ours = best(lambda: run(few, folder / "few", "--no-refits"), 3)
+    yield row("first run after set-up, 1,000 comparisons", ours, target="wall <= 2.5", notes="set-up has compiled")
+    ours = engine("demo", "--state", folder / "demo")
+    rate = re.search(r"([\d,]+) events/s", ours.output)
+    made = row("demo", ours, target=">= 1 M events/s", notes=f"its last line says {rate[0] if rate else 'nothing'}")
+    yield made | {"ours": int(rate[1].replace(",", "")) / 1e6 if rate else None, "unit": "M events/s (wall)"}
+
+
+def kafka() -> list[dict]:
+    """The rows of tests/benchmarks/kafka.py for both clients, or one that says why they are left out."""
+    from tests.benchmarks import kafka as stage
+    from tests.support.kafka_broker import Broker, BrokerMissing
+
+    with tempfile.TemporaryDirectory() as folder:
+        broker = Broker(Path(folder))
+        try:
+            broker.start()
+        except (BrokerMissing, OSError, subprocess.SubprocessError) as error:
+            return [{"stage": "whole commands", "case": "Kafka: left out", "notes": str(error)}]
+        try:
+            return [
+                *stage.rows(broker.bootstrap, "kafka-python", False),
+                *stage.rows(broker.bootstrap, "confluent", False),
+            ]
+        finally:
+            broker.kill()
+
+
+def rows(quick: bool) -> list[dict]:
+    """About three minutes, or a quarter of an hour; each command is stopped after a minute, or ten."""
+    warm = engine("warm-up")
+    found = [row("warm-up before all this", warm, notes="wall is a minute or less where nothing was compiled before")]
+    with tempfile.TemporaryDirectory(prefix="stream-engine-") as name:
+        folder = Path(name)
+        for part in (reading, afterwards, refits, starting):
+            found += part(folder, quick)
+    if quick:
+        found.append({"stage": "whole commands", "case": "Kafka: left out", "notes": "say --full"})
+    else:
+        found += kafka()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(rows("--full" not in sys.argv), indent=1))
