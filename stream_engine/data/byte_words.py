@@ -10,7 +10,9 @@ from typing import Any, cast
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic
+
+from stream_engine.data.compiled import njit
 
 
 def _load(typing_context, data, at):
@@ -27,7 +29,7 @@ def _load(typing_context, data, at):
 _eight_bytes = cast(Callable[[Any, Any], Any], intrinsic(_load))
 
 
-@register_jitable
+@njit(cache=True, nogil=True, inline="always")
 def word_at(data, at):
     """The word of data[at : at + 8], a uint64 whose lowest byte is the first; 0 for what is beyond the end."""
     if at + 8 <= len(data):
@@ -67,13 +69,13 @@ def _fetch(typing_context, data, at):
 prefetch = cast(Callable[[Any, Any], None], intrinsic(_fetch))
 
 
-@register_jitable
+@njit(cache=True, nogil=True, inline="always")
 def first_bytes(word, count):
     """The word with all but its first `count` bytes, 1 to 8, made 0."""
     return word & (np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - 8 * count))
 
 
-@register_jitable
+@njit(cache=True, nogil=True, inline="always")
 def same_bytes(one, at, other, place, length):
     """Whether one[at : at + length] and other[place : place + length] are equal."""
     while length > 8:

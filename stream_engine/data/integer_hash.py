@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from stream_engine.data.byte_words import first_bytes, word_at
+from stream_engine.data.compiled import njit
 
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step between states of a SplitMix64 generator
 
@@ -50,7 +51,7 @@ def _multiply(typing_context, one, other):
 _folded_product = cast(Callable[[Any, Any], Any], intrinsic(_multiply))
 
 
-@register_jitable
+@njit(cache=True, nogil=True, inline="always")
 def hash_bytes(data, begin, end, seed):
     """A uint64 hash of data[begin:end], keyed by `seed` (uint64); for compiled kernels.
 

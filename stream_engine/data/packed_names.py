@@ -11,6 +11,9 @@ from typing import SupportsIndex, overload
 
 import numpy as np
 
+from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
+
 BLOCK = 1 << 14  # names decoded at once
 
 
@@ -79,10 +82,11 @@ class Names(Sequence[str]):
         """
         if np.array_equal(places, np.arange(len(places))):
             return Names(self._utf8, self._offsets[: len(places) + 1])
-        begins, lengths = self._offsets[places], self._offsets[1:][places] - self._offsets[places]
-        ends = np.cumsum(lengths)
-        letters = np.arange(ends[-1]) + np.repeat(begins - ends + lengths, lengths)
-        return Names(self._utf8[letters], np.append(0, ends))
+        lengths = self._offsets[1:][places] - self._offsets[places]
+        offsets = np.append(0, np.cumsum(lengths))
+        utf8 = np.empty(int(offsets[-1]), np.uint8)
+        _copy_names(read_only(self._utf8), read_only(self._offsets), read_only(places, np.int64), utf8)
+        return Names(utf8, offsets)
 
     def packed(self) -> dict[str, np.ndarray]:
         """The two arrays, offsets from 0 on; views where they are so already."""
@@ -112,6 +116,16 @@ def pack_names(names: Iterable[str]) -> dict[str, np.ndarray]:
         parts.append(data)
     np.cumsum(offsets, out=offsets)
     return {"utf8": np.frombuffer(b"".join(parts), np.uint8), "offsets": offsets}
+
+
+@njit(cache=True, nogil=True)
+def _copy_names(utf8, offsets, places, out):
+    """The letters of the names at these places, one after the other."""
+    at = 0
+    for place in places:
+        for letter in range(offsets[place], offsets[place + 1]):
+            out[at] = utf8[letter]
+            at += 1
 
 
 def unpack_names(utf8: np.ndarray, offsets: np.ndarray) -> tuple[str, ...]:

@@ -8,8 +8,6 @@ from connectors.files.csv_scanner import column_names
 from stream_engine.formats.event_fields import TRIPLET, EventFields
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 
-_CODED = pa.dictionary(pa.int32(), pa.string())
-
 
 class Layout(NamedTuple):
     """What a header says: how many columns, and which of them are read as what."""
@@ -38,24 +36,22 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         raise UnreadableHeader(
             f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
         )
-    coded, plain = _read_columns(event_fields)
+    read = _read_columns(event_fields)
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
         if name in columns:
             raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
-        if name in coded or name in plain:
+        if name in read:
             columns[name] = position
-    types = {str(position): _CODED if name in coded else pa.string() for name, position in columns.items()}
+    types = {str(position): pa.string() for position in columns.values()}
     return Layout(len(names), columns, types, frozenset(names) - event_fields.known)
 
 
-def _read_columns(event_fields: EventFields) -> tuple[set[str], set[str]]:
-    """Input fields that hold one name a row, which are dictionary-encoded; and lists and numbers, which are not."""
-    fields = [field for kind in event_fields.kinds for field in event_fields.by_kind[kind]]
-    lists = {field.inputs[0] for field in fields if field.stands_in_a_list}
-    coded = {name for field in fields for name in field.inputs} - lists
-    coded |= {event_fields.type_input, event_fields.optional["worker"], *_asked_inputs(event_fields)}
-    return coded, lists | {event_fields.optional["weight"], event_fields.optional["time"]}
+def _read_columns(event_fields: EventFields) -> set[str]:
+    """Input fields that are read: an id is not."""
+    names = {name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs}
+    optional = {event_fields.optional[name] for name in ("worker", "weight", "time")}
+    return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 
 def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:

@@ -73,7 +73,7 @@ class Pieces:
 
     def runs(self) -> list[Run]:
         """What each piece holds; always at least one."""
-        sizes = self._faults.size.sum(axis=1)
+        sizes = self._faults.size[:, 0] + self._faults.size[:, 1]
         if sizes.sum() <= COMPARISONS_AT_ONCE:
             return [Run(0, len(sizes))]
         runs, begin, ends = [], 0, np.cumsum(sizes)

@@ -1,7 +1,7 @@
 """Tables of events: columns of text, integers and lists to events, without a Python object per event on the way.
 
-Each column is dictionary-encoded by pyarrow, the small dictionaries are united into the block's names, and rows are
-checked as arrays. A row that the arrays are not sure of (a null, an empty list cell, a number that does not look like
+Names are numbered from the buffers of their columns, or of the dictionaries of these, and rows are checked as
+arrays. A row that the arrays are not sure of (a null, an empty list cell, a number that does not look like
 one, a list of the wrong size) is read by the plain definition in `validate`, which accepts it or finds the reason.
 Invariant: rows are sure only if `validate` accepts them, with the same names. O(rows + names in lists).
 """
