@@ -124,13 +124,19 @@ def _ask_for_edge(g, u, v):
     slot = mix64(np.uint64(pair_key(u, v))) & np.uint64(len(g.edge_key) - 1)
     prefetch(g.edge_key, slot)
     prefetch(g.edge_mark, slot)
-    prefetch(g.node, u)
-    prefetch(g.node, v)
+    for x in (u, v):
+        prefetch(g.node, x)
+        prefetch(g.link, x)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _ask_for_ends(g, u, v):
-    """Ask for the places where an edge u -> v would be put, by nodes that have been asked for."""
+    """Ask for the places where an edge u -> v would be put, and for what stands beside u and v in the sequence; u and v
+    have been asked for."""
+    prefetch(g.node, g.link[u, 1])
+    prefetch(g.link, g.link[u, 1])
+    prefetch(g.link, g.link[v, 0])
+    prefetch(g.link, g.link[v, 1])
     prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
     prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
 

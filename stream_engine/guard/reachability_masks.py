@@ -17,7 +17,7 @@ from stream_engine.guard.order_maintenance import in_order
 from stream_engine.guard.pair_nodes import N_NODES
 
 SOON = 8  # nodes: how long before a node is swept it is asked for
-BUDGET = 32  # arcs followed to pass bits on when an edge is added
+BUDGET = 4  # arcs followed to pass bits on when an edge is added
 
 
 @njit(cache=True, nogil=True)

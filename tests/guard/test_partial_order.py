@@ -13,6 +13,7 @@ import pytest
 from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.guard import graph, order_maintenance, reachability_masks
 from stream_engine.guard.invariants import check_sequence
+from stream_engine.guard.pair_nodes import AT_ONCE
 from stream_engine.guard.partial_order import POLICIES, VERDICTS, PartialOrder, Verdicts, topological_order
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
@@ -254,6 +255,24 @@ def test_batching_changes_nothing(policy):
     whole = PartialOrder(policy)
     assert sum(whole.offer(batch)) == len(rows)
     assert same_state(one.state(), whole.state())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_nodes_found_ahead_change_nothing(policy):
+    """New pairs all along, in blocks longer than those whose nodes are found at once: not even the live sequence is
+    another than that of comparisons one by one, though tables and pools grow in the midst of a block."""
+    for seed, (n, flip) in enumerate([(70, 0.15), (40, 0.4), (1500, 0.0)]):
+        rng = np.random.default_rng(seed)
+        rows = interleaved(as_batch(planted_triplets(rng, rng.random((n, 2)), 2 * AT_ONCE + 500, flip=flip), n))
+        one, whole, some = PartialOrder(policy), PartialOrder(policy), PartialOrder(policy)
+        codes = np.concatenate([one._judge_rows(row[None], np.empty(0, np.int64)) for row in rows])
+        assert np.array_equal(whole._judge_rows(rows, np.empty(0, np.int64)), codes)
+        for part in np.array_split(rows, 5):
+            some._judge_rows(part, np.empty(0, np.int64))
+        for guard in (whole, some):
+            assert np.array_equal(guard._guard.order(), one._guard.order())
+            assert same_state(guard.state(), one.state())
+        whole.check()
 
 
 @pytest.mark.parametrize("policy", POLICIES)
