@@ -25,6 +25,7 @@ from connectors.kafka.client import (
     Range,
     Refused,
     close_within,
+    new_record,
     sniff,
 )
 
@@ -298,18 +299,12 @@ class Confluent:
                 continue
             offset, value = message.offset(), message.value() or b""
             kind, milliseconds = message.timestamp()
+            stamp = milliseconds / 1000 if kind else None
+            of, key = format or sniff(value), message.key()
             records[partition].append(
-                Record(
-                    value,
-                    names[partition],
-                    offset,
-                    offset + 1,
-                    mark,
-                    format or sniff(value),
-                    "message",
-                    b"",
-                    message.key(),
-                    milliseconds / 1000 if kind else None,
+                new_record(
+                    Record,
+                    (value, names[partition], offset, offset + 1, mark, of, "message", b"", key, stamp, "", False),
                 )
             )
         return {partition: some for partition, some in records.items() if some}

@@ -17,6 +17,7 @@ from connectors.kafka.client import (
     Range,
     Refused,
     close_within,
+    new_record,
     sniff,
 )
 from connectors.kafka.kafka_python_internals import FATAL, LARGE_BATCHES, Network, commit_of, consumer_options
@@ -142,21 +143,17 @@ class KafkaPython:
         name, mark, format = self._names[partition], self._mark, self._format
         if LARGE_BATCHES.met:
             return [self._large_or_not(partition, each) for each in messages]
-        return [
-            Record(
-                each.value or b"",
-                name,
-                each.offset,
-                each.offset + 1,
-                mark,
-                format or sniff(each.value),
-                "message",
-                b"",
-                each.key,
-                each.timestamp / 1000 if each.timestamp >= 0 else None,
+        records = []
+        for each in messages:
+            value, offset, stamp = each.value or b"", each.offset, each.timestamp
+            time = stamp / 1000 if stamp >= 0 else None
+            kind = format or sniff(value)
+            records.append(
+                new_record(
+                    Record, (value, name, offset, offset + 1, mark, kind, "message", b"", each.key, time, "", False)
+                )
             )
-            for each in messages
-        ]
+        return records
 
     def _large_or_not(self, partition: int, message: Any) -> Record:
         """One record; a message that stands for a batch that was not unpacked has a problem."""

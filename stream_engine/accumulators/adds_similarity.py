@@ -32,11 +32,12 @@ from stream_engine.data.triplet_columns import handed_over
 
 @njit(cache=True, nogil=True)
 def _add_dense(w, rows):
-    """Near pair + 1, far pair - 1, of rows (anchor, near, far) or (near_i, near_j, far_i, far_j)."""
-    triplets = rows.shape[1] == 3
+    """Near pair + 1, far pair - 1, of rows (anchor, near, far) or (near_i, near_j, far_i, far_j). Unsigned, an index
+    is not looked at for being negative: a fifth of the time."""
+    triplets, last = rows.shape[1] == 3, rows.shape[1] - 1
     for e in range(len(rows)):
-        i, j = rows[e, 0], rows[e, 1]
-        k, l = (i, rows[e, 2]) if triplets else (rows[e, 2], rows[e, rows.shape[1] - 1])
+        i, j, l = np.uint32(rows[e, 0]), np.uint32(rows[e, 1]), np.uint32(rows[e, last])
+        k = i if triplets else np.uint32(rows[e, 2])
         w[min(i, j), max(i, j)] += 1
         w[min(k, l), max(k, l)] -= 1
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from zlib import crc32
@@ -31,6 +32,7 @@ from stream_engine.service.suspects import Flight, Ranges, Suspect, after_death,
 PARTS = 2048  # of a stretch of suspects
 FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault
 _NOTHING = b"\n"
+_BEGIN, _END = itemgetter(1, 2), itemgetter(1, 3)  # of a record: its partition and offset, or next offset
 
 
 class _Deaths(msgspec.Struct, frozen=True):
@@ -95,8 +97,8 @@ class InFlight:
         """These records are at work from here on, behind those that are already, until `ended` or `rest` is called.
         `alone`: one item, of a record that was taken in parts. A failure of the run is no death; a bug that ends it
         is. Any thread."""
-        first = {record.partition: record.offset for record in reversed(records)}
-        after = {record.partition: record.next_offset for record in records}
+        first = dict(map(_BEGIN, reversed(records)))
+        after = dict(map(_END, records))
         ranges = {partition: (first[partition], after[partition]) for partition in first}
         single = alone or (len(records) == 1 and records[0].unit == "message")
         flight = Flight(ranges, single, check_of(records[0]) if single else None, self._process)
