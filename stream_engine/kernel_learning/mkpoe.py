@@ -5,7 +5,8 @@
 
 over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R the
 full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*, in which the identity is the right metric for
-steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `pdhg` (full), `linear` (diagonal).
+steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `factored` and `pdhg` (full), `linear`
+(diagonal).
 
 The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
 """
@@ -15,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import linear, pdhg
+from stream_engine.kernel_learning import factored, linear, pair_lists
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
-from stream_engine.kernel_learning.rckl import trimmed
+from stream_engine.kernel_learning.rckl import optimum
 
 SMALL = 1e-9  # eigenvalues of a kernel below this fraction of its largest are treated as 0
 
@@ -60,11 +61,17 @@ def factor(kernel: np.ndarray, rank: int | None = None) -> Factor:
     >>> factor(np.diag([4.0, 0.0, 1.0])).root.shape
     (3, 2)
     """
+    if _is_identity(kernel) and rank is None:
+        return Factor(np.eye(len(kernel)), np.eye(len(kernel)))
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     keep = np.flatnonzero(values > SMALL * max(values[-1], 0.0))
     keep = keep[::-1][:rank]
     root = np.sqrt(values[keep])
     return Factor(np.ascontiguousarray(vectors[:, keep] * root), (vectors[:, keep] / root).T)
+
+
+def _is_identity(matrix: np.ndarray) -> bool:
+    return matrix.shape[0] == matrix.shape[1] and np.array_equal(matrix, np.eye(len(matrix)))
 
 
 def fit(
@@ -95,7 +102,8 @@ def fit(
             rows, [np.ascontiguousarray(k, dtype=float) for k in kernels], weight, start, tolerance, progress
         )
     factors = [factor(np.asarray(k, float), rank) for k in kernels]
-    solved, problem = _solve_full(rows, [f.root for f in factors], weight, start, tolerance, max_iterations, progress)
+    roots = [None if _is_identity(f.root) else f.root for f in factors]
+    solved, problem = _solve_full(rows, len(kernels[0]), roots, weight, start, tolerance, max_iterations, progress)
     blocks, _ = form.parts(problem, solved.u)
     weights = [f.inverse.T @ a @ f.inverse for f, a in zip(factors, blocks)]
     maps = [_half(a) @ f.inverse for f, a in zip(factors, blocks)]
@@ -123,7 +131,8 @@ def fit_linear(
     rows, weight = _checked(rows, weight, beta)
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
-        solved, problem = _solve_full(rows, [features], weight, None, tolerance, max_iterations, progress)
+        n = len(features)
+        solved, problem = _solve_full(rows, n, [features], weight, None, tolerance, max_iterations, progress)
         a = form.parts(problem, solved.u)[0][0]
         return _embedding(problem, solved, [_half(a)], [a.copy()])
     i, j, k, l = rows.T
@@ -169,6 +178,10 @@ def smallest_beta(
         if diagonal:
             cost, back = np.diag(kernel), ((kernel @ s) * kernel).sum(axis=1)
             worst = max(worst, float(np.max(-back[cost > 0] / cost[cost > 0])))
+        elif _is_identity(kernel):
+            lists = pair_lists.of_rows(rows, len(kernel))
+            sparse = pair_lists.laplacian(lists, pair_lists.shares(lists, weight / weight.sum()))
+            worst = max(worst, -float(factored.smallest_eigenvalues(sparse, 1)[0][0]))
         else:
             root = factor(kernel).root
             worst = max(worst, -form.smallest_eigenvalue(root.T @ s @ root))
@@ -185,10 +198,10 @@ def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
     return rows, weight * (beta / weight.sum())
 
 
-def _solve_full(rows, roots, weight, start, tolerance, max_iterations, progress):
+def _solve_full(rows, n, roots, weight, start, tolerance, max_iterations, progress):
     p = len(roots)
     problem = Problem(
-        len(roots[0]),
+        n,
         rows,
         weight,
         "hinge",
@@ -204,8 +217,7 @@ def _solve_full(rows, roots, weight, start, tolerance, max_iterations, progress)
         else start.start
     )
     dual = None if start is None or len(start.dual) != len(rows) else start.dual
-    solution = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
-    return trimmed(problem, solution, tolerance)[0], problem
+    return optimum(problem, u, dual, tolerance, max_iterations, progress)[0], problem
 
 
 def _half(a: np.ndarray) -> np.ndarray:

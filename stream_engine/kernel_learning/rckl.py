@@ -4,7 +4,8 @@
     E_STE = sum_t w_t log(1 + e^(x_t)),   E_hinge = sum_t w_t max(0, 1 + x_t),   x_t = d(a, b) - d(a, c)
 
 T has no auxiliary kernels (eq. 3), MKL has no K0 (eq. 6), AK has both; all convex. E is a sum over triplets, not a
-mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m + n^3), MKL alone O(m A).
+mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m r) for a K0 of rank r by
+factors, O(m + n^3) below 64 objects, MKL alone O(m A).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import fista, linear, pdhg
+from stream_engine.kernel_learning import factored, fista, linear, pair_lists, pdhg
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
 FORMS = ("t", "mkl", "ak")
 LOSSES = ("ste", "hinge")
+LARGE = 64  # objects or directions from which on a block is learned by factors
+ROUNDED, MOST = 1e-3, 3000  # relative gap and iterations down and up to which factors take the hinge, before `pdhg`
 TINY = 1e-6  # relative size below which a weight or an eigenvalue may be trimmed to exactly 0
 
 
@@ -87,9 +90,12 @@ def largest_lambdas(problem: Problem) -> tuple[float, float]:
     At K'' = 0 the dual point is w/2 (STE) or w (hinge); it is feasible exactly from these values on.
     """
     y = form.slope(problem, np.zeros(len(problem.rows)))
-    blocks, mu = form.parts(problem, form.backward(problem, y))
-    first = max((-form.smallest_eigenvalue(block) for block in blocks), default=0.0)
-    return max(first, 0.0), max(0.0, float(-mu.min())) if len(mu) else 0.0
+    first = 0.0
+    if problem.factors:
+        lists = pair_lists.of_rows(problem.rows, problem.n)
+        values, _ = factored.smallest_eigenvalues(pair_lists.laplacian(lists, pair_lists.shares(lists, y)), 1)
+        first = max(0.0, -float(values[0]))
+    return first, max((-problem.columns.T @ y).tolist(), default=0.0)
 
 
 def fit(
@@ -140,15 +146,38 @@ def solve(
             blocks[0][:] = start.k0
         mu[:] = start.mu[: len(mu)]
     dual = start.dual if start is not None else None
-    if problem.loss == "ste":
-        solution = fista.solve(problem, u, tolerance, max_iterations, progress)
-    elif blocks:
-        solution = pdhg.solve(problem, u, dual, tolerance, max_iterations, progress)
-    else:
+    if problem.loss == "hinge" and not blocks:
         columns = linear.dense_map(problem.columns, problem.column_cost)
         s = linear.solve(columns, problem.weight, tolerance, mu, progress=progress)
         solution = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
-    return _learned(problem, kernels, *trimmed(problem, solution, tolerance))
+        return _learned(problem, kernels, *trimmed(problem, solution, tolerance))
+    return _learned(problem, kernels, *optimum(problem, u, dual, tolerance, max_iterations, progress))
+
+
+def optimum(
+    problem: Problem,
+    u: np.ndarray,
+    dual: np.ndarray | None,
+    tolerance: float,
+    max_iterations: int,
+    progress: Callable[..., None],
+) -> tuple[fista.Solution, list[int]]:
+    """`(solution, ranks)` from u: by factors where a block is large, by a solver that keeps blocks whole where they are
+    small or where factors do not reach the tolerance."""
+    done = 0
+    if max(form.block_sizes(problem), default=0) >= LARGE:
+        near, most = (tolerance, max_iterations) if problem.loss == "ste" else (max(tolerance, ROUNDED), MOST)
+        start, most = factored.of_whole(problem, u), min(most, max_iterations)
+        found = factored.solve(problem, start, dual, near, most, progress)
+        u, dual, done = factored.whole(problem, found.point), found.certificate.dual, found.iterations
+        if found.gap <= tolerance or done >= max_iterations:
+            ranks = [root.shape[1] for root in found.point.roots]
+            return fista.Solution(u, found.x, found.certificate, done, found.gap <= tolerance), ranks
+    if problem.loss == "ste":
+        solution = fista.solve(problem, u, tolerance, max_iterations - done, progress)
+    else:
+        solution = pdhg.solve(problem, u, dual, tolerance, max_iterations - done, progress)
+    return trimmed(problem, solution._replace(iterations=solution.iterations + done), tolerance)
 
 
 def trimmed(problem: Problem, solution: fista.Solution, tolerance: float) -> tuple[fista.Solution, list[int]]:

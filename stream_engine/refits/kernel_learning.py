@@ -2,8 +2,8 @@
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
 given, or chosen on held-out comparisons from a grid in units of the smallest values at which nothing is learned. The
-answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: (grid + 1) solves of O(m + n^3)
-an iteration.
+answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: up to (grid + 1) solves of
+O(m r) an iteration for a rank of r (O(m + n^3) below 64 objects).
 
 With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their
 own comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
@@ -45,7 +45,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
     lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out error
     grid: what is tried, as fractions of the smallest value at which K0 or mu is 0 (lambda1 goes on below it while that
-        helps)
+        helps, and ends at the first that is clearly worse)
     held_out: which share of the comparisons validates
     tolerance: relative dual gap to reach
     """
@@ -235,16 +235,16 @@ def _choose(task: Task, inputs: Inputs, progress: Progress) -> Choice:
         progress(len(tried), max(n_grid, len(tried)) + 1, gap=learned.gap, error=error)
         return Attempt(error, lambdas, rckl.Start(learned.k0, learned.mu, learned.dual))
 
-    best = _best(attempt, first, second)
+    best = _best(attempt, first, second, float(weight[test].sum()))
     return Choice(best.lambdas, tried, best.start._replace(dual=None))
 
 
 Try = Callable[[Lambdas, rckl.Start | None], Attempt]
 
 
-def _best(attempt: Try, first: list[float], second: list[float]) -> Attempt:
+def _best(attempt: Try, first: list[float], second: list[float], votes: float) -> Attempt:
     """The best of the grid, of equal ones the first; then below it for as long as the edge is the best place."""
-    best = min(_attempts(attempt, first, second), key=lambda each: each.error)
+    best = min(_attempts(attempt, first, second, votes), key=lambda each: each.error)
     at_edge = len(first) > 1 and best.lambdas.lambda1 == first[-1]
     for _ in range(BEYOND):
         if not at_edge:
@@ -256,14 +256,16 @@ def _best(attempt: Try, first: list[float], second: list[float]) -> Attempt:
     return best
 
 
-def _attempts(attempt: Try, first: list[float], second: list[float]) -> Iterator[Attempt]:
-    """The whole grid, each lambda1 started from the one before."""
+def _attempts(attempt: Try, first: list[float], second: list[float], votes: float) -> Iterator[Attempt]:
+    """The grid, each lambda1 started from the one before, until one is clearly worse than another of its lambda2."""
     for lambda2 in second:
-        start = None
+        start, best = None, 1.0
         for lambda1 in first:
             done = attempt(Lambdas(lambda1, lambda2), start)
-            start = done.start
+            start, best = done.start, min(best, done.error)
             yield done
+            if kernel_refits.clearly_worse(done.error, best, votes):
+                break
 
 
 def _candidates(given: float | None, grid: tuple[float, ...], largest: float) -> list[float]:

@@ -47,7 +47,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     constraints: see `kernel_learning.constraints`
     kernels: name -> file and kind; none: K = I, which is GNMDS
     features: LPOE on one file of features, in place of kernels
-    beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything
+    beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything;
+        smallest first, until one is clearly worse
     hold_out: "objects", "comparisons" (a `share` of them), or "auto": objects where there are kernels
     folds: of objects
     rank: keep that many directions a kernel (full form, an approximation)
@@ -235,11 +236,14 @@ def _choose(task: Task, inputs: Inputs, voted, progress: Progress) -> Choice:
     splits, how = _splits(task, inputs, voted)
     if not splits:
         return Choice(betas[len(betas) // 2], smallest, "too few comparisons to hold any out", [])
-    tried = []
+    tried: list[dict[str, float]] = []
+    votes = sum(float(split.test.weight.sum()) for split in splits)
     for beta in betas:
         scores = [_score(params, inputs, beta, split) for split in splits]
         tried.append({"beta": beta, "gauc": float(np.mean(scores))})
         progress(len(tried), len(betas) + 1, gauc=tried[-1]["gauc"])
+        if kernel_refits.clearly_worse(1.0 - tried[-1]["gauc"], 1.0 - max(t["gauc"] for t in tried), votes):
+            break
     return Choice(max(tried, key=lambda t: t["gauc"])["beta"], smallest, how, tried)
 
 
