@@ -11,13 +11,14 @@ An iteration is O(P r + m) for P distinct pairs and rank r (`pair_lists`), again
 certificate is some 50 products with S and one Cholesky factor, O(n^3 / 3).
 """
 
+import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.optimize import minimize
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from stream_engine.kernel_learning import pair_lists
 from stream_engine.kernel_learning import problem as form
@@ -31,6 +32,7 @@ FINER = 0.2  # by which that becomes less
 COARSE, NARROWER = 0.3, 0.3  # share of the gap at which the rounding of the hinge shrinks, and by what
 WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of rounding, that are looked at first
 TINY = 1e-6  # fraction of the largest eigenvalue or weight below which columns may go
+RESTARTS = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # else unseeded since scipy 1.17
 DENSE = 64  # objects up to which all eigenvalues are computed
 SLACK = 1e-7  # by which y shrinks at least, so that rounding in a Cholesky factor proves nothing false
 
@@ -156,16 +158,14 @@ def smallest_eigenvalues(matrix, count: int, precision: float = 1e-6) -> tuple[n
     """
     n = matrix.shape[0]
     if n <= DENSE or count >= n // 2:
-        values, vectors = np.linalg.eigh(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+        values, vectors = np.linalg.eigh(dense(matrix))
         return values[:count], vectors[:, :count]
-    first = 1.0 + 0.5 * np.cos(np.arange(n) * 2.399963)
-    first[::2] *= -1.0  # the vector of ones is an eigenvector of every Laplacian
+    first = np.random.default_rng(n).standard_normal(n)
     try:
-        values, vectors = eigsh(matrix, k=count, which="SA", v0=first, tol=precision, maxiter=50 * n)
-    except ArpackNoConvergence as error:
-        if len(error.eigenvalues) == 0:
-            return smallest_eigenvalues(matrix.toarray(), n)
-        values, vectors = error.eigenvalues, error.eigenvectors
+        values, vectors = eigsh(matrix, k=count, which="SA", v0=first, tol=precision, maxiter=50 * n, **RESTARTS)
+    except ArpackError:  # no convergence, or a matrix of zeros
+        values, vectors = np.linalg.eigh(dense(matrix))
+        return values[:count], vectors[:, :count]
     order = np.argsort(values)
     return values[order], vectors[:, order]
 

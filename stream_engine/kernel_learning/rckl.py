@@ -5,7 +5,7 @@
 
 T has no auxiliary kernels (eq. 3), MKL has no K0 (eq. 6), AK has both; all convex. E is a sum over triplets, not a
 mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m r) for a K0 of rank r by
-factors, O(m + n^3) below 64 objects, MKL alone O(m A).
+factors, O(m + n^3) for few objects, MKL alone O(m A).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from stream_engine.kernel_learning.problem import Certificate, Problem
 
 FORMS = ("t", "mkl", "ak")
 LOSSES = ("ste", "hinge")
-LARGE = 64  # objects or directions from which on a block is learned by factors
+LARGE = {"ste": 64, "hinge": 200}  # objects or directions from which on factors are faster than whole blocks
 ROUNDED, MOST = 1e-3, 3000  # relative gap and iterations down and up to which factors take the hinge, before `pdhg`
 TINY = 1e-6  # relative size below which a weight or an eigenvalue may be trimmed to exactly 0
 
@@ -165,7 +165,7 @@ def optimum(
     """`(solution, ranks)` from u: by factors where a block is large, by a solver that keeps blocks whole where they are
     small or where factors do not reach the tolerance."""
     done = 0
-    if max(form.block_sizes(problem), default=0) >= LARGE:
+    if max(form.block_sizes(problem), default=0) >= LARGE[problem.loss]:
         near, most = (tolerance, max_iterations) if problem.loss == "ste" else (max(tolerance, ROUNDED), MOST)
         start, most = factored.of_whole(problem, u), min(most, max_iterations)
         found = factored.solve(problem, start, dual, near, most, progress)

@@ -3,7 +3,7 @@
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
 given, or chosen on held-out comparisons from a grid in units of the smallest values at which nothing is learned. The
 answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: up to (grid + 1) solves of
-O(m r) an iteration for a rank of r (O(m + n^3) below 64 objects).
+O(m r) an iteration for a rank of r (O(m + n^3) for few objects).
 
 With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their
 own comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.

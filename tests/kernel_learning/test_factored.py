@@ -128,6 +128,23 @@ def test_what_is_proven_is_feasible(seed, loss):
     assert most / 9 <= float(dual.sum() / y.sum()) <= most
 
 
+@given(st.integers(0, 10_000), st.sampled_from(["ste", "hinge"]))
+@settings(max_examples=40, deadline=None)
+def test_a_dual_is_within_its_columns_and_no_point_is_below_its_bound(seed, loss):
+    """Weak duality of what a certificate is made of, and of a point and a dual that were handed in as a start."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, loss)
+    lists, point = pair_lists.of_rows(problem.rows, problem.n), random_point(rng, problem)
+    found = factored._dual(problem, lists, form.forward(problem, factored.whole(problem, point)), 0.3)
+    dual = factored.proven(problem, lists, found.s * found.y)
+    assert (problem.column_cost + problem.columns.T @ dual >= -1e-9).all() and (dual <= problem.weight + 1e-12).all()
+    best = factored.solve(problem, point, 2 * dual, 1e-2)
+    assert form.dual_value(problem, dual) <= best.certificate.objective * (1 + 1e-12)
+    assert best.certificate.bound <= best.certificate.objective
+    _, mu = form.parts(problem, form.backward(problem, best.certificate.dual))
+    assert (mu >= -problem.column_cost - 1e-9).all()
+
+
 def test_a_wrong_guess_of_lanczos_certifies_nothing(monkeypatch):
     """Told that no direction descends, it stops at K = 0 and says so: the bound is still below the optimum."""
     _, triplets = reference.planted(5, 20, 300, flip=0.0)
@@ -146,6 +163,11 @@ def test_lanczos_finds_the_smallest_eigenvalues_of_a_laplacian():
     values, vectors = factored.smallest_eigenvalues(matrix, 3)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(matrix.toarray())[:3], rtol=1e-6)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-3 * abs(values[0]))
+    few = pair_lists.laplacian(lists, np.where(np.arange(len(lists.i)) < 3, -1.0, 0.0))  # of rank 3: Lanczos restarts
+    for each in (few, 0.0 * few):
+        values, vectors = factored.smallest_eigenvalues(each, 5)
+        np.testing.assert_allclose(values, np.linalg.eigvalsh(each.toarray())[:5], atol=1e-6)
+        assert np.array_equal(vectors, factored.smallest_eigenvalues(each, 5)[1])
 
 
 def test_pivoted_cholesky_keeps_the_rank():
@@ -157,9 +179,10 @@ def test_pivoted_cholesky_keeps_the_rank():
 
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])
-def test_from_64_objects_on_factors_are_used_and_agree(loss):
+def test_many_objects_are_learned_by_factors_that_agree(loss, monkeypatch):
     """The same optimum as of the solver that keeps K0 whole; a start from it takes next to nothing."""
     _, triplets = reference.planted(7, 70, 1500)
+    monkeypatch.setitem(rckl.LARGE, loss, 70)
     problem = rckl.build(triplets, None, [], 70, "t", loss, 3.0, 1.0)
     nothing = np.zeros(form.point_size(problem))
     solver = fista.solve if loss == "ste" else pdhg.solve
@@ -178,12 +201,14 @@ def test_where_factors_do_not_get_there_whole_blocks_go_on(monkeypatch):
     _, triplets = reference.planted(7, 70, 1500)
     monkeypatch.setattr(factored, "ROUNDS", 1)
     for loss in ("ste", "hinge"):
+        monkeypatch.setitem(rckl.LARGE, loss, 70)
         found = rckl.fit(triplets, 70, form="t", loss=loss, lambda1=6.0, tolerance=1e-2)
         assert found.converged and found.gap <= 1e-2 and found.rank < 70
 
 
-def test_partial_order_embedding_by_factors_is_certified():
+def test_partial_order_embedding_by_factors_is_certified(monkeypatch):
     """K = I and 70 objects: the optimum of the solver that keeps W whole."""
+    monkeypatch.setitem(rckl.LARGE, "hinge", 70)
     _, triplets = reference.planted(9, 70, 1200)
     rows = reference.rows_of(triplets)
     found = mkpoe.fit(rows, [np.eye(70)], 60.0, tolerance=1e-3)
