@@ -834,6 +834,13 @@ BUGS = [
         PROGRESSIVE,
     ),
     Bug(
+        "the window of drift goes on after a cut",
+        "stream_engine/prediction/drift.py",
+        "            if self._cut:\n                window = _window(self._delta)\n",
+        "",
+        "tests/prediction/test_observer.py -k adwin",
+    ),
+    Bug(
         "an improvement is an alarm",
         "stream_engine/prediction/drift.py",
         "alarm |= now > before",

@@ -12,6 +12,7 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     for line in (
         "objects",
         "events",
+        "waited",
         "refused",
         "contradictions",
         "guard",
@@ -29,3 +30,8 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     assert (tmp_path / "demo" / "clusters.png").stat().st_size > 10_000
     assert np.load(tmp_path / "demo" / "export" / "adds3.npz")["W"].sum() == 0
     assert "not_parseable" in page and "missing_field" in page and "unknown_type" in page and "not_distinct" in page
+    waited = re.search(r"^waited +(\d+) s: (.*)", page, re.M)
+    parts = [float(each.split()[-1]) for each in waited[2].split(", ")]
+    assert len(parts) == 6 and abs(sum(parts) - int(waited[1])) < 1
+    events, seconds, rate = re.search(r"^events +([\d,]+) read in ([\d.]+) s: ([\d,]+) events/s", page, re.M).groups()
+    assert abs(int(events.replace(",", "")) / int(rate.replace(",", "")) - float(seconds)) < 0.06

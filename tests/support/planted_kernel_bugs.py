@@ -162,8 +162,8 @@ KERNEL_BUGS = [
     Bug(
         "an answer makes its objects less certain",
         "stream_engine/asking/information_gain.py",
-        "(h / (1.0 + h * (g @ moved)))",
-        "(-h / (1.0 + h * (g @ moved)))",
+        "shrink = h / (1.0 + h * (g @ moved))",
+        "shrink = -h / (1.0 + h * (g @ moved))",
         ASKED + " -k narrows",
     ),
     Bug(
