@@ -49,7 +49,11 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 @_option("--labels", key="input.labels", metavar="FILE", help="File of object,label.")
 @_option("--labels-columns", key="input.labels_columns", metavar="A=B,...", help="Names of its columns: label=sweet.")
 @_option(
-    "--snapshot-every", key="snapshot.every", type=int, metavar="N", help="Comparisons between snapshots (0: never)."
+    "--snapshot-every",
+    key="snapshot.every",
+    type=int,
+    metavar="N",
+    help="Comparisons between snapshots (0: never); by default a quarter more.",
 )
 @_option(
     "--snapshot-interval", key="snapshot.interval", type=float, metavar="SECONDS", help="Seconds between snapshots."

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.guard.canonical_order import Quadruplets
-from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction, weight_kept
+from stream_engine.guard.canonical_order import Quadruplets, net_votes, order_of_votes, weight_among
+from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -20,17 +21,30 @@ def partial_order(published: Published) -> dict[str, Content]:
     state = snapshot.section("partial_order")
     if not state:
         raise NothingToExport("no partial order is kept in this state: guard.policy is off")
-    kept = PartialOrder.from_state(state, snapshot.settings["guard"]).kept()
-    arrays = {"kept": kept, "reduced": transitive_reduction(kept)}
+    kept = _kept(state, snapshot.settings["guard"])
+    arrays = {"kept": kept, "reduced": _reduced(kept)}
     if snapshot.section("triplet_counts"):
-        columns, counted = triplet_columns(snapshot), _quadruplets(snapshot)
-        from_counts = canonical_order(columns, counted)
+        votes = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
+        from_counts = order_of_votes(*votes)
         arrays |= {
             "canonical": from_counts.kept,
-            "weight_kept": np.array(weight_kept(kept, columns, counted).fraction),
+            "weight_kept": np.array(weight_among(kept, *votes).fraction),
             "canonical_weight_kept": np.array(from_counts.weight.fraction),
         }
     return {"partial_order": Content(arrays)}
+
+
+def _kept(state: dict[str, np.ndarray], policy: str) -> np.ndarray:
+    """The comparisons that a guard with this state keeps; that of `first` is nothing else. Raises `Corrupt`."""
+    return state["kept"] if policy == "first" else PartialOrder.from_state(state, policy).kept()
+
+
+def _reduced(kept: np.ndarray) -> np.ndarray:
+    """The transitive reduction. Raises `Corrupt` where there is none: reading a snapshot does not notice a cycle."""
+    try:
+        return transitive_reduction(kept)
+    except ValueError as error:
+        raise Corrupt(f"partial_order: {error}") from None
 
 
 def _quadruplets(snapshot: Snapshot) -> Quadruplets | None:

@@ -13,10 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns, net_triplets
 from stream_engine.guard.exact_guard import Exact
-from stream_engine.guard.pair_rows import canonical, lo_first, near_first
-from stream_engine.guard.sifting_guard import Sifted
+from stream_engine.guard.exact_kernels import ACCEPTED
+from stream_engine.guard.hash_tables import key_columns, pair_keys
+from stream_engine.guard.order_maintenance import LABEL, even_out, in_order
+from stream_engine.guard.pair_rows import Numbered, canonical, lo_first, near_first, numbered
+from stream_engine.guard.sifting_kernels import BLOCK, DEGREE, new_votes, sift
+from stream_engine.guard.supports import known_paths
 
 PASSES = 8
 NOTHING = np.empty(0, np.int64)
@@ -88,31 +94,114 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
     >>> result.kept.tolist(), result.weight
     ([[0, 1, 0, 2], [0, 2, 1, 2]], Weight(kept=3, total=4))
     """
-    rows, net = net_votes(columns, quadruplets)
+    return order_of_votes(*net_votes(columns, quadruplets))
+
+
+def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
+    """The same from what `net_votes` gives."""
     heaviest = np.argsort(-net, kind="stable")
     greedy = Exact("first", 64, max(64, len(rows)))
     greedy.judge(rows[heaviest], NOTHING)
-    sifted = Sifted.along(greedy.order(), rows, net)
+    edges = numbered(rows)
+    order = np.searchsorted(edges.key, pair_keys(greedy.order()))
     del greedy
-    sifted.settle(PASSES)
-    agreeing, order = sifted.kept(), sifted.order()
-    del sifted
-    whole = Exact.along(order, len(rows))
-    whole.judge(agreeing, NOTHING)
-    whole.judge(rows[heaviest], NOTHING)
-    kept = whole.kept()
-    return CanonicalOrder(kept, whole.order(), _weight(kept, rows, net))
+    order, agrees = _sifted(edges, net, order)
+    kept, pairs = _maximal(rows, edges, order, agrees, heaviest)
+    return CanonicalOrder(rows[kept], pairs, Weight(int(net[kept].sum()), int(net.sum())))
 
 
-def _weight(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
-    """The net votes of those canonical rows that are among the kept ones."""
-    both, votes = canonical(
-        np.concatenate([rows, lo_first(np.asarray(kept, np.int32))]),
-        np.concatenate([net, np.zeros(len(kept), np.int64)]),
+def _sifted(edges: Numbered, net: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`(order, agrees)`: nodes in the order after `PASSES` passes of sifting along `order`, and (m,) whether each edge
+    agrees with it. Nodes are sifted in the order that they begin in."""
+    n = len(order)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(1, n + 1)
+    near, far = place[edges.near], place[edges.far]
+    degree = np.bincount(near, minlength=n + 1) + np.bincount(far, minlength=n + 1)
+    votes = new_votes(n, 1)._replace(
+        neighbour=np.empty(2 * len(near), np.int32),
+        net=np.empty(2 * len(near), np.int64),
+        work=np.empty((4, 2 * (int(degree.max()) + 2)), np.int64),
     )
-    twice = (both[1:] == both[:-1]).all(axis=1) if len(both) else np.empty(0, bool)
-    # a row that stands twice is voted for and kept; one of the two entries carries the votes
-    return Weight(int((votes[1:] + votes[:-1])[twice].sum()), int(net.sum()))
+    _lay_out(votes, near, far, net, degree)
+    _settle(votes, PASSES)
+    label = votes.node[:, LABEL]
+    return order[in_order(votes.link, n) - 1], label[near] < label[far]
+
+
+@njit(cache=True, nogil=True)
+def _lay_out(votes, near, far, net, degree):
+    """Nodes 1 .. n in the sequence as they are numbered, and the blocks of their neighbours."""
+    v = borrowed(votes)
+    n, begin = len(degree) - 1, 0
+    filled = np.empty(n + 1, np.int64)
+    for x in range(n + 1):
+        v.link[x, 0], v.link[x, 1] = (x - 1 if x > 0 else n), (x + 1 if x < n else 0)
+        v.node[x, BLOCK], v.node[x, DEGREE] = begin << 6, degree[x]
+        filled[x] = begin
+        begin += degree[x]
+    for e in range(len(near)):
+        x, y = near[e], far[e]
+        v.neighbour[filled[x]], v.net[filled[x]] = y, net[e]
+        v.neighbour[filled[y]], v.net[filled[y]] = x, -np.int64(net[e])
+        filled[x] += 1
+        filled[y] += 1
+
+
+@njit(cache=True, nogil=True)
+def _settle(votes, passes):
+    """Sift every node in turn, at most so many times or until nothing moves. A node stands best among its neighbours
+    until one of them moves: till then it need not be looked at again."""
+    v = borrowed(votes)
+    n = len(v.node) - 1
+    waiting = np.ones(n + 1, np.bool_)
+    for _ in range(passes):
+        moved = False
+        even_out(v.node, v.link, n)
+        for x in range(1, n + 1):
+            if not waiting[x]:
+                continue
+            waiting[x] = False
+            if sift(v, np.int64(x)) > 0:
+                moved = True
+                start = v.node[x, BLOCK] >> 6
+                for k in range(start, start + v.node[x, DEGREE]):
+                    waiting[v.neighbour[k]] = True
+        if not moved:
+            break
+    even_out(v.node, v.link, n)
+
+
+def _maximal(
+    rows: np.ndarray, edges: Numbered, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`(kept, pairs)`: (m,) which rows are kept, those that agree with the order and then by decreasing weight what
+    closes no cycle, and the pairs in an order that all of them agree with. What closes a cycle with the first ones does
+    so for ever, so most of the others need not be offered."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(1, len(order) + 1)
+    near, far = edges.near[agrees], edges.far[agrees]
+    whole = Exact.holding(key_columns(edges.key[order]), place[near], place[far])
+    others = heaviest[~agrees[heaviest]]
+    others = others[~known_paths(near, far, order, edges.far[others], edges.near[others])]
+    kept = agrees.copy()
+    kept[others] = whole.judge(rows[others], NOTHING) == ACCEPTED
+    return kept, whole.order()
+
+
+def weight_among(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
+    """`weight_kept` from what `net_votes` gives: rows in canonical order with their net votes."""
+    edges, kept = numbered(rows), lo_first(np.asarray(kept, np.int32))
+    found = np.zeros(len(kept), bool)
+    if len(rows):
+        ends = [pair_keys(kept[:, :2]), pair_keys(kept[:, 2:])]
+        nodes = [np.minimum(np.searchsorted(edges.key, end), len(edges.key) - 1) for end in ends]
+        known = (edges.key[nodes[0]] == ends[0]) & (edges.key[nodes[1]] == ends[1])
+        voted = edges.near.astype(np.int64) << 32 | edges.far  # increasing, as the rows are
+        sought = nodes[0] << 32 | nodes[1]
+        at = np.minimum(np.searchsorted(voted, sought), len(voted) - 1)
+        found = known & (voted[at] == sought)
+    return Weight(int(net[at[found]].sum()) if len(rows) else 0, int(net.sum()))
 
 
 def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:
@@ -123,4 +212,4 @@ def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | N
     >>> weight_kept(np.array([[0, 1, 0, 2]]), columns_from_triplets(np.array([[0, 1, 2], [0, 1, 2], [1, 2, 0]]), 3))
     Weight(kept=2, total=3)
     """
-    return _weight(kept, *net_votes(columns, quadruplets))
+    return weight_among(kept, *net_votes(columns, quadruplets))

@@ -90,11 +90,20 @@ def by_column(values, n, before):
 
 
 def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
-    """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order."""
-    n = len(edges.key)
-    order = by_column(edges.near, n, by_column(edges.far, n, np.arange(len(edges.near))))
-    pairs = key_columns(edges.key)
-    rows = np.concatenate([pairs[edges.near[order]], pairs[edges.far[order]]], axis=1)
+    """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
+    any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
+    n, m = len(edges.key), len(edges.near)
+    if beside:
+        order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
+        near, far = edges.near[order], edges.far[order]
+    else:
+        order, packed = np.empty(0, np.int64), edges.near.astype(np.int64) << 32 | edges.far
+        packed.sort()
+        near, far = packed >> 32, packed & 0xFFFFFFFF
+    pairs = key_columns(edges.key).view(np.int64)[:, 0]  # both objects of a pair at once
+    rows = np.empty((m, 4), np.int32)
+    halves = rows.view(np.int64)
+    halves[:, 0], halves[:, 1] = pairs[near], pairs[far]
     return rows, *(array[order] for array in beside)
 
 

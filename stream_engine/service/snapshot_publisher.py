@@ -17,7 +17,7 @@ from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
-from stream_engine.service.triggers import SnapshotRule, snapshot_due
+from stream_engine.service.triggers import Grown, SnapshotRule, snapshot_due
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
@@ -87,8 +87,9 @@ class SnapshotPublisher:
 
     def due(self, asked: str) -> str:
         """Why a snapshot is due now, "" when none is; `asked` is why someone asks for one."""
-        comparisons = self._engine.counters["comparisons"] - self._taken.comparisons
-        return snapshot_due(self._rule, comparisons, time.monotonic() - self._taken.time, asked, self.changed)
+        held = self._taken.comparisons
+        grown = Grown(held, self._engine.counters["comparisons"] - held)
+        return snapshot_due(self._rule, grown, time.monotonic() - self._taken.time, asked, self.changed)
 
     def may_try(self) -> bool:
         """False for a while after a publication failed."""

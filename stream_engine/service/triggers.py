@@ -3,27 +3,46 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+GROWTH = 1 / 4  # of what the last snapshot held: as a state costs by its size, all snapshots cost five times the last
+LEAST_GROWTH = 10_000_000  # comparisons: seconds of work, which the interval covers
+
 
 class SnapshotRule(NamedTuple):
-    """A snapshot is due every `every` comparisons (0: never) or `interval` seconds (0: never), whichever is first."""
+    """A snapshot is due every `every` comparisons (0: never; None: when a quarter more than the last one held has come,
+    and ten million at least) or `interval` seconds (0: never), whichever is first."""
 
-    every: int = 1_000_000
+    every: int | None = None
     interval: float = 60.0
 
+    def comparisons(self, held: int) -> int:
+        """How many after a snapshot that held so many make the next one due; 0: none do.
 
-def snapshot_due(rule: SnapshotRule, comparisons: int, seconds: float, asked: str, changed: Callable[[], bool]) -> str:
+        >>> SnapshotRule().comparisons(0), SnapshotRule().comparisons(10**9), SnapshotRule(10).comparisons(10**9)
+        (10000000, 250000000, 10)
+        """
+        return max(LEAST_GROWTH, int(GROWTH * held)) if self.every is None else self.every
+
+
+class Grown(NamedTuple):
+    """How many comparisons the last snapshot held, and how many have come since."""
+
+    held: int
+    since: int
+
+
+def snapshot_due(rule: SnapshotRule, grown: Grown, seconds: float, asked: str, changed: Callable[[], bool]) -> str:
     """Why a snapshot is due now ("" when none is): `asked` (why someone asks: "signal", "drift", or ""),
     "comparisons" or "interval".
 
-    `comparisons` and `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not;
-    whether there was one is asked last, because it costs a look at every position.
+    `seconds` count from the last snapshot. Without a change since then nothing is due, asked or not; whether there was
+    one is asked last, because it costs a look at every position.
 
     >>> rule = SnapshotRule(10, 5.0)
-    >>> snapshot_due(rule, 10, 0.0, "", lambda: True), snapshot_due(rule, 0, 9.0, "drift", lambda: False)
+    >>> snapshot_due(rule, Grown(7, 10), 0.0, "", lambda: True), snapshot_due(rule, Grown(7, 0), 9.0, "", lambda: False)
     ('comparisons', '')
     """
-    due = asked
-    if not due and rule.every and comparisons >= rule.every:
+    due, enough = asked, rule.comparisons(grown.held)
+    if not due and enough and grown.since >= enough:
         due = "comparisons"
     if not due and rule.interval and seconds >= rule.interval:
         due = "interval"

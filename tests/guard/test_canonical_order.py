@@ -11,8 +11,11 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.guard.canonical_order import Quadruplets, net_votes
+from stream_engine.guard.canonical_order import PASSES, Quadruplets, net_votes
+from stream_engine.guard.exact_guard import Exact
+from stream_engine.guard.pair_rows import canonical
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
+from stream_engine.guard.sifting_guard import Sifted
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -83,6 +86,39 @@ def test_it_is_acyclic_maximal_and_follows_the_net_votes(with_quadruplets):
         for p, q in nets.keys() - kept:
             assert reaches(kept, q, p), f"{p} -> {q} could still be kept"
         assert found.weight == (sum(nets[e] for e in kept), sum(nets.values()))
+
+
+def by_the_guards(rows, net):
+    """The order as its description says, each step by the live guards: every row is judged, every node sifted."""
+    nothing, heaviest = np.empty(0, np.int64), np.argsort(-net, kind="stable")
+    greedy = Exact("first")
+    greedy.judge(rows[heaviest], nothing)
+    sifted = Sifted.along(greedy.order(), rows, net)
+    sifted.settle(PASSES)
+    whole = Exact.along(sifted.order(), len(rows))
+    whole.judge(sifted.kept(), nothing)
+    whole.judge(rows[heaviest], nothing)
+    return whole.kept(), whole.order()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_what_the_guards_make_of_it_row_by_row(seed):
+    rng = np.random.default_rng(seed)
+    n = 5 + 2 * seed
+    triplets = planted_triplets(rng, rng.random((n, 3)), 60 * n, flip=0.05 * (1 + seed % 6))
+    columns = columns_from_triplets(triplets, n)
+    found, expected = canonical_order(columns), by_the_guards(*net_votes(columns))
+    assert np.array_equal(found.kept, expected[0]) and np.array_equal(found.order, expected[1])
+
+
+def test_rows_are_sorted_alike_with_and_without_numbers_beside_them():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = np.unique(np.sort(rng.integers(9, size=(80, 2, 2)), axis=2).reshape(-1, 4), axis=0)
+        shuffled = rng.permutation(len(rows))
+        assert np.array_equal(canonical(rows[shuffled])[0], rows)
+        both, beside = canonical(rows[shuffled], shuffled)
+        assert np.array_equal(both, rows) and np.array_equal(beside, np.arange(len(rows)))
 
 
 def test_it_is_close_to_the_best_of_all_total_orders():

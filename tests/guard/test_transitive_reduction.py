@@ -5,6 +5,7 @@ import pytest
 
 from stream_engine.guard.pair_rows import numbered
 from stream_engine.guard.partial_order import PartialOrder, topological_order, transitive_reduction
+from stream_engine.guard.supports import Supports, known_paths, supports_of
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -33,15 +34,23 @@ def kept_of(rng, n, size, flip=0.1):
     return guard.kept()
 
 
-@pytest.fixture(params=[64, 4096])
-def chunk(request, monkeypatch):
-    """Small chunks too, so that a world of hundreds of nodes is cut into many."""
-    monkeypatch.setattr("stream_engine.guard.transitive_reduction.MAX_CHUNK", request.param)
-    monkeypatch.setattr("stream_engine.guard.transitive_reduction.MIN_CHUNK", 64)
+def without_supports(start, targets):
+    n = len(start) - 1
+    return Supports(np.zeros((n, 1), np.uint64), np.zeros((n, 1), np.uint64), np.full(n, -1, np.int32))
+
+
+@pytest.fixture(params=[0, 1, 16])
+def words(request, monkeypatch):
+    """No support at all, so that the search alone decides; some nodes; every node, so that the masks alone do."""
+    if request.param == 0:
+        monkeypatch.setattr("stream_engine.guard.transitive_reduction.supports_of", without_supports)
+    else:
+        monkeypatch.setattr("stream_engine.guard.supports.MOST_WORDS", request.param)
+        monkeypatch.setattr("stream_engine.guard.supports.FEWEST_WORDS", 1)
     return request.param
 
 
-def test_it_is_its_definition(chunk):
+def test_it_is_its_definition(words):
     for seed in range(150):
         rng = np.random.default_rng(seed)
         guard = PartialOrder()
@@ -54,7 +63,7 @@ def test_it_is_its_definition(chunk):
         assert reduced.tolist() == slowly(kept), seed
 
 
-def test_laws(chunk):
+def test_laws(words):
     """Idempotent; independent of the order of rows; nothing but kept rows; the same closure."""
     rng = np.random.default_rng(0)
     kept = kept_of(rng, 30, 4000)
@@ -69,7 +78,7 @@ def test_laws(chunk):
     assert set(guard._judge_rows(turned, np.empty(0, np.int64)).tolist()) == {3}  # each follows from what is left
 
 
-def test_agrees_with_networkx(chunk):
+def test_agrees_with_networkx(words):
     import networkx
 
     kept = kept_of(np.random.default_rng(7), 26, 2500)
@@ -102,6 +111,30 @@ def test_topological_order_respects_every_row():
     place = {tuple(p): at for at, p in enumerate(topological_order(kept).tolist())}
     assert len(place) == len(np.unique(kept.reshape(-1, 2), axis=0))
     assert all(place[a, b] < place[c, d] for a, b, c, d in kept.tolist())
+
+
+def test_masks_are_which_supports_reach_and_are_reached():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = 90
+        near, far = np.sort(rng.integers(n, size=(2, 150)), axis=0)
+        near, far = near[near != far], far[near != far]
+        closure = np.eye(n, dtype=bool)
+        for x in range(n - 1, -1, -1):
+            for y in far[near == x]:
+                closure[x] |= closure[y]
+        start = np.searchsorted(np.sort(near), np.arange(n + 1))
+        masks = supports_of(start, far[np.argsort(near, kind="stable")].astype(np.int32), words=1)
+        chosen = np.argsort(masks.number)[(masks.number < 0).sum() :]
+        assert 0 < len(chosen) <= 64
+        bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
+        assert np.array_equal((masks.before & bits) != 0, closure[chosen].T)
+        assert np.array_equal((masks.after & bits) != 0, closure[:, chosen])
+        order = rng.permutation(n)  # nodes numbered otherwise: position x is node order[x]
+        xs, vs = (side.ravel() for side in np.indices((n, n)))
+        known = known_paths(order[near], order[far], order, order[xs], order[vs])
+        through = (closure[:, chosen][xs] & closure[chosen].T[vs]).any(axis=1)
+        assert known.sum() > n and (through <= known).all() and (known <= closure[xs, vs]).all()
 
 
 @pytest.mark.data

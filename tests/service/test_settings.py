@@ -32,7 +32,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("[snapshot]\nevry = 1\n", "unknown key snapshot.evry; did you mean every?"),
         ("zzz = 1\n", "unknown key zzz; known are source, state"),
         ("[snapshot]\nevery = -1\n", "snapshot.every: expected `int` >= 0"),
-        ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int`, got `str`"),
+        ("[snapshot]\nevery = 'many'\n", "snapshot.every: expected `int | null`, got `str`"),
         ("[guard]\npolicy = 'best'\n", "guard.policy: invalid enum value 'best'"),
         ("[refits.params.sdp_clustering]\nkk = 3\n", "refits.params.sdp_clustering: unknown key kk"),
         ("[refits.params.sdp]\nk = 3\n", "refits.params.sdp: unknown refit; did you mean sdp_clustering?"),

@@ -252,4 +252,18 @@ KERNEL_BUGS = [
         "left = middle + 2",
         BOOSTED + " -k bisection",
     ),
+    Bug(
+        "a path through a support that is the end of an edge itself makes the edge redundant",
+        "stream_engine/guard/supports.py",
+        "            if number[v] >= 0 and number[v] >> 6 == w:\n",
+        "            if False:\n",
+        "tests/guard/test_transitive_reduction.py -k definition",
+    ),
+    Bug(
+        "a node is not looked at again when a neighbour has moved",
+        "stream_engine/guard/canonical_order.py",
+        "                    waiting[v.neighbour[k]] = True\n",
+        "                    pass\n",
+        "tests/guard/test_canonical_order.py -k row_by_row",
+    ),
 ]

@@ -42,7 +42,7 @@ class Input(_Section, frozen=True):
 class SnapshotSettings(_Section, frozen=True):
     """When snapshots are taken and how many stay."""
 
-    every: _Count = 1_000_000  # comparisons; 0: never for this reason
+    every: _Count | None = None  # comparisons; 0: never for this reason; none: a quarter more, ten million at least
     interval: _Seconds = 60.0  # seconds; 0: never for this reason
     keep: _Positive = 3
 
