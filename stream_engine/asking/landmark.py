@@ -3,11 +3,11 @@
 Objects are comparable by k1 only where they answered the same pairs; a few landmarks make sure that they did. Pair by
 pair, all objects. The landmarks are the objects whose names have the smallest CRC-32, so that they are the same in
 every call and change little as objects come; their number grows like 2 sqrt(n), at least 3. When every question about
-them has an answer the design is complete, and asking for more is an error.
+them has an answer the design is complete, and asking for more is an error. Only the questions of the pairs that are
+asked about are listed: of the others their number is enough.
 """
 
 import zlib
-from itertools import combinations
 
 import numpy as np
 
@@ -15,25 +15,37 @@ from stream_engine.asking.known import CannotAsk, Known, answered, codes, contai
 
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 3) int32: the pair that most objects have answered already comes first. O(n L^2) for L landmarks."""
-    chosen, objects = landmarks(known.names), len(known.names)
-    pairs = np.array(list(combinations(np.sort(chosen), 2)))
-    rows = np.concatenate(
-        [
-            np.stack([np.delete(np.arange(objects), pair), *(np.full(objects - 2, i) for i in pair)], axis=1)
-            for pair in pairs
-        ]
-    )
-    of_pair = np.repeat(np.arange(len(pairs)), objects - 2)
-    left = ~contained(codes(rows, objects), answered(known))
-    if n > left.sum():
+    """(n, 3) int32: the pair that most objects have answered already comes first, within a pair the objects at random.
+    O(K log K + L^2 log L + n) for K answers about L landmarks' pairs."""
+    chosen, objects = np.sort(landmarks(known.names)), len(known.names)
+    first, second = np.triu_indices(len(chosen), 1)
+    lo, hi = chosen[first], chosen[second]
+    done = answered(known)
+    missing = objects - 2 - _answers(done, lo * objects + hi, objects)
+    left = int(missing.sum())
+    if n > left:
         raise CannotAsk(
-            f"ask: landmark: got n = {n}, expected at most {left.sum()}: the questions that are left about "
+            f"ask: landmark: got n = {n}, expected at most {left}: the questions that are left about "
             f"{len(chosen)} landmarks; use another strategy for more"
         )
-    missing = np.bincount(of_pair[left], minlength=len(pairs))
-    order = np.lexsort((rng.random(len(rows)), rng.permutation(len(pairs))[of_pair], missing[of_pair]))
-    return rows[order[left[order]][:n]].astype(np.int32)
+    order = np.lexsort((rng.random(len(lo)), missing))
+    order = order[missing[order] > 0]
+    order = order[: 1 + np.searchsorted(np.cumsum(missing[order]), n)]
+    return np.concatenate([_left_of_pair(lo[p], hi[p], objects, done, rng) for p in order])[:n]
+
+
+def _answers(done: np.ndarray, pairs: np.ndarray, objects: int) -> np.ndarray:
+    """(p,): how many of the answered questions `done` (codes) are about each of the ascending `pairs` lo n + hi."""
+    asked = done % (objects * objects)
+    place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
+    return np.bincount(place[pairs[place] == asked], minlength=len(pairs))
+
+
+def _left_of_pair(lo: int, hi: int, objects: int, done: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(m, 3) int32: the questions of one pair without an answer, anchors in random order."""
+    anchors = rng.permutation(np.delete(np.arange(objects), [lo, hi]))
+    rows = np.stack([anchors, np.full(objects - 2, lo), np.full(objects - 2, hi)], axis=1)
+    return rows[~contained(codes(rows, objects), done)].astype(np.int32)
 
 
 def landmarks(names: tuple[str, ...]) -> np.ndarray:

@@ -29,6 +29,8 @@ MOST, MOST_HELD = 100_000, 30_000  # directions that are fitted, and looked at t
 HELD_OUT = 0.15
 TRUSTED = 0.7  # of held-out answers foretold, from which on the model chooses all questions
 STEPS = 60  # of L-BFGS
+PLACED = 2  # directions an object and dimension, below which more dimensions are not tried
+NEAR = 1e-2  # relative error of the eigenvectors to start from
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -66,14 +68,16 @@ def believed(posterior: Posterior, n: int) -> int:
 
 def dimensions(known: Known, triplets: np.ndarray, weight: np.ndarray, rng: np.random.Generator):
     """`(d, share)`: the one of DIMENSIONS whose fit to the rest gets most of the held-out directions right (ties: the
-    fewer), and which share of them that is."""
+    fewer), and which share of them that is. Only those are tried that so many directions can place."""
     triplets, weight = _sample(triplets, weight, MOST_HELD, rng)
     held = rng.random(len(triplets)) < HELD_OUT
     if held.all() or not held.any():
         return DIMENSIONS[1], 0.5
-    right = []
-    for d in DIMENSIONS:
-        points = fit(start(known, triplets[~held], weight[~held], d, rng), triplets[~held], weight[~held])
+    placed = PLACED * len(np.unique(triplets))
+    tried = [d for d in DIMENSIONS if d == DIMENSIONS[0] or placed * d <= len(triplets)]
+    begin, right = start(known, triplets[~held], weight[~held], tried[-1], rng), []
+    for d in tried:
+        points = fit(np.ascontiguousarray(begin[:, :d]), triplets[~held], weight[~held])
         right.append(float(weight[held] @ (differences(points, triplets[held]) > 0)))
     return DIMENSIONS[int(np.argmax(right))], max(right) / float(weight[held].sum())
 
@@ -96,7 +100,7 @@ def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: n
     elif n > d + 1:
         anchor, near, far = triplets.T
         adds = sparse_matrix(*adds3(anchor, near, far, weight, n), n)
-        values, vectors = eigsh(adds, d, which="LA", v0=rng.normal(size=n))
+        values, vectors = eigsh(adds, d, which="LA", v0=rng.normal(size=n), tol=NEAR)
         points += vectors[:, ::-1] * np.sqrt(n) * (values[::-1] > 0)
     return points
 

@@ -258,6 +258,32 @@ def test_landmark_questions_make_a_landmark_design():
         asking.questions(known, design + 1, "landmark")
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_landmark_questions_are_those_of_the_slow_listing(seed):
+    """Every question about two landmarks, listed one by one; the pair with the fewest left first, whole pairs alike."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 14))
+    known = with_objects(nothing_known(), [f"o{i}" for i in range(n)])
+    marks = sorted(landmark.landmarks(known.names).tolist())
+    listed = [(a, b, c) for b in marks for c in marks if b < c for a in range(n) if a not in (b, c)]
+    done = [row for row in listed if rng.random() < 0.6]
+    done += [(a, b, c) for a in range(n) for b in range(n) for c in range(b) if len({a, b, c}) == 3][:20]
+    known = known._replace(columns=columns_from_triplets(np.array(done), n))
+    left = {row for row in listed if row not in done and (row[0], row[2], row[1]) not in done}
+    if left:
+        rows = landmark.ask(known, len(left), np.random.default_rng(seed))
+        assert set(map(tuple, rows.tolist())) == left and len(rows) == len(left)
+        of_pair = [sum(other[1:] == tuple(row[1:]) for other in left) for row in rows.tolist()]
+        assert of_pair == sorted(of_pair)
+        assert landmark.ask(known, 1, np.random.default_rng(seed)).shape == (1, 3)
+
+
+def test_no_more_dimensions_are_tried_than_the_answers_can_place():
+    known = world(40, 70)[1]
+    triplets, weight = model.weighted_triplets(known.columns)
+    assert model.dimensions(known, triplets, weight, np.random.default_rng(0))[0] == 1
+
+
 # ---- the command
 
 
