@@ -850,7 +850,7 @@ BUGS = [
     Bug(
         "the window of drift goes on after a cut",
         "stream_engine/prediction/drift.py",
-        "            if self._cut:\n                window = _window(self._delta)\n",
+        "            if self._cut:\n                self._window = self._new_window()\n",
         "",
         "tests/prediction/test_observer.py -k adwin",
     ),
