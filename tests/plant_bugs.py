@@ -581,6 +581,13 @@ BUGS = [
         SPUR,
     ),
     Bug(
+        "the edge of chance is the first random copy's alone",
+        "stream_engine/clustering/evidence.py",
+        "edge = max(leading(each) for each in flipped(centred(dense(W)), seed))",
+        "edge = next(leading(each) for each in flipped(centred(dense(W)), seed))",
+        "tests/clustering/test_spur.py -k random_signs",
+    ),
+    Bug(
         "SPUR keeps the k of the smallest criterion",
         "stream_engine/clustering/spur.py",
         "best = int(np.argmax(tried))",

@@ -8,6 +8,12 @@ both triangles of W: it is what the published experiments ran. The literal lambd
 4 sqrt(c / n)) and gives high rank and too many clusters. k_lambda_max needs no solve: one eigenvalue shows that
 X = 1 1'/n is optimal there. Certify first: a partition that is proven optimal for SDP-k, with a multiplier of the trace
 between lambda_min and lambda_max, has a k in that range and criterion 1, the maximum, so nothing is solved at all.
+
+Two departures from the paper. Look first: where the leading eigenvalue of W does not stand above those of random
+answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always ends with
+two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
+from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
+while the criterion rises, to a gap of `LARGE_TOL`, which is said.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +25,15 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, proven, solve
+from stream_engine.clustering.evidence import LEAST, Evidence, evidence
 from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.statistics.spectral import top_eigenpairs
 
 SEARCH_TOL = 1e-3  # of the solves that only rank k
+LARGE_TOL = 1e-2  # ... of more than SEARCH_UP_TO objects
+CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
+SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
 
 class Choice(NamedTuple):
@@ -38,6 +48,12 @@ class Choice(NamedTuple):
     at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
     k_range: tuple[int, int]  # what was searched
     iterations: int  # ADMM iterations in all
+    evidence: Evidence | None = None  # what was seen before anything was solved; None where there was no need to look
+
+    @property
+    def nothing_seen(self) -> bool:
+        """Whether k is 1 because the comparisons show no more than random answers would."""
+        return self.evidence is not None and self.k == 1
 
 
 def spur(
@@ -80,6 +96,11 @@ def spur(
         if proof:
             k = int(proof.trace)
             return Choice(k, proof, np.array([k]), np.array([1.0]), None, lam, None, (k, k), 0)
+        seen = evidence(W, MOST, seed) if n >= LEAST and solver == "admm" else None
+        if seen and seen.k == 1 and seen.eigenvalues[0] <= CLEAR * lam:
+            return Choice(1, solve_sdp(k=1), np.array([1]), np.array([1.0]), None, lam, None, (1, 1), 0, seen)
+        if seen and seen.k > 1 and n > SEARCH_UP_TO:
+            return _downwards(solve_sdp, seen, lam, early_exit, tol, starts, tell)
         at_lam = solve_sdp(lam=lam, tol=search_tol, start=starts.get(0), progress=tell.stage(0))
         rank = int(np.rint(at_lam.trace))
         if n < 4:
@@ -103,7 +124,34 @@ def spur(
             spent += solution.iterations
     margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
     searched = np.arange(low, low + len(tried))
-    return Choice(k, solution, searched, np.array(tried), margin, lam, at_lam, (low, high), spent)
+    return Choice(k, solution, searched, np.array(tried), margin, lam, at_lam, (low, high), spent, seen)
+
+
+def _downwards(
+    solve_sdp: Callable[..., Solution],
+    seen: Evidence,
+    lam: float,
+    early_exit: float,
+    tol: float,
+    starts: Mapping[int, State],
+    tell: "_Told",
+) -> Choice:
+    """The choice among k = spectral k, one less, ... 2, as long as the criterion rises."""
+    solutions: dict[int, Solution] = {}
+    for k in range(seen.k, 1, -1):
+        solutions[k] = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=starts.get(k), progress=tell.stage(k))
+        now, before = solutions[k].criterion(k), solutions[k + 1].criterion(k + 1) if k < seen.k else -1.0
+        if now > early_exit or now < before:
+            break
+    tried = sorted(solutions)
+    criterion = np.array([solutions[k].criterion(k) for k in tried])
+    best = int(np.argmax(criterion))
+    k, spent = tried[best], sum(s.iterations for s in solutions.values())
+    solution = solutions[k]
+    if solution.gap > tol:  # the last digits would cost ten times as much: the gap is said as it is
+        solution = solution._replace(certified=False, certified_by="")
+    margin = float(criterion[best] - np.delete(criterion, best).max()) if len(tried) > 1 else None
+    return Choice(k, solution, np.array(tried), criterion, margin, lam, None, (tried[0], seen.k), spent, seen)
 
 
 def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:

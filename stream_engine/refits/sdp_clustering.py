@@ -186,6 +186,8 @@ def _solved(task: Task, starts: dict[int, State], progress: Progress) -> Answer:
         memory_limit=limit,
     )
     solution = choice.solution if base is task.similarity else solve_sdp(W, k=choice.k)
+    if choice.nothing_seen:
+        solution = solution._replace(certified=False, certified_by="")  # no program was solved
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
     return Answer(solution, choice.k, choice.lam, choice, _states(at_lam | {choice.k: solution}))
 
@@ -342,4 +344,23 @@ def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, c
         "trace": solution.trace,
         "lam": answer.lam,
         "iterations": solution.iterations if choice is None else choice.iterations,
+        **_evidence(task, choice),
+    }
+
+
+def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
+    """What was seen before anything was solved, and a line about it where that was no clusters."""
+    if choice is None or choice.evidence is None:
+        return {}
+    seen = choice.evidence
+    figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
+    if not choice.nothing_seen:
+        return {"evidence": {**figures, "most_clusters": seen.k}}
+    n, comparisons = len(task.ids), task.similarity.comparisons
+    return {
+        "evidence": {**figures, "most_clusters": 1},
+        "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
+        f"({comparisons / n:.1f} an object) stand out no more than random answers would (eigenvalue "
+        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); nothing was solved, so there is no certificate; "
+        "feed more comparisons, or give k",
     }

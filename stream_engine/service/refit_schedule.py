@@ -131,10 +131,14 @@ class RefitSchedule:
         else:
             self._metrics.refit_seconds.labels(outcome.kind).observe(outcome.seconds)
             self._published.renew_artifacts()
-            self._log.info(
-                "refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=round(outcome.seconds, 1)
-            )
+            seconds, note = round(outcome.seconds, 1), self._note(outcome.kind)
+            self._log.info("refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=seconds, **note)
         self.start_due()
+
+    def _note(self, kind: str) -> dict[str, str]:
+        """What the newest artifact of a kind has to say for itself, for the log."""
+        artifact = self._published.newest.artifacts.get(kind) if self._published.newest else None
+        return {"note": artifact.report["note"]} if artifact and artifact.report.get("note") else {}
 
     def finish(self, progress: Bars | None) -> None:
         """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older

@@ -12,9 +12,11 @@ from stream_engine import Engine, Quadruplet, Triplet
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.clustering import label_matching, partition, similarity_of_snapshot, warm_start
 from stream_engine.clustering.admm import State
+from stream_engine.clustering.evidence import evidence, flipped
 from stream_engine.refits import CannotRefit, sdp_clustering, spectral
 from stream_engine.refits.sdp_clustering import Params, refit, solve, spur
 from stream_engine.state import artifact
+from stream_engine.statistics.spectral import centred
 from tests.support.planted_similarities import adds3, adds4, planted, planted_adds3
 
 
@@ -65,6 +67,65 @@ def test_a_provable_partition_is_chosen_without_solving_anything():
     assert choice.solution.certified_by == "partition" and choice.criterion.tolist() == [1.0]
     same = spur(sparse.csr_array(W), 2000)
     assert np.array_equal(same.solution.labels, choice.solution.labels)
+
+
+def noise(n: int, count: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.array([rng.choice(n, 3, replace=False) for _ in range(count)])
+
+
+@pytest.mark.parametrize("n, count", [(150, 150), (700, 700)])
+def test_answers_at_random_show_no_clusters_and_nothing_is_solved(n, count):
+    chosen = [spur(adds3(noise(n, count, seed), n), count) for seed in range(4)]
+    assert sum(choice.k == 1 for choice in chosen) >= 3
+    for choice in chosen:
+        assert choice.nothing_seen == (choice.k == 1)
+        assert not choice.nothing_seen or (choice.iterations == 0 and choice.at_lam is None)
+
+
+def test_the_edge_is_that_of_random_signs_by_full_decompositions():
+    W = adds3(noise(60, 300, 0), 60)
+    P = np.eye(60) - 1 / 60
+    for given in (W, sparse.csr_array(W)):
+        copies = [each.toarray() if sparse.issparse(each) else each for each in flipped(centred(W), 5)]
+        off = ~np.eye(60, dtype=bool)
+        assert all(np.allclose(abs(copy)[off], abs(centred(W))[off]) for copy in copies)
+        assert len(copies) == 19 and all((copy == copy.T).all() for copy in copies)
+        assert len({copy.tobytes() for copy in copies}) == 19
+        seen = evidence(given, 6, 5)
+        slow = [np.linalg.eigvalsh(P @ copy @ P)[-1] for copy in copies]
+        assert seen.edge == pytest.approx(max(slow), rel=2e-3)
+        values = np.linalg.eigvalsh(P @ W @ P)[::-1]
+        assert seen.eigenvalues == pytest.approx(values[:5], rel=1e-3)
+        assert seen.k == 1 + np.sum(values[:5] > seen.edge)
+
+
+def test_evidence_counts_planted_clusters():
+    W, _, _ = planted_adds3(300, 4, 3.0)
+    assert evidence(W, 10, 0).k == 4 and evidence(W, 3, 0).k == 3
+
+
+def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
+    """Not all k, but the spectral one, and less while the criterion rises."""
+    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
+    W, labels, c = planted_adds3(150, 3, 3.0)
+    choice = spur(W, c, tol=1e-3, early_exit=1.0)
+    assert choice.evidence.k == 3 and choice.k_range[1] == 3 and choice.at_lam is None
+    assert choice.k == choice.tried[np.argmax(choice.criterion)] and choice.solution.gap <= 1e-2
+    assert choice.solution.certified == (choice.solution.gap <= 1e-3)
+    found = partition.k_means(choice.solution.rows, choice.k, 0)
+    assert choice.k == 3 and adjusted_rand_score(labels, found) > 0.9
+    stopped = spur(W, c, tol=1e-3, early_exit=float(choice.criterion[-1]) - 1e-2)
+    assert stopped.tried.tolist() == [3] and stopped.margin is None
+
+
+def test_the_artifact_says_in_one_line_that_there_is_too_little_evidence():
+    snapshot = snapshot_of(noise(60, 60, 1))
+    made = refit(snapshot, Params(bootstrap=0), 0)
+    assert made.arrays["k"] == 1 and set(made.arrays["labels"].tolist()) <= {-1, 0}
+    assert not made.report["certified"] and made.report["iterations"] == 0
+    assert made.report["note"].startswith("too little evidence of clusters: 60 comparisons about ")
+    assert made.report["evidence"]["eigenvalues"][0] <= made.report["evidence"]["edge"]
 
 
 def test_the_search_stops_early_only_above_the_threshold():
