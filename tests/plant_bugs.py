@@ -838,7 +838,7 @@ BUGS = [
     Bug(
         "waiting comparisons are tested by the next model",
         "stream_engine/prediction/observer.py",
-        "        self._test()  # what waits was sampled under the old ones\n",
+        "        self.test()  # what waits was drawn when the snapshot before was served\n",
         "",
         PROGRESSIVE,
     ),

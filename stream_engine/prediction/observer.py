@@ -53,6 +53,7 @@ class Observer:
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with this snapshot's AddS and repeats from now on: what totals and alarms are made of depends on
         nothing but snapshots. O(n²) memory up to the dense limit."""
+        self.test()  # what waits was drawn when the snapshot before was served
         w = matrix(snapshot, "adds3")
         self._w = None if w is None else smaller(w)
         adds3 = None if w is None else only(by_similarity(w), triplets=True)
@@ -60,8 +61,8 @@ class Observer:
         self.use({"adds3": adds3, "adds4": adds4(published), "repeats": repeats(published)})
 
     def use(self, predictors: Mapping[str, Predictor | None]) -> None:
-        """Put these predictors in place of those of the same names (None: there is none any more)."""
-        self._test()  # what waits was sampled under the old ones
+        """Put these predictors in place of those of the same names (None: there is none any more). They are of the
+        snapshot that is served, or of an earlier one: what waits to be tested is new to them too."""
         for name, predictor in predictors.items():
             self.predictors.pop(name, None)
             if predictor is not None:
@@ -78,7 +79,7 @@ class Observer:
             if len(rows):
                 self._waiting.append((rows, kind))
             if sum(len(rows) for rows, _ in self._waiting) >= WAIT:
-                self._test()
+                self.test()
         alarms, self._alarms = self._alarms, []
         return alarms
 
@@ -116,8 +117,9 @@ class Observer:
             kind[four] = _KIND[batch.kinds.kind[batch.kinds.of_quadruplet[before[four]]]]
         return rows, kind
 
-    def _test(self) -> None:
-        """Put what waits to every predictor; then, and only then, let calibration and detectors learn from it."""
+    def test(self) -> None:
+        """Put what waits to every predictor; then, and only then, let calibration and detectors learn from it. When
+        that happens depends on comparisons and snapshots alone, so that no alarm depends on the clock."""
         if not self._waiting:
             return
         rows, kind = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
@@ -142,8 +144,7 @@ class Observer:
                 self._alarms.append(signal)
 
     def figures(self) -> dict[str, Any]:
-        """Everything that is known by now: JSON values."""
-        self._test()
+        """Everything that was tested by now: JSON values."""
         return {
             "seen": self.seen,
             "sampled": self.sampled,

@@ -62,6 +62,7 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
             held = Published(snapshot, artifacts)
             watch.serve(snapshot)
             watch.use({name: predictor(name, held) for name in PREDICTORS if name not in ("adds3", "adds4", "repeats")})
+    watch.test()
     return found, watch.figures()
 
 

@@ -66,6 +66,7 @@ def test_totals_equal_a_plain_count():
 
 
 def figures_of(observer):
+    observer.test()  # what was drawn
     return observer.figures()["predictors"]
 
 
@@ -302,9 +303,9 @@ def test_small_blocks_wait_and_nothing_is_tested_by_a_later_model():
     observer.serve(good)
     for triplet in planted_triplets(rng, points, 100):
         observer.observe(as_batch(triplet[None], 10), {})
-    assert "adds3" not in observer.scores  # a hundred wait
-    observer.use({"adds3": None})  # they are tested before the model goes
-    assert figures_of(observer)["adds3"]["all"]["total"]["tested"] == 100
+    assert not observer.figures()["predictors"]  # a hundred wait, whoever asks
+    observer.serve(Engine().snapshot())  # they are tested before the model goes
+    assert observer.figures()["predictors"]["adds3"]["all"]["total"]["tested"] == 100
 
 
 def test_signals_are_wrong_predictions_of_what_is_decided():
@@ -381,7 +382,7 @@ def test_what_is_noticed_in_the_quiet_is_told_when_it_is_over():
         wrong = np.where(rng.random(10_000) < right, 1.0, -1.0)
         observer.predictors["adds3"] = prediction.Predictor(lambda rows, wrong=wrong: wrong[: len(rows)])
         told += [observer.seen for _ in observer.observe(as_batch(rows, 3), {})]
-        observer.figures()  # what was drawn is tested
+        observer.test()  # what was drawn
     assert len(told) >= 2 and 20_000 < told[0] < 30_000 and told[1] == told[0] + 20_000
     assert len(told) == observer.alarms["loss"] <= 3
 
