@@ -22,8 +22,8 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 ALL = 1024  # comparisons that are all in the sample; after s of them, one in s / ALL is,
-SHARE = 1024  # and at last one in so many
-WAIT = 256  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
+SHARE = 32  # and at last one in so many
+WAIT = 512  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
 _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_TYPES])
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
 
@@ -158,7 +158,7 @@ class Observer:
 def drawn_of(seen: int, m: int) -> float:
     """How many of m comparisons that come after `seen` others are drawn: the same in all, whatever the blocks.
 
-    >>> drawn_of(0, 1024), round(drawn_of(1024, 1024 * 9)), round(drawn_of(10_000_000, 1_024_000))
+    >>> drawn_of(0, 1024), round(drawn_of(1024, 1024 * 9)), round(drawn_of(10_000_000, 32_000))
     (1024.0, 2358, 1000)
     """
 

@@ -50,6 +50,7 @@ def stream(seed: int, kind: str, blocks: int = 100) -> Stream:
         there = min(OBJECTS, 30 + 70 * block // max(1, blocks * 3 // 4)) if kind == "growing" else OBJECTS
         triplets = planted_triplets(rng, points[:there], BLOCK, NOISE)
         rows, _ = observer._drawn(as_batch(triplets, OBJECTS))
+        observer.seen += len(triplets)
         margins = {name: made.margins(rows) for name, made in observer.predictors.items()}
         for signal, wrong in signals(margins, len(rows)).items():
             at = block * BLOCK + (np.arange(len(rows)) + 1) * BLOCK // len(rows)
