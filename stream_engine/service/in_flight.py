@@ -118,9 +118,10 @@ class InFlight:
             yield
 
     def ended(self) -> None:
-        """The records that are longest at work are so no more."""
+        """The records that are longest at work are so no more. None are after a failure: see `at`."""
         with self._lock:
-            self._flights.popleft()
+            if self._flights:
+                self._flights.popleft()
             self._note()
 
     def waits(self) -> None:

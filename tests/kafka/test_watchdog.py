@@ -50,7 +50,7 @@ def test_a_hanging_broker_and_a_hanging_transaction_are_said_aloud(own_broker, n
         producer.commit_transaction()
         producer.close()
         until(lambda: not engine.figure("stalled"), 120, "the end of the stall")
-        assert engine.figure("records_total", stuck) == 1
+        until(lambda: engine.figure("records_total", stuck) == 1, 120, "the record that was held up")
     finally:
         engine.stop()
 

@@ -168,6 +168,18 @@ def test_parts_are_single_where_suspects_are_few(tmp_path):
     assert InFlight(tmp_path, {}, "2").suspects == []  # another version may do better
 
 
+def test_a_failure_in_one_stage_leaves_nothing_at_work_in_the_others(tmp_path):
+    note = InFlight(tmp_path, {}, "1")
+    record = whole(lines(EVENTS))
+    with note.at([record]):
+        pass  # decoded, and with the guard
+    with pytest.raises(MemoryError), note.at([record]):
+        raise MemoryError
+    note.ended()  # the guard is done with the first one
+    note.close()
+    assert not (tmp_path / "in_flight").exists()
+
+
 @pytest.mark.parametrize("kind", DECODERS)
 def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind, tmp_path):
     events = [*EVENTS[:40], REFUSED, *EVENTS[40:], REFUSED]
