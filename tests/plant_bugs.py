@@ -191,6 +191,27 @@ BUGS = [
         "pruning keeps one too few", "stream_engine/state/store.py", "if whole >= keep:", "if whole >= keep - 1:", CRASH
     ),
     Bug(
+        "the canonical order of another snapshot is believed",
+        "stream_engine/state/order_file.py",
+        "if meta != self._meta(kept, net):",
+        "if False:",
+        "tests/state/test_order_file.py",
+    ),
+    Bug(
+        "a remembered canonical order may hold a cycle",
+        "stream_engine/exports/partial_order.py",
+        "known is not None and is_acyclic(rows[known])",
+        "known is not None",
+        "tests/state/test_order_file.py",
+    ),
+    Bug(
+        "forgetting leaves canonical orders of older snapshots",
+        "stream_engine/state/sweeping.py",
+        '(".snapshot", ".order")',
+        '(".snapshot",)',
+        "tests/state/test_order_file.py",
+    ),
+    Bug(
         "a damaged snapshot is not told from a whole one",
         "stream_engine/data/container.py",
         "if digest.digest() != view[end : end + _DIGEST]:",

@@ -30,6 +30,7 @@ def by_name(published: Published) -> Published:
         snapshot=_snapshot(published.snapshot, order),
         artifacts={kind: artifact for kind, (artifact, _) in renumbered.items()},
         as_seen=published,
+        order_file=None,  # ties go by the numbers of objects: it is the order of the objects as seen
         known={kind: tuple(names[i] for i in old_ids) for kind, (_, old_ids) in renumbered.items()},
     )
 

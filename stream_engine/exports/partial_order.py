@@ -4,8 +4,9 @@ import numpy as np
 
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.guard.canonical_order import Quadruplets, net_votes, order_of_votes, weight_among
+from stream_engine.guard.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
 from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
+from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
@@ -24,14 +25,28 @@ def partial_order(published: Published) -> dict[str, Content]:
     kept = _kept(state, snapshot.settings["guard"])
     arrays = {"kept": kept, "reduced": _reduced(kept)}
     if snapshot.section("triplet_counts"):
-        votes = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
-        from_counts = order_of_votes(*votes)
+        rows, net = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
+        canonical = _canonical(rows, net, published.order_file)
         arrays |= {
-            "canonical": from_counts.kept,
-            "weight_kept": np.array(weight_among(kept, *votes).fraction),
-            "canonical_weight_kept": np.array(from_counts.weight.fraction),
+            "canonical": rows[canonical],
+            "weight_kept": np.array(weight_among(kept, rows, net).fraction),
+            "canonical_weight_kept": np.array(Weight(int(net[canonical].sum()), int(net.sum())).fraction),
         }
     return {"partial_order": Content(arrays)}
+
+
+def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.ndarray:
+    """(m,) bool: which of the net votes the canonical order keeps, from the file that remembers it, or made and kept
+    there."""
+    known = None if file is None else file.read(net)
+    if known is not None and is_acyclic(rows[known]):
+        return known
+    if file is not None and known is not None:
+        file.say("holds a cycle")
+    kept = kept_of_votes(rows, net)[0]
+    if file is not None:
+        file.write(kept, net)
+    return kept
 
 
 def _kept(state: dict[str, np.ndarray], policy: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from stream_engine.guard.exact_guard import Exact
 from stream_engine.guard.exact_kernels import ACCEPTED
 from stream_engine.guard.hash_tables import key_columns, pair_keys
 from stream_engine.guard.order_maintenance import LABEL, even_out, in_order
-from stream_engine.guard.pair_rows import Numbered, canonical, lo_first, near_first, numbered
+from stream_engine.guard.pair_rows import Numbered, canonical, lo_first, near_first, numbered, sorted_nodes
 from stream_engine.guard.sifting_kernels import BLOCK, DEGREE, new_votes, sift
 from stream_engine.guard.supports import known_paths
 
@@ -99,6 +99,12 @@ def canonical_order(columns: Columns, quadruplets: Quadruplets | None = None) ->
 
 def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
     """The same from what `net_votes` gives."""
+    kept, pairs = kept_of_votes(rows, net)
+    return CanonicalOrder(rows[kept], pairs, Weight(int(net[kept].sum()), int(net.sum())))
+
+
+def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`(kept, order)`: (m,) bool which of the rows the canonical order keeps, and (N, 2) int32 its pairs."""
     heaviest = np.argsort(-net, kind="stable")
     greedy = Exact("first", 64, max(64, len(rows)))
     greedy.judge(rows[heaviest], NOTHING)
@@ -106,8 +112,13 @@ def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
     order = np.searchsorted(edges.key, pair_keys(greedy.order()))
     del greedy
     order, agrees = _sifted(edges, net, order)
-    kept, pairs = _maximal(rows, edges, order, agrees, heaviest)
-    return CanonicalOrder(rows[kept], pairs, Weight(int(net[kept].sum()), int(net.sum())))
+    return _maximal(rows, edges, order, agrees, heaviest)
+
+
+def is_acyclic(rows: np.ndarray) -> bool:
+    """Whether (m, 4) rows can all hold at once."""
+    edges = numbered(rows)
+    return len(sorted_nodes(edges.near, edges.far, len(edges.key))) == len(edges.key)
 
 
 def _sifted(edges: Numbered, net: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

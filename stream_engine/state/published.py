@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.order_file import OrderFile
 from stream_engine.state.snapshot import Snapshot
 
 
@@ -17,3 +18,4 @@ class Published(NamedTuple):
         {}
     )  # the objects of an artifact where they are not the snapshot's first ones
     as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)
+    order_file: OrderFile | None = None  # where its canonical order is kept; None where it is to be made each time

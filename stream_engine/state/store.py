@@ -3,6 +3,7 @@
     DIR/lock                                  held while a process owns the state
     DIR/snapshots/000000000042.snapshot       newest K are kept
     DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
+    DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
@@ -25,6 +26,7 @@ from stream_engine.state import snapshot as snapshots
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import check_artifact
+from stream_engine.state.order_file import SUFFIX, OrderFile
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -173,7 +175,10 @@ class Store:
         """A snapshot with the newest whole artifact of each kind that was made from it or from one before it."""
         n = len(snapshot.objects)
         newest = {kind: self.latest_artifact(kind, snapshot.sequence, n) for kind in self.kinds()}
-        return Published(snapshot, {kind: artifact for kind, artifact in newest.items() if artifact})
+        path = self.snapshot_path(snapshot.sequence)
+        order = OrderFile(path, snapshot.digest, self.disk, self.signing, self._tell_once) if snapshot.digest else None
+        found = {kind: artifact for kind, artifact in newest.items() if artifact}
+        return Published(snapshot, found, order_file=order)
 
     def _can_map(self) -> bool:
         """Whether files of this disk are real ones; those of a simulated disk are read."""
@@ -247,7 +252,14 @@ class Store:
             for sequence in self.artifact_sequences(kind)[:-keep]:
                 self.disk.remove(self.artifact_path(kind, sequence))
         self._sweep(self.directory / "snapshots")
+        self._remove_orders()
         return removed
+
+    def _remove_orders(self) -> None:
+        """Remove the canonical orders of snapshots that are not there."""
+        folder = self.directory / "snapshots"
+        for sequence in set(self._numbers(folder, SUFFIX)).difference(self.sequences()):
+            self.disk.remove(self.snapshot_path(sequence).with_suffix(SUFFIX))
 
     def _whole(self, sequence: int) -> bool:
         try:

@@ -62,7 +62,7 @@ def _published(directory: Path, disk: Disk, content: _Mark) -> bool:
 
 
 def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
-    folders = [(directory / "snapshots", ".snapshot")]
+    folders = [(directory / "snapshots", suffix) for suffix in (".snapshot", ".order")]
     if disk.exists(directory / "artifacts"):
         folders += [(directory / "artifacts" / kind, ".artifact") for kind in disk.listdir(directory / "artifacts")]
     for folder, suffix in folders:
