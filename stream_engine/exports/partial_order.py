@@ -1,5 +1,7 @@
 """The partial order kept by the guard, its transitive reduction, and the canonical order of the counts beside it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from stream_engine.data.container import Corrupt
@@ -23,16 +25,22 @@ def partial_order(published: Published) -> dict[str, Content]:
     if not state:
         raise NothingToExport("no partial order is kept in this state: guard.policy is off")
     kept = _kept(state, snapshot.settings["guard"])
-    arrays = {"kept": kept, "reduced": _reduced(kept)}
-    if snapshot.section("triplet_counts"):
-        rows, net = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
-        canonical = _canonical(rows, net, published.order_file)
-        arrays |= {
-            "canonical": rows[canonical],
-            "weight_kept": np.array(weight_among(kept, rows, net).fraction),
-            "canonical_weight_kept": np.array(Weight(int(net[canonical].sum()), int(net.sum())).fraction),
-        }
-    return {"partial_order": Content(arrays)}
+    with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
+        reduced = beside.submit(_reduced, kept)
+        from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
+    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts})}
+
+
+def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:
+    """The canonical order, and what it and the kept rows are worth."""
+    snapshot = published.snapshot
+    rows, net = net_votes(triplet_columns(snapshot), _quadruplets(snapshot))
+    canonical = _canonical(rows, net, published.order_file)
+    return {
+        "canonical": rows[canonical],
+        "weight_kept": np.array(weight_among(kept, rows, net).fraction),
+        "canonical_weight_kept": np.array(Weight(int(net[canonical].sum()), int(net.sum())).fraction),
+    }
 
 
 def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.ndarray:
