@@ -9,13 +9,14 @@ returns; so a kernel never returns a borrowed array, nor a view of one.
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from numba.core import cgutils
-from numba.extending import intrinsic
+from stream_engine.data.compiled import intrinsic
 
 Record = TypeVar("Record", bound=tuple)
 
 
 def _borrowed(typing_context, record):
+    from numba.core import cgutils
+
     def without_owners(context, builder, signature, arguments):
         (value,) = arguments
         for position, array_type in enumerate(record.types):

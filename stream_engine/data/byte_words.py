@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import intrinsic, njit
 
 
 def _load(typing_context, data, at):
+    from llvmlite import ir
+    from numba import types
+
     def unaligned(context, builder, signature, arguments):
         array = context.make_array(data)(context, builder, arguments[0])
         first = builder.bitcast(array.data, ir.IntType(8).as_pointer())
@@ -41,6 +41,9 @@ def word_at(data, at):
 
 
 def _zeros(typing_context, word):
+    from llvmlite import ir
+    from numba import types
+
     def trailing(context, builder, signature, arguments):
         return builder.lshr(builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1)), ir.Constant(ir.IntType(64), 3))
 
@@ -52,6 +55,9 @@ first_byte_set = cast(Callable[[Any], Any], intrinsic(_zeros))
 
 
 def _fetch(typing_context, data, at):
+    from llvmlite import ir
+    from numba import types
+
     def prefetched(context, builder, signature, arguments):
         array = context.make_array(data)(context, builder, arguments[0])
         place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())

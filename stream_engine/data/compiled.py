@@ -1,60 +1,50 @@
-"""`njit` for every kernel of the package: numba's, with a cache of compiled code that follows the sources.
+"""`njit` for every kernel of the package: compiled by numba when it is first called, and not loaded before.
 
-numba's own cache asks whether the file of a function has changed. But the machine code of a kernel also holds the
-kernels that it calls and the constants that it names, from other files, and would stay as it was when those change.
+Importing numba takes as long as everything else that a short command does, and a room's module holds kernels beside
+what such a command needs. So a decorated function is a `Kernel`, a thin stand-in: its first call, or the first look at
+an attribute of numba's, imports numba and makes the compiled function, with the cache of `kernel_cache.py`.
 
-Invariant: compiled code is loaded only by a process whose kernel sources (`kernel_sources`), versions of Python, numpy,
-numba and llvmlite, and settings of numba are those that it was compiled with. One digest of them all, `key()`, names
-the folder of the cache and is part of every entry; numba itself adds the processor. The digest is taken when the first
-kernel is called. A process whose sources change while it runs saves nothing from then on; if they changed before its
-first kernel, or cannot be read, it loads nothing either.
+Invariant: before numba looks at a kernel, the kernels that it names, as globals of its module or variables of an
+enclosing function, and those that they name, are in place of their stand-ins there. So to numba all is as if decorated
+by its own decorators: it inlines, caches and types as ever. A kernel names kernels, not modules that hold them.
 
-Where the folder `stream-engine-KEY` is: in NUMBA_CACHE_DIR if that is set, else in the package's `__pycache__`, else in
-the user's cache folder of numba; the first of these that can be written to. Of those before it, which can only be read,
-each that has such a folder (filled when an image was built, say) is read first. Where nothing can be written, every
-process compiles anew.
-
-What is cleaned: a process that uses its folder for the first time, or for the first time in an hour, deletes folders
-beside it, of other sources or versions, that no process has started with for a week, or for an hour if `KEPT` others
-were used later. A program that still runs with such a folder keeps what it has loaded and compiles what it lacks.
-
-Names of numba that it does not document stand in this file only: `_Cache`, `_CacheLocator`, `CompileResultCacheImpl`
-and `FunctionCache` of `numba.core.caching`, `numba.misc.appdirs`, and the attribute `_cache` of a compiled function.
+`intrinsic` and `register_jitable` are numba's in the same manner. Cost of a stand-in that Python goes on calling, from
+a module that imported it: 0.1 us a call; in its own module it gives way to the compiled function.
 """
 
-import contextlib
-import os
-import platform
-import re
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Iterable
-from functools import cache, cached_property
-from hashlib import blake2b
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import llvmlite
-import numba
-import numpy as np
-from numba.core import caching
-from numba.core.dispatcher import Dispatcher
-from numba.misc.appdirs import AppDirs
+import stream_engine.data.kernel_sources  # noqa: F401  notes when the first kernel was defined
 
-from stream_engine.data.kernel_sources import KernelSources
-
-PACKAGE = Path(__file__).parent.parent
-SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")  # what the compiler is told
-VERSIONS = (platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__)
-
-IMPORTED = time.time()
-
-KEPT = 8
-HOUR, WEEK = 3600.0, 7 * 24 * 3600.0
-_FOLDER = re.compile(r"stream-engine-[0-9a-f]{32}")
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 Function = TypeVar("Function", bound=Callable)
+
+
+class Kernel:
+    """A function that numba compiles on first use. Otherwise as what numba makes of it: attributes are looked up there.
+
+    `function` is what was decorated, `make` what makes the compiled one of it (it may import numba).
+    """
+
+    def __init__(self, function: Callable, make: Callable[[Callable], Callable]) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.make = make
+        self.made: Callable | None = None  # set under numba's lock
+        self.ready: Callable | None = None  # the same, once all that it names is in place
+
+    def __call__(self, *args):
+        return (self.ready or compiled(self))(*args)
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.ready or compiled(self), name)
 
 
 def njit(
@@ -65,166 +55,102 @@ def njit(
     A kernel outside of the package may call kernels of the package and of its own file, and no others.
     """
 
-    def compiled(function: Function) -> "Dispatcher[Function]":
-        kernel = numba.njit(nogil=nogil, inline=inline, fastmath=fastmath)(function)
-        if cache and not _setting("DISABLE_JIT"):
-            kernel._cache = _KernelCache(function)  # type: ignore[attr-defined]  # not documented by numba
-        return kernel
+    def make(function: Callable) -> Callable:
+        from stream_engine.data.kernel_cache import cached_kernel
 
-    return compiled
+        return cached_kernel(function, keep=cache, nogil=nogil, inline=inline, fastmath=fastmath)
 
-
-def key() -> str:
-    """What compiled code depends on, as 32 hexadecimal digits."""
-    return _sources().digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
+    return lambda function: Kernel(function, make)  # type: ignore[return-value]  # it has the attributes of the other
 
 
-def _setting(name: str) -> object:
-    """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
-    return getattr(numba.config, name)
+def intrinsic(function: Callable) -> Any:
+    """`numba.extending.intrinsic`: for kernels, code that the function writes itself, in the compiler's language."""
+
+    def make(function: Callable) -> Callable:
+        from numba import extending
+
+        return extending.intrinsic(function)
+
+    return Kernel(function, make)
 
 
-@cache
-def _sources() -> KernelSources:
-    return KernelSources(PACKAGE)
+def register_jitable(function: Function) -> Function:
+    """The function itself, which kernels may call, too (`numba.extending.register_jitable`)."""
+    _JITABLE[function] = False
+    return function
 
 
-class _KernelCache(caching._Cache):
-    """The compiled code of one function: looked for in each of the folders, saved in the last if that is writable."""
-
-    def __init__(self, function: Callable) -> None:
-        self._function = function
-        self._enabled = True
-
-    @cached_property
-    def _caches(self) -> list[caching.FunctionCache]:
-        return [_cache_in(folder)(self._function) for folder in _folders().to_read]
-
-    @property
-    def cache_path(self) -> str | None:
-        return self._caches[-1].cache_path if self._caches else None
-
-    def load_overload(self, sig, target_context):
-        for each in self._caches if self._enabled else ():
-            if (loaded := each.load_overload(sig, target_context)) is not None:
-                return loaded
-        return None
-
-    def save_overload(self, sig, data) -> None:
-        if self._enabled and _folders().last_is_writable and _sources().unchanged_since(IMPORTED):
-            with contextlib.suppress(OSError):  # a full disk, a folder just cleaned: the next process compiles again
-                self._caches[-1].save_overload(sig, data)
-
-    def enable(self) -> None:
-        self._enabled = True
-
-    def disable(self) -> None:
-        self._enabled = False
-
-    def flush(self) -> None:
-        if _folders().last_is_writable:
-            self._caches[-1].flush()
+_JITABLE: dict[Callable, bool] = {}  # and whether numba knows
 
 
-@cache
-def _cache_in(folder: Path) -> type[caching.FunctionCache]:
-    """numba's cache of a function, below a folder that we name."""
+def compiled(kernel: Kernel) -> Callable:
+    """What numba makes of a kernel; after it all that it names is in its place. Any number of threads may ask."""
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.extending import typeof_impl
 
-    class Locator(caching._CacheLocator):
-        def __init__(self, function: Callable, file: str) -> None:
-            self._py_file = file
-            self._line = function.__code__.co_firstlineno
-
-        def get_cache_path(self) -> str:
-            return os.path.join(folder, _room_and_digest(self._py_file)[0])
-
-        def get_source_stamp(self) -> str:
-            return _room_and_digest(self._py_file)[1]
-
-        def get_disambiguator(self) -> str:
-            return str(self._line)
-
-        @classmethod
-        def from_function(cls, function: Callable, file: str) -> "Locator":
-            return cls(function, file)
-
-    class Implementation(caching.CompileResultCacheImpl):
-        _locator_classes = [Locator]  # noqa: RUF012  numba's name, a list there
-
-    class Cache(caching.FunctionCache):
-        _impl_class = Implementation
-
-        def _index_key(self, sig, codegen):
-            return (*super()._index_key(sig, codegen), folder.name)  # for NUMBA_CACHE_LOCATOR_CLASSES: other folders
-
-    return Cache
+    with global_compiler_lock:  # no thread compiles what is half in place
+        if Kernel not in typeof_impl.registry:
+            typeof_impl.register(Kernel)(lambda given, context: typeof_impl(compiled(given), context))  # an argument
+        if kernel.ready is None:
+            _put_in_place(kernel)
+    assert kernel.ready is not None
+    return kernel.ready
 
 
-@cache
-def _room_and_digest(file: str) -> tuple[str, str]:
-    """The folder for the kernels of a file, below the cache's, and a digest of what is not known by the key."""
-    room = os.path.relpath(os.path.dirname(os.path.abspath(file)), PACKAGE)
-    if not room.startswith(os.pardir):
-        return room, ""
-    return caching._CacheLocator.get_suitable_cache_subpath(file), blake2b(Path(file).read_bytes()).hexdigest()
+def _put_in_place(kernel: Kernel) -> None:
+    """Make a kernel and all that it calls, directly or not, and put them where they are named."""
+    todo: list[Callable] = [kernel]
+    needed: dict[Callable, None] = {kernel: None}  # kernels, and functions for kernels
+    while todo:
+        for value in _named(_function(todo.pop())):
+            if value not in needed:
+                needed[value] = None
+                todo.append(value)
+    kernels = [each for each in needed if isinstance(each, Kernel)]
+    for each in kernels:
+        each.made = each.made or each.make(each.function)
+    for function in needed:
+        _register(function)
+        _replace(_function(function))
+    for each in kernels:
+        each.ready = each.made
 
 
-class _Folders(NamedTuple):
-    to_read: list[Path]  # in this order
-    last_is_writable: bool
+def _function(kernel: Callable) -> Any:
+    return kernel.function if isinstance(kernel, Kernel) else kernel
 
 
-@cache
-def _folders() -> _Folders:
-    """Where compiled code of this process is; no folders if the sources have changed since it started, or are not
-    to be read."""
-    readable: list[Path] = []
-    try:
-        name = f"stream-engine-{key()}"
-    except OSError:  # the sources cannot be read, as in a zip file
-        return _Folders(readable, False)
-    if not _sources().unchanged_since(IMPORTED):
-        return _Folders(readable, False)
-    override = str(_setting("CACHE_DIR"))  # NUMBA_CACHE_DIR
-    places = [PACKAGE / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
-    for folder in [place / name for place in ([Path(override)] if override else []) + places]:
-        try:
-            _use(folder)
-            return _Folders([*readable, folder], True)
-        except OSError:
-            if folder.is_dir():
-                readable.append(folder)
-    return _Folders(readable, False)
+def _register(function: Callable) -> None:
+    if _JITABLE.get(function) is False:
+        from numba import extending
+
+        extending.register_jitable(function)
+        _JITABLE[function] = True
 
 
-def _use(folder: Path) -> None:
-    """Make the folder if it is missing, note that it is used, and clean beside it. OSError if it is read-only."""
-    new = not folder.is_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=folder).close()
-    now = time.time()
-    if new or folder.stat().st_mtime < now - HOUR:
-        os.utime(folder)
-        for old in superfluous(folder, now):
-            shutil.rmtree(old, ignore_errors=True)  # another process may be at it, too
-        if folder.parent == PACKAGE / "__pycache__":
-            _delete_numbas_own(PACKAGE)
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a function's code looks up, with those of the functions inside it."""
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
 
 
-def superfluous(folder: Path, now: float) -> Iterable[Path]:
-    """The caches of other sources or versions beside `folder` that nobody has used for a week, or for an hour if `KEPT`
-    others were used later. The time of a folder is when it was last used."""
-    others = []
-    for other in folder.parent.iterdir():
-        if _FOLDER.fullmatch(other.name) and other != folder:
-            with contextlib.suppress(OSError):  # just cleaned by another process
-                others.append((now - other.stat().st_mtime, other))
-    for rank, (idle, other) in enumerate(sorted(others)):
-        if idle > WEEK or (rank >= KEPT and idle > HOUR):
-            yield other
+def _named(function: Any) -> Iterator[Callable]:
+    """The stand-ins, and the functions for kernels, that a function names: globals and outer variables."""
+    namespace = function.__globals__
+    values = [namespace.get(name) for name in _names(function.__code__)]
+    for value in values + [cell.cell_contents for cell in function.__closure__ or ()]:
+        if isinstance(value, Kernel) or (isinstance(value, FunctionType) and value in _JITABLE):
+            yield value
 
 
-def _delete_numbas_own(package: Path) -> None:
-    """Earlier versions left their compiled code to numba's own cache, beside the sources. Nothing reads it any more."""
-    for left in package.rglob("__pycache__/*.nb[ic]"):
-        left.unlink(missing_ok=True)
+def _replace(function: Any) -> None:
+    """Put compiled kernels where a function names their stand-ins, and its own in its module."""
+    namespace = function.__globals__
+    for name in [*_names(function.__code__), function.__name__]:
+        if isinstance(value := namespace.get(name), Kernel) and value.made is not None:
+            namespace[name] = value.made
+    for cell in function.__closure__ or ():
+        if isinstance(value := cell.cell_contents, Kernel) and value.made is not None:
+            cell.cell_contents = value.made

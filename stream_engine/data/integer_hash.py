@@ -10,12 +10,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, register_jitable
 
 from stream_engine.data.byte_words import first_bytes, word_at
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import intrinsic, njit, register_jitable
 
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step between states of a SplitMix64 generator
 
@@ -38,6 +35,9 @@ def splitmix64(state):
 
 
 def _multiply(typing_context, one, other):
+    from llvmlite import ir
+    from numba import types
+
     def folded(context, builder, signature, arguments):
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))

@@ -69,7 +69,7 @@ def _check_distinct(what: str, utf8: np.ndarray, ends: np.ndarray) -> None:
     for begin in range(0, len(hashes), BLOCK):
         hashes[begin : begin + BLOCK] = _hashes(utf8, ends[begin : begin + BLOCK + 1])
     ordered = np.sort(hashes)
-    again = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(again):
         return
     names, seen = Names(utf8, ends), set()

@@ -7,9 +7,8 @@ first empty slot. O(1) expected a look-up.
 """
 
 import numpy as np
-from numba.extending import register_jitable
 
-from stream_engine.data.compiled import njit
+from stream_engine.data.compiled import njit, register_jitable
 
 
 @njit(cache=True, nogil=True, inline="always")

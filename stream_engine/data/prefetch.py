@@ -9,22 +9,24 @@ from collections.abc import Callable
 from typing import cast
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-_INT = ir.IntType(32)
-_HINT = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, _INT, _INT, _INT])
+from stream_engine.data.compiled import intrinsic
 
 
 def _prefetch(typing_context, array, row):
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    number = ir.IntType(32)
+    hint_type = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+
     def code(context, builder, signature, arguments):
         held = context.make_array(signature.args[0])(context, builder, arguments[0])
         row = context.cast(builder, arguments[1], signature.args[1], types.intp)
         first = builder.bitcast(held.data, cgutils.voidptr_t)
         place = builder.gep(first, [builder.mul(row, cgutils.unpack_tuple(builder, held.strides)[0])])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], _HINT)
-        read, keep, data = (ir.Constant(_INT, n) for n in (0, 3, 1))
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], hint_type)
+        read, keep, data = (ir.Constant(number, n) for n in (0, 3, 1))
         builder.call(hint, [place, read, keep, data])
         return context.get_dummy_value()
 

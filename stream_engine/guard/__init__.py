@@ -19,5 +19,5 @@ The kernels of a guard take one record of arrays (`Graph`, `Votes`); those that 
 that handing it on costs nothing. Small kernels on the way of every comparison are inlined, and what is rare is a call
 behind an `if`. A batch is judged in order, but its nodes are found first, and what the next comparisons will look at is
 asked for ahead (`data/prefetch.py`): in a large graph most of the time was waiting for memory. Kernels call each other
-across files; the cache of compiled code (`data/compiled.py`) notices a change in any of them.
+across files; the cache of compiled code (`data/kernel_cache.py`) notices a change in any of them.
 """

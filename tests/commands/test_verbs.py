@@ -74,6 +74,23 @@ def test_a_run_loads_no_server_and_no_solver_that_it_was_not_asked_for(tmp_path)
     assert not {"sklearn", "uvicorn", *heavy} & modules
 
 
+def test_what_reads_a_state_loads_no_compiler(tmp_path):
+    """Nothing is compiled to look at a state, to copy it or to ask; importing numba would take most of the time."""
+    (tmp_path / "few.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n{"anchor":"b","near":"a","far":"c"}\n')
+    state = tmp_path / "state"
+    engine("run", tmp_path / "few.jsonl", "--state", state, "--no-refits")
+    for arguments in (
+        ["inspect", "--state", state],
+        ["inspect", "--state", state, "--json"],
+        ["export", "summary", "--state", state, "--out", tmp_path / "out"],
+        ["ask", "--state", state, "--strategy", "random", "--n", 1],
+        ["backup", "--state", state, "--to", tmp_path / "copy"],
+        ["dead-letters", "list", "--state", state],
+    ):
+        modules = loaded(f"from stream_engine.__main__ import main\nassert main({list(map(str, arguments))}) == 0")
+        assert not {"numba", "llvmlite", "numpy.ma", "scipy", "sklearn"} & modules, arguments
+
+
 def test_a_mistyped_verb_ends_with_2_and_a_guess():
     assert "No such command 'expor'" in one_line(engine("expor", status=2).stderr)
 

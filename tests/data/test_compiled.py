@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_engine.data import compiled
+from stream_engine.data import kernel_cache
 from stream_engine.data.kernel_sources import KernelSources
 from tests.conftest import ROOT
 
@@ -49,13 +49,13 @@ COMPILED, LOADED = (0, 1), (1, 0)  # hits and misses of the cache
 
 @pytest.fixture
 def package(tmp_path) -> Path:
-    """A small package with today's `data/compiled.py`."""
+    """A small package with today's `data/compiled.py` and what belongs to it."""
     package = tmp_path / "stream_engine"
     for name, text in FILES.items():
         write(package / name, textwrap.dedent(text).lstrip())
     (package / "data").mkdir()
-    for name in ("compiled.py", "kernel_sources.py"):
-        shutil.copy(compiled.PACKAGE / "data" / name, package / "data")
+    for name in ("compiled.py", "kernel_cache.py", "kernel_sources.py"):
+        shutil.copy(kernel_cache.PACKAGE / "data" / name, package / "data")
     (tmp_path / "home").mkdir()
     return package
 
@@ -247,23 +247,24 @@ def old_cache(folder: Path, digit: int, idle: float) -> Path:
 
 def test_caches_that_nobody_uses_any_more_are_deleted(package, tmp_path):
     folder = tmp_path / "cache"
-    stale = old_cache(folder, 1, compiled.WEEK + 60)
-    recent = [old_cache(folder, 10 + i, 2 * compiled.HOUR + 60 * i) for i in range(compiled.KEPT + 2)]
-    in_use = [old_cache(folder, 40 + i, 0.5 * compiled.HOUR) for i in range(2)]
+    stale = old_cache(folder, 1, kernel_cache.WEEK + 60)
+    recent = [old_cache(folder, 10 + i, 2 * kernel_cache.HOUR + 60 * i) for i in range(kernel_cache.KEPT + 2)]
+    in_use = [old_cache(folder, 40 + i, 0.5 * kernel_cache.HOUR) for i in range(2)]
     write(folder / "stream-engine-notes" / "kept", "not ours")
     os.utime(folder / "stream-engine-notes", times=(0, 0))
     write(folder / "guard_0123" / "of.another.nbi", "not ours")
     path = run(package, NUMBA_CACHE_DIR=folder)[2]
-    kept = {path.parent.name, "stream-engine-notes"} | {cache.name for cache in in_use + recent[: compiled.KEPT - 2]}
+    recently_used = in_use + recent[: kernel_cache.KEPT - 2]
+    kept = {path.parent.name, "stream-engine-notes"} | {cache.name for cache in recently_used}
     assert caches(folder) == kept and (folder / "guard_0123" / "of.another.nbi").exists()
     assert not stale.exists()
 
     # looked at again once an hour: then what became old meanwhile goes, too
-    stale = old_cache(folder, 2, compiled.WEEK + 60)
+    stale = old_cache(folder, 2, kernel_cache.WEEK + 60)
     assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and stale.exists()
-    os.utime(path.parent, times=(time.time() - 2 * compiled.HOUR,) * 2)
+    os.utime(path.parent, times=(time.time() - 2 * kernel_cache.HOUR,) * 2)
     assert run(package, NUMBA_CACHE_DIR=folder) == (42, LOADED, path) and not stale.exists()
-    assert time.time() - path.parent.stat().st_mtime < compiled.HOUR  # noted as used
+    assert time.time() - path.parent.stat().st_mtime < kernel_cache.HOUR  # noted as used
 
 
 def test_what_numba_left_beside_the_sources_is_deleted(package):
@@ -299,23 +300,23 @@ def test_many_that_start_at_once_and_one_that_still_runs(package, tmp_path):
 
 
 def kernel_files() -> list[Path]:
-    return sorted(path for path in compiled.PACKAGE.rglob("*.py") if "njit" in path.read_text())
+    return sorted(path for path in kernel_cache.PACKAGE.rglob("*.py") if "njit" in path.read_text())
 
 
 def test_all_kernels_are_compiled_through_it():
     decorators = {"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil"}
     wrong = []
-    for path in compiled.PACKAGE.rglob("*.py"):
+    for path in kernel_cache.PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text()) if b"numba" in path.read_bytes() else ast.Module([])):
             if isinstance(node, ast.ImportFrom) and node.module == "numba":
                 wrong += [f"{path}: {each.name}" for each in node.names if each.name in decorators]
-            if isinstance(node, ast.Import) and path != compiled.PACKAGE / "data" / "compiled.py":
+            if isinstance(node, ast.Import) and path != kernel_cache.PACKAGE / "data" / "kernel_cache.py":
                 wrong += [f"{path}: import numba" for each in node.names if each.name == "numba"]
     assert not wrong, "take njit from stream_engine.data.compiled"
 
 
 def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
-    known = {compiled.PACKAGE / name for name in KernelSources(compiled.PACKAGE).files()}
+    known = {kernel_cache.PACKAGE / name for name in KernelSources(kernel_cache.PACKAGE).files()}
     assert set(kernel_files()) <= known
     for path in kernel_files():
         tree = ast.parse(path.read_text())
@@ -324,5 +325,5 @@ def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
                 module = ROOT.joinpath(*node.module.split("."))
                 named = [module / f"{each.name}.py" for each in node.names] + [module.with_suffix(".py")]
                 assert any(each in known for each in [*named, module / "__init__.py"]), ast.unparse(node)
-    assert compiled.PACKAGE / "formats" / "fault_messages.py" in known  # constants of kernels, no kernel of its own
-    assert compiled.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew
+    assert kernel_cache.PACKAGE / "formats" / "fault_messages.py" in known  # constants of kernels, no kernel of its own
+    assert kernel_cache.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew

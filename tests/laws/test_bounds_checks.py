@@ -64,7 +64,7 @@ TESTS = (
     "artifacts_arrays",
     "formats_agree",
 )
-KEY = "from stream_engine.data import compiled; print(compiled.key())"
+KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 
 
 def kernels() -> set[str]:

@@ -1,0 +1,128 @@
+"""A kernel is a stand-in until it is called; numba sees compiled kernels only, wherever they are named."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from stream_engine.data.borrowed_arrays import borrowed
+from stream_engine.data.compiled import Kernel, njit, register_jitable
+from stream_engine.data.integer_hash import mix64
+from tests.conftest import ROOT
+
+STEP = 3
+
+
+@register_jitable
+def stepped(x):
+    """Names a kernel that nobody else names, by another name than its own."""
+    return also_deep(x) + STEP
+
+
+@njit(cache=False, inline="always")
+def deep(x):
+    return x * 2
+
+
+also_deep = deep
+
+
+@njit(cache=False)
+def even(x):
+    return True if x == 0 else odd(x - 1)
+
+
+@njit(cache=False)
+def odd(x):
+    return False if x == 0 else even(x - 1)
+
+
+@njit(cache=False, inline="always")
+def add(x, y):
+    return x + y
+
+
+@njit(cache=False)
+def all_of_it(x):
+    return add(stepped(x), 0) if even(4) else -1
+
+
+@njit(cache=False)
+def applied(function, x):
+    return function(x)
+
+
+@njit(cache=False)
+def of_borrowed(arrays):
+    return mix64(borrowed(arrays)[0][0])
+
+
+HELD = {"applied": applied, "odd": odd, "all_of_it": all_of_it}  # stand-ins stay here
+
+
+def enclosing():
+    @njit(cache=False, inline="always")
+    def inner(x):
+        return x + 1
+
+    @njit(cache=False)
+    def outer(x):
+        return inner(inner(x))
+
+    return inner, outer
+
+
+def test_definition_and_the_functions_for_kernels_load_no_numba():
+    code = (
+        "import sys, numpy as np\n"
+        "from stream_engine.data import borrowed_arrays, byte_words, integer_hash, open_addressing, prefetch\n"
+        "import stream_engine.guard.partial_order, stream_engine.accumulators.adds_similarity\n"
+        "assert integer_hash.mix64(np.array([1], np.uint64))[0] == 0x5692161D100B05E5\n"
+        "assert open_addressing.fits(1, [0] * 8)\n"
+        "assert byte_words.word_at.__doc__ and byte_words.word_at.__name__ == 'word_at'\n"
+        "assert not {'numba', 'llvmlite'} & set(sys.modules)\n"
+        "assert byte_words.word_at(np.arange(9, dtype=np.uint8), 1) == 0x0807060504030201 and 'numba' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_what_a_kernel_names_is_in_place_before_it_is_compiled():
+    assert all_of_it(5) == 13 and even(7) is False
+    for name in ("all_of_it", "add", "deep", "also_deep", "even", "odd"):
+        assert type(globals()[name]).__name__ == "CPUDispatcher", name
+    assert isinstance(HELD["all_of_it"], Kernel) and HELD["all_of_it"](5) == 13
+    assert HELD["all_of_it"].py_func.__name__ == "all_of_it" and len(HELD["all_of_it"].signatures) == 1
+    assert not add.signatures and not deep.signatures  # inlined: never compiled by themselves
+    assert HELD["all_of_it"].ready is all_of_it
+
+
+def test_kernels_of_an_enclosing_function():
+    inner, outer = enclosing()
+    assert [outer(x) for x in (1, 2.5)] == [3, 4.5] and not inner.signatures
+    assert outer.py_func.__closure__[0].cell_contents is inner.ready
+
+
+def test_a_stand_in_as_an_argument():
+    assert HELD["applied"](HELD["odd"], 3) is True
+
+
+def test_intrinsics_and_functions_for_kernels():
+    one = np.array([1], np.uint64)
+    assert of_borrowed((one, one)) == mix64(one)[0]
+
+
+def test_many_threads_call_first():
+    (_, kernel), values = enclosing(), []
+    threads = [threading.Thread(target=lambda: values.append(kernel(40))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert values == [42] * 8 and len(kernel.signatures) == 1
+
+
+def test_a_name_of_no_kernel_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = HELD["odd"].no_such_name
