@@ -191,6 +191,13 @@ BUGS = [
         "pruning keeps one too few", "stream_engine/state/store.py", "if whole >= keep:", "if whole >= keep - 1:", CRASH
     ),
     Bug(
+        "sorted rows have their ends the wrong way round",
+        "stream_engine/guard/pair_rows.py",
+        "packed.view(np.int32).reshape(m, 2).T[::-1]",
+        "packed.view(np.int32).reshape(m, 2).T",
+        "tests/guard/test_canonical_order.py -k sorted_alike",
+    ),
+    Bug(
         "the canonical order of another snapshot is believed",
         "stream_engine/state/order_file.py",
         "if meta != self._meta(kept, net):",

@@ -56,7 +56,10 @@ def key_columns(keys: np.ndarray) -> np.ndarray:
     >>> key_columns(np.array([3 << 31 | 8])).tolist()
     [[3, 8]]
     """
-    return np.stack([keys >> ID_BITS, keys & ID_MASK], axis=1).astype(np.int32)
+    out = np.empty((len(keys), 2), np.int32)
+    np.right_shift(keys, ID_BITS, out=out[:, 0], casting="unsafe")  # no array of int64 in between
+    np.bitwise_and(keys, ID_MASK, out=out[:, 1], casting="unsafe")
+    return out
 
 
 def pair_keys(pairs: np.ndarray) -> np.ndarray:

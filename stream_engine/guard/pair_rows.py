@@ -93,18 +93,25 @@ def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
     any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
     n, m = len(edges.key), len(edges.near)
+    pairs = key_columns(edges.key).view(np.int64)[:, 0]  # both objects of a pair at once
     if beside:
         order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
-        near, far = edges.near[order], edges.far[order]
-    else:
-        order, packed = np.empty(0, np.int64), edges.near.astype(np.int64) << 32 | edges.far
-        packed.sort()
-        near, far = packed >> 32, packed & 0xFFFFFFFF
-    pairs = key_columns(edges.key).view(np.int64)[:, 0]  # both objects of a pair at once
-    rows = np.empty((m, 4), np.int32)
+        return _rows(pairs, edges.near[order], edges.far[order]), *(array[order] for array in beside)
+    packed = edges.near.astype(np.int64)
+    packed <<= 32
+    packed |= edges.far
+    packed.sort()
+    return (_rows(pairs, *packed.view(np.int32).reshape(m, 2).T[::-1]),)
+
+
+@njit(cache=True, nogil=True)
+def _rows(pairs, near, far):
+    """(m, 4) int32 rows of edges between nodes whose two objects are the two halves of pairs[x]."""
+    rows = np.empty((len(near), 4), np.int32)
     halves = rows.view(np.int64)
-    halves[:, 0], halves[:, 1] = pairs[near], pairs[far]
-    return rows, *(array[order] for array in beside)
+    for e in range(len(near)):
+        halves[e, 0], halves[e, 1] = pairs[near[e]], pairs[far[e]]
+    return rows
 
 
 def canonical(rows: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -120,9 +127,12 @@ def canonical(rows: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
 def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     """`(rows, *beside)`: canonical rows of (m, 2) edges between nodes 0 .. N - 1 that have these pair keys."""
     order = np.argsort(keys, kind="stable")
-    rank = np.empty(len(keys), np.int32)
-    rank[order] = np.arange(len(keys))
-    return in_canonical_order(Numbered(keys[order], rank[edges[:, 0]], rank[edges[:, 1]]), *beside)
+    rank, keys = np.empty(len(keys), np.int32), keys[order]
+    rank[order] = np.arange(len(keys), dtype=np.int32)
+    del order  # 80 MB where there are ten million pairs, and `rank` half of that
+    near, far = rank[edges[:, 0]], rank[edges[:, 1]]
+    del rank
+    return in_canonical_order(Numbered(keys, near, far), *beside)
 
 
 def lo_first(rows: np.ndarray) -> np.ndarray:
