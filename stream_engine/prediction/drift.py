@@ -25,7 +25,7 @@ class Worsening:
     def __init__(self, delta: float = 0.2):
         self._delta = delta
         self.level = 0.0  # the mean of the window: the present share of wrong predictions
-        self._window = self._new_window()
+        self._window: Any = None  # river's; loaded when there is something to judge
         self._cut = False  # by the last value: like river's, it begins anew then
 
     def _new_window(self) -> Any:
@@ -37,6 +37,7 @@ class Worsening:
 
     def update(self, values: Iterable[float]) -> bool:
         """Take in values; is there an alarm among them?"""
+        self._window = self._window or self._new_window()
         alarm, before = False, _mean(self._window)
         for value in values:
             if self._cut:
