@@ -7,13 +7,16 @@ Kleindessner & von Luxburg 2017, sec. 2.3 (landmarks) and 2.4 (cost).
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.statistics.gram_matrices import STRIP
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 BLAS_GAIN = 16  # one product in BLAS costs as much as a sixteenth of one that is scattered
 
@@ -67,7 +70,7 @@ def _multiply(row, column, data, right, shift, result):
         result[r] = sums - shift
 
 
-def _blocks(phi: sp.csc_array) -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+def _blocks(phi: "sp.csc_array") -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
     """`(rows, (row, column, data))` for blocks of rows, together all of Phi; as many rows as a strip has room for."""
     if not phi.has_sorted_indices:
         phi = phi.sorted_indices()
@@ -85,13 +88,16 @@ def _blocks(phi: sp.csc_array) -> Iterator[tuple[slice, tuple[np.ndarray, np.nda
         yield slice(first, first + size), (row, column, data)
 
 
-def column_gram(phi: sp.csc_array) -> np.ndarray:
+def column_gram(phi: "sp.csc_array") -> np.ndarray:
     """Phi^T Phi, (C, C) float64, of sparse columns (n, C). O(sum of squared row sizes), or O(n C^2) in BLAS where that
     is less; memory C^2 and one strip.
 
+    >>> from scipy import sparse as sp
     >>> column_gram(sp.csc_array([[1.0, 2.0], [0.0, 1.0]])).tolist()
     [[1.0, 2.0], [2.0, 5.0]]
     """
+    from scipy.sparse import csr_array
+
     width = phi.shape[1]
     gram = np.zeros((width, width))
     for _, (row, column, data) in _blocks(phi):
@@ -99,15 +105,16 @@ def column_gram(phi: sp.csc_array) -> np.ndarray:
         if BLAS_GAIN * int(sizes @ sizes) < len(sizes) * width * width:
             _add_products(row, column, data, gram)
         else:
-            strip = sp.csr_array((data, column, row), shape=(len(sizes), width)).toarray()
+            strip = csr_array((data, column, row), shape=(len(sizes), width)).toarray()
             gram += np.tril(strip.T @ strip)
     gram += np.tril(gram, -1).T
     return gram
 
 
-def projected(phi: sp.csc_array, right: np.ndarray, mean: np.ndarray | None = None, dtype=np.float64) -> np.ndarray:
+def projected(phi: "sp.csc_array", right: np.ndarray, mean: np.ndarray | None = None, dtype=np.float64) -> np.ndarray:
     """(Phi - 1 mean^T) right, (n, k) of `dtype`, summed in float64. O(nonzeros k), memory the result.
 
+    >>> from scipy import sparse as sp
     >>> projected(sp.csc_array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0], [1.0]]), np.array([0.5, 1.5])).tolist()
     [[1.0], [-1.0]]
     """

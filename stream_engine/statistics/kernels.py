@@ -10,15 +10,18 @@ instead (`features1`, `features2`, `eigenpairs`, `factors`): K = Phi Phi^T need 
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.statistics import feature_space, gram_matrices
 from stream_engine.statistics.gram_matrices import Features
+
+if TYPE_CHECKING:  # an export of counts does without scipy
+    import scipy.sparse as sp
 
 KERNEL_LIMIT = 16384  # objects: a kernel of 2 GB; above it kernels come as their factor
 LANDMARK_SHARE = 0.25  # landmarks are at most this share of the objects
@@ -156,13 +159,15 @@ def _raw2(columns: Columns) -> Features:
     return gram_matrices.features(begins[: count + 1], objects, values, n)
 
 
-def _factor(phi: Features) -> sp.csc_array:
+def _factor(phi: Features) -> "sp.csc_array":
+    from scipy.sparse import csc_array
+
     _, scale = gram_matrices.lengths(phi)
     value = phi.value * scale[phi.object]
-    return sp.csc_array((value, phi.object, phi.start), shape=(phi.n_objects, len(phi.start) - 1))
+    return csc_array((value, phi.object, phi.start), shape=(phi.n_objects, len(phi.start) - 1))
 
 
-def features1(columns: Columns) -> sp.csc_array:
+def features1(columns: Columns) -> "sp.csc_array":
     """Phi of k1: (n, pairs seen), rows of length 1 or 0, k1 = Phi Phi^T; column p belongs to the pair p of `columns`.
 
     12 bytes a key instead of 8 n^2: for consumers that multiply by K or want eigenvectors. O(keys).
@@ -174,12 +179,12 @@ def features1(columns: Columns) -> sp.csc_array:
     return _factor(_raw1(columns))
 
 
-def features2(columns: Columns) -> sp.csc_array:
+def features2(columns: Columns) -> "sp.csc_array":
     """Phi of k2: (n, pairs (anchor, other object) seen), rows of length 1 or 0, k2 = Phi Phi^T. O(keys)."""
     return _factor(_raw2(columns))
 
 
-def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def eigenpairs(phi: "sp.csc_array", k: int, centred: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues (k,), falling, and eigenvectors (n, k) of K = Phi Phi^T, without K.
 
     `centred`: of HKH, H = I - 11^T/n (kernel PCA). With at most FEW_COLUMNS feature columns C, and fewer than objects,
@@ -219,7 +224,7 @@ def eigenpairs(phi: sp.csc_array, k: int, centred: bool = False) -> tuple[np.nda
     return _tidy(values, vectors, k)
 
 
-def factors(phi: sp.csc_array, k: int) -> np.ndarray:
+def factors(phi: "sp.csc_array", k: int) -> np.ndarray:
     """F (n, k) float32 with F F^T the best approximation of K = Phi Phi^T of rank k: Phi's rows on its k leading axes.
 
     For landmark designs, with at most FEW_COLUMNS feature columns C; cost and memory as `eigenpairs`, 4 n k bytes for
@@ -242,7 +247,7 @@ def factors(phi: sp.csc_array, k: int) -> np.ndarray:
     return factor
 
 
-def _leading(phi: sp.csc_array, k: int, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _leading(phi: "sp.csc_array", k: int, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, falling, and eigenvectors (C, k) of (Phi - 1 mean^T)^T (Phi - 1 mean^T), all C where k
     is more."""
     n, width = phi.shape

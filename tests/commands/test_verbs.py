@@ -84,6 +84,7 @@ def test_what_reads_a_state_loads_no_compiler(tmp_path):
         ["inspect", "--state", state, "--json"],
         ["export", "summary", "--state", state, "--out", tmp_path / "out"],
         ["ask", "--state", state, "--strategy", "random", "--n", 1],
+        ["export", "triplet_counts", "--state", state, "--out", tmp_path / "out"],
         ["backup", "--state", state, "--to", tmp_path / "copy"],
         ["dead-letters", "list", "--state", state],
     ):
