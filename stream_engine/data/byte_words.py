@@ -54,27 +54,6 @@ def _zeros(typing_context, word):
 first_byte_set = cast(Callable[[Any], Any], intrinsic(_zeros))
 
 
-def _fetch(typing_context, data, at):
-    from llvmlite import ir
-    from numba import types
-
-    def prefetched(context, builder, signature, arguments):
-        array = context.make_array(data)(context, builder, arguments[0])
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        prefetch = builder.module.declare_intrinsic(
-            "llvm.prefetch", [place.type], ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-        )
-        builder.call(prefetch, [place, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.none(data, types.int64), prefetched
-
-
-# Inside a kernel: have the memory of an array's entry brought near, so that waiting for many entries is waiting once.
-prefetch = cast(Callable[[Any, Any], None], intrinsic(_fetch))
-
-
 @njit(cache=True, nogil=True, inline="always")
 def first_bytes(word, count):
     """The word with all but its first `count` bytes, 1 to 8, made 0."""

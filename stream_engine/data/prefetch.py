@@ -6,7 +6,7 @@ not exist is no error.
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,4 +34,4 @@ def _prefetch(typing_context, array, row):
 
 
 # Inside a kernel: ask for row `row` of a borrowed array (see borrowed_arrays), the 64 bytes that it begins in.
-prefetch = cast(Callable[[np.ndarray, int], None], intrinsic(_prefetch))
+prefetch = cast(Callable[[np.ndarray, Any], None], intrinsic(_prefetch))

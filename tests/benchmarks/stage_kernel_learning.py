@@ -218,20 +218,24 @@ def growth_rows(quick: bool) -> list[dict]:
             lambda2 = max(0.1 * most[1], 1e-9)
             solve = partial(rckl.fit, triplets, n, kernels, loss=loss, lambda1=0.1 * most[0], lambda2=lambda2)
             seconds, found = timed(partial(solve, tolerance=1e-3))
-            out.append(
-                {
-                    "stage": "kernel_learning",
-                    "case": f"RCKL-AK {loss} n={n} m={m} kernels={a}",
-                    "ours": seconds,
-                    "rival": None,
-                    "unit": "s",
-                    "ratio": None,
-                    "target": None,
-                    "rival_name": "",
-                    "notes": f"{found.iterations} its, gap {found.gap:.1e}, rank {found.rank}",
-                }
-            )
+            notes = f"{found.iterations} its, gap {found.gap:.1e}, rank {found.rank}"
+            out.append(alone(f"RCKL-AK {loss} n={n} m={m} kernels={a}", seconds, notes))
     return out
+
+
+def alone(case: str, seconds: float, notes: str) -> dict:
+    """A row without a rival."""
+    return {
+        "stage": "kernel_learning",
+        "case": case,
+        "ours": seconds,
+        "rival": None,
+        "unit": "s",
+        "ratio": None,
+        "target": None,
+        "rival_name": "",
+        "notes": notes,
+    }
 
 
 def refit_rows(quick: bool) -> list[dict]:
@@ -242,20 +246,9 @@ def refit_rows(quick: bool) -> list[dict]:
         points, triplets = reference.planted(0, n, m, flip)
         test = reference.rows_of(planted_triplets(np.random.default_rng(99), points, 50_000))
         seconds, made = timed(partial(room.refit, reference.snapshot_of(triplets, n), room.Params(), 0))
-        out.append(
-            {
-                "stage": "kernel_learning",
-                "case": f"refit {room.KIND} n={n} m={m}, defaults",
-                "ours": seconds,
-                "rival": None,
-                "unit": "s",
-                "ratio": None,
-                "target": None,
-                "rival_name": "",
-                "notes": f"gap {made.report['gap']:.1e}, {len(made.report['tried'])} tried, "
-                f"held-out error {1 - (satisfied(made.arrays['K'], test) or 0.0):.4f}",
-            }
-        )
+        error = 1 - (satisfied(made.arrays["K"], test) or 0.0)
+        notes = f"gap {made.report['gap']:.1e}, {len(made.report['tried'])} tried, held-out error {error:.4f}"
+        out.append(alone(f"refit {room.KIND} n={n} m={m}, defaults", seconds, notes))
     return out
 
 

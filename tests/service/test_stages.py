@@ -211,7 +211,8 @@ def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, sta
     running.start()
     until(lambda: run.opened and run.opened.heartbeat.warm and run.opened.heartbeat.wedged(), 60, "a wedged loop")
     goes_on.set()
-    running.join()
+    running.join(60)
+    assert not running.is_alive()
 
 
 def test_what_waits_between_the_stages_is_bounded():
