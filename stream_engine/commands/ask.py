@@ -45,7 +45,12 @@ TYPES = ("pick", "triplet", "odd_one_out")
     help="How they are chosen.",
 )
 @click.option(
-    "--type", "kind", default="pick", show_default=True, metavar="|".join(TYPES), help="Of the events that answer."
+    "--type",
+    "kind",
+    default="pick",
+    show_default=True,
+    metavar="|".join(TYPES),
+    help="What an answer adds: chosen; near and far; odd.",
 )
 @click.option(
     "--objects", metavar="FILE", help="Names, one a line, that may be asked about although nobody has compared them."
