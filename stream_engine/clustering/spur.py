@@ -13,7 +13,8 @@ Two departures from the paper. Look first: where the leading eigenvalue of W doe
 answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always ends with
 two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
 from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
-while the criterion rises, to a gap of `LARGE_TOL`, which is said.
+while the criterion rises, to a gap of `RANKING_TOL`; the chosen one, where it is nearly a partition, to `LARGE_TOL`.
+The gap that was reached is said.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +32,10 @@ from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.statistics.spectral import top_eigenpairs
 
 SEARCH_TOL = 1e-3  # of the solves that only rank k
-LARGE_TOL = 1e-2  # ... of more than SEARCH_UP_TO objects
+RANKING_TOL, LARGE_TOL = 5e-2, 1e-2  # ... of more than SEARCH_UP_TO objects, and of the one that was chosen
+NEARLY = (
+    0.8  # criterion from which on an SDP of so many objects is worth its last digits: below, nothing is a partition
+)
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
 SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
@@ -139,7 +143,7 @@ def _downwards(
     """The choice among k = spectral k, one less, ... 2, as long as the criterion rises."""
     solutions: dict[int, Solution] = {}
     for k in range(seen.k, 1, -1):
-        solutions[k] = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=starts.get(k), progress=tell.stage(k))
+        solutions[k] = solve_sdp(k=k, tol=max(tol, RANKING_TOL), start=starts.get(k), progress=tell.stage(k))
         now, before = solutions[k].criterion(k), solutions[k + 1].criterion(k + 1) if k < seen.k else -1.0
         if now > early_exit or now < before:
             break
@@ -148,6 +152,9 @@ def _downwards(
     best = int(np.argmax(criterion))
     k, spent = tried[best], sum(s.iterations for s in solutions.values())
     solution = solutions[k]
+    if criterion[best] >= NEARLY and solution.gap > max(tol, LARGE_TOL):
+        solution = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=solution.state, progress=tell.stage(k))
+        spent += solution.iterations
     if solution.gap > tol:  # the last digits would cost ten times as much: the gap is said as it is
         solution = solution._replace(certified=False, certified_by="")
     margin = float(criterion[best] - np.delete(criterion, best).max()) if len(tried) > 1 else None

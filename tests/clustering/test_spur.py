@@ -119,6 +119,16 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     assert stopped.tried.tolist() == [3] and stopped.margin is None
 
 
+def test_of_many_objects_only_what_is_nearly_a_partition_gets_its_last_digits(monkeypatch):
+    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
+    W, _, c = planted_adds3(150, 3, 2.8)
+    exact = spur(W, c, tol=1e-3, early_exit=1.0)
+    assert exact.criterion.max() >= 0.8 and 1e-3 < exact.solution.gap <= 1e-2
+    monkeypatch.setattr("stream_engine.clustering.spur.NEARLY", 1.0)
+    loose = spur(W, c, tol=1e-3, early_exit=1.0)
+    assert 1e-2 < loose.solution.gap <= 5e-2 and not loose.solution.certified and loose.iterations < exact.iterations
+
+
 def test_the_artifact_says_in_one_line_that_there_is_too_little_evidence():
     snapshot = snapshot_of(noise(60, 60, 1))
     made = refit(snapshot, Params(bootstrap=0), 0)
