@@ -232,6 +232,7 @@ def _published(run: OpenRun, publication: Publication) -> None:
 
 def _take_final_snapshot(run: OpenRun) -> None:
     """The final snapshot, if anything changed or there is none yet. Raises `RunFailed` when it cannot be written."""
+    run.monitor.end()
     _finish_publishing(run)
     if run.publisher.changed() or run.published.newest is None:
         _take_snapshot(run, "end")

@@ -94,18 +94,28 @@ class PredictionMonitor:
         self._cost: dict[str, tuple[float, float]] = {}  # costly predictor -> (seconds it took, when it was done)
         self._problems: set[str] = set()
         self._told = 0.0
+        self._ended = False
         self.figures: dict[str, Any] = {}
+
+    def end(self) -> None:
+        """Nothing comes any more that could be predicted: what is served or published from now on makes no predictor.
+        What was drawn and waits is still put to those that are there."""
+        self._ended, self._next = True, None
 
     def serve(self, snapshot: Snapshot) -> None:
         """Predict with AddS and the repeats of this snapshot from now on."""
-        self._observer.serve(snapshot)
+        if self._ended:
+            self._observer.test()
+        else:
+            self._observer.serve(snapshot)
         if self._online:
             self._online.at_snapshot(snapshot.objects)
 
     def published(self, published: Published) -> None:
         """Make the other predictors of what is published now; a newer one takes the place of one that waits."""
-        self._next = published
-        self._renew()
+        if not self._ended:
+            self._next = published
+            self._renew()
 
     def observed(self, batch: Batch, totals: dict[str, Any], objects: Sequence[str] = ()) -> bool:
         """Test a batch before it serves to predict others, then let the online kernel learn it; True when an alarm asks

@@ -146,3 +146,30 @@ def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
     monitor.close()
     assert [more["predictor"] for _, event, more in log.said if event == "no predictions by this one"] == ["k1"]
     assert "k1" not in monitor.tell()["predictors"] and "k2" in monitor.tell()["predictors"]
+
+
+def test_at_its_end_a_run_makes_no_predictor_and_puts_what_waits_to_those_that_are_there(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    points, engine = rng.normal(size=(12, 2)), Engine()
+    engine.learn(decoded(planted_triplets(rng, points, 2000, 0.1), 12))
+    published = Published(engine.snapshot(), {})
+    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
+    monitor.serve(published.snapshot)
+    monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
+    assert monitor._observer.waiting and not monitor.tell()["predictors"]
+    before = dict(monitor._observer.predictors)
+    monitor.end()
+    monitor.serve(published.snapshot)
+    monitor.published(published)
+    assert monitor.tell()["predictors"]["adds3"]["all"]["total"]["tested"] == 300
+    assert monitor._making is None and monitor._observer.predictors == before
+    monitor.close()
+    made = []
+    monkeypatch.setattr(prediction_monitor, "predictor", lambda name, published: made.append(published))
+    rows = planted_triplets(rng, points, 3_000).tolist()
+    (tmp_path / "events.csv").write_text("anchor,near,far\n" + "".join(f"o{a},o{b},o{c}\n" for a, b, c in rows))
+    _, said = consumed(tmp_path, "short")
+    assert [more["why"] for _, event, more in said if event == "snapshot"] == ["end"] and not made
+    (tmp_path / "events.csv").write_text("anchor,near,far\n" + "".join(f"o{a},o{b},o{c}\n" for a, b, c in rows * 8))
+    consumed(tmp_path, "long")  # two snapshots on the way: the last of them may still be made when the file ends
+    assert {each.snapshot.sequence for each in made} <= {1, 2} and made
