@@ -48,7 +48,7 @@ def _multiply(typing_context, one, other):
 
 
 # Inside a kernel: both halves of the product of two uint64, one xor the other.
-_folded_product = cast(Callable[[Any, Any], Any], intrinsic(_multiply))
+folded_product = cast(Callable[[Any, Any], Any], intrinsic(_multiply))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -64,6 +64,6 @@ def hash_bytes(data, begin, end, seed):
         word = word_at(data, begin)
         if length < 8:
             word = first_bytes(word, length)
-        h = _folded_product(h ^ word, np.uint64(0xE7037ED1A0B428DB))
+        h = folded_product(h ^ word, np.uint64(0xE7037ED1A0B428DB))
         begin, length = begin + 8, length - 8
     return mix64(h)

@@ -3,7 +3,8 @@ for the objects of a state.
 
 Names are held packed, as a snapshot has them, and found through one table of hashes: no Python object a name. Two names
 are one if their bytes are. The letters of new names are copied, so that what they were read from need not be kept.
-25 to 45 bytes a name beside its own letters.
+25 to 45 bytes a name beside its own letters. Short names met lately are kept beside it by their letters, two words, and
+found without hashes: a third of the time where few names come again and again.
 
 Invariant: `_table` (a power of two, at most half full) holds the number of each name once, beside the upper half of its
 hash; packed names are only appended, so a view of the first n stays what it was.
@@ -15,18 +16,22 @@ from collections.abc import Iterable
 import numpy as np
 
 from stream_engine.data.borrowed_arrays import borrowed
-from stream_engine.data.byte_words import same_bytes
+from stream_engine.data.byte_words import first_bytes, same_bytes, word_at
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
-from stream_engine.data.integer_hash import hash_bytes
+from stream_engine.data.integer_hash import folded_product, hash_bytes
 from stream_engine.data.open_addressing import find_slot
 from stream_engine.data.packed_names import Names, pack_names
 from stream_engine.data.prefetch import prefetch
 
 _SEED = int.from_bytes(os.urandom(8), "little")  # of this process: nobody outside can choose names that collide
 ALL_BITS = 2**64 - 1
+_NOBODY = np.zeros((0, 3), np.uint64)
 NEAR = 1 << 14  # slots of a table that is in the processor's cache anyway
 AHEAD = 32  # names looked for at a time: as many waits for memory as a processor can have at once
+LATELY = 1 << 13  # names met lately that are kept by their letters: 192 KB, which stay in the processor's cache
+SHORT = 16  # bytes that such a name may have
+TRIED = 512  # names of a call after which those met lately are asked no more, if a quarter was not among them
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -41,11 +46,12 @@ def _is_name(entry, sought):
 
 
 @njit(cache=True, nogil=True)
-def _look_ahead(table, utf8, offsets, asked, begins, ends, key, first, hashes):
-    """hashes[k] of name first + k, and all memory asked for that finding them will take."""
-    many, mask = min(len(hashes), len(begins) - first), np.uint64(len(table) - 1)
+def _look_ahead(table, utf8, offsets, asked, begins, ends, key, first, todo, many, hashes):
+    """hashes[k] of name first + todo[k], and all memory asked for that finding them will take."""
+    mask = np.uint64(len(table) - 1)
     for k in range(many):
-        hashes[k] = hash_bytes(asked, begins[first + k], ends[first + k], key[0]) & key[1]
+        q = first + todo[k]
+        hashes[k] = hash_bytes(asked, begins[q], ends[q], key[0]) & key[1]
     if len(table) < NEAR:
         return
     for k in range(many):
@@ -71,27 +77,78 @@ def _find(table, utf8, offsets, asked, begins, ends, key, ids):
     return missing
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _letters(asked, begin, end):
+    """The letters of a short name as two words; (first, second)."""
+    length, second = end - begin, np.uint64(0)
+    first = word_at(asked, begin)
+    if length > 8:
+        second = first_bytes(word_at(asked, begin + 8), length - 8)
+    elif length < 8:
+        first = first_bytes(first, length)
+    return first, second
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _place(first, second, seed):
+    """Where those met lately have, or would have, a name of these letters."""
+    return np.int64(folded_product(first ^ seed, second ^ np.uint64(0xE7037ED1A0B428DB)) & np.uint64(LATELY - 1))
+
+
 @njit(cache=True, nogil=True)
-def _number(table, utf8, offsets, n, asked, begins, ends, key, ids, at):
+def _met_lately(lately, asked, begins, ends, seed, ids, first, many, todo):
+    """ids of names first .. first + many - 1 that were met lately; the others' places in `todo`, and how many."""
+    left = 0
+    for k in range(many):
+        begin, end = begins[first + k], ends[first + k]
+        todo[left] = k
+        if 0 < end - begin <= SHORT:
+            one, two = _letters(asked, begin, end)
+            at = _place(one, two, seed)
+            same = (lately[at, 2] >> np.uint64(32)) == np.uint64(end - begin)
+            ids[first + k] = np.int64(lately[at, 2] & np.uint64(0xFFFFFFFF))
+            left += not (same and lately[at, 0] == one and lately[at, 1] == two)
+        else:
+            left += 1
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _number(table, utf8, offsets, n, lately, asked, begins, ends, key, ids, at):
     """The same from name `at` on, new names entered; (names, how far it came): it stops where there is no room left
     for the next one."""
     table, utf8, offsets, asked, begins, ends, ids = borrowed((table, utf8, offsets, asked, begins, ends, ids))
-    hashes = np.empty(AHEAD, np.uint64)
-    for q in range(at, len(begins)):
-        if (q - at) % AHEAD == 0:
-            _look_ahead(table, utf8, offsets, asked, begins, ends, key, q, hashes)
-        begin, end, h = begins[q], ends[q], hashes[(q - at) % AHEAD]
-        slot = find_slot(table, h, _is_name, (h, utf8, offsets, asked, begin, end))
-        if table[slot] == 0:
-            used = offsets[n]
-            if 2 * (n + 1) > len(table) or n + 1 >= len(offsets) or used + end - begin > len(utf8):
-                return n, q
-            for place in range(end - begin):
-                utf8[used + place] = asked[begin + place]
-            n += 1
-            offsets[n] = used + end - begin
-            table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(n)
-        ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
+    hashes, todo = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.int64)
+    unmet, ask, places = 0, len(lately) > 0, np.arange(AHEAD)
+    for first in range(at, len(begins), AHEAD):
+        left = many = min(AHEAD, len(begins) - first)
+        if ask:
+            left = _met_lately(lately, asked, begins, ends, key[0], ids, first, many, todo)
+            unmet += left
+            ask = first - at < TRIED or 4 * unmet <= first - at
+        else:
+            todo[:] = places
+        if left:
+            _look_ahead(table, utf8, offsets, asked, begins, ends, key, first, todo, left, hashes)
+        for k in range(left):
+            q = first + todo[k]
+            begin, end, h = begins[q], ends[q], hashes[k]
+            slot = find_slot(table, h, _is_name, (h, utf8, offsets, asked, begin, end))
+            if table[slot] == 0:
+                used = offsets[n]
+                if 2 * (n + 1) > len(table) or n + 1 >= len(offsets) or used + end - begin > len(utf8):
+                    return n, q
+                for place in range(end - begin):
+                    utf8[used + place] = asked[begin + place]
+                n += 1
+                offsets[n] = used + end - begin
+                table[slot] = (h >> np.uint64(32)) << np.uint64(32) | np.uint64(n)
+            ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1
+            if ask and 0 < end - begin <= SHORT:
+                one, two = _letters(asked, begin, end)
+                to = _place(one, two, key[0])
+                lately[to, 0], lately[to, 1] = one, two
+                lately[to, 2] = np.uint64(end - begin) << np.uint64(32) | np.uint64(ids[q])
     return n, len(begins)
 
 
@@ -118,6 +175,7 @@ class Interner:
     def __init__(self, hash_bits: int = ALL_BITS):
         self._n, self._offsets, self._utf8 = 0, np.zeros(64, np.int64), np.empty(1024, np.uint8)
         self._table, self._key = np.zeros(128, np.uint64), np.array([_SEED, hash_bits], np.uint64)
+        self._lately = _NOBODY  # or (LATELY, 3): two words of letters, length and number; length 0: nobody
 
     def __len__(self) -> int:
         return self._n
@@ -147,9 +205,11 @@ class Interner:
         """
         ids = np.empty(len(begins), np.int32) if out is None else out
         asked = read_only(data), read_only(begins, np.int64), read_only(ends, np.int64)
+        if not len(self._lately) and len(begins) >= TRIED:
+            self._lately = np.zeros((LATELY, 3), np.uint64)
         at = 0
         while True:
-            held = self._table, self._utf8, self._offsets, self._n
+            held = self._table, self._utf8, self._offsets, self._n, self._lately
             self._n, at = _number(*held, *asked, self._key, ids, at)
             if at == len(begins):
                 return ids
