@@ -172,12 +172,16 @@ class _AddS(Accumulator):
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The accumulator that has this state."""
         similarity = cls(allocation=allocation)
-        similarity._fit(int(state["j"].max(initial=-1)) + 1)
-        if similarity._pairs is None:
-            similarity._w[state["i"], state["j"]] = state["w"]
-        else:
-            _load(similarity._pairs, state)
+        similarity._take(state)
         return similarity
+
+    def _take(self, state: Mapping[str, np.ndarray]) -> None:
+        """Have this state; nothing was counted before."""
+        self._fit(int(state["j"].max(initial=-1)) + 1)
+        if self._pairs is None:
+            self._w[state["i"], state["j"]] = state["w"]
+        else:
+            _load(self._pairs, state)
 
     @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
@@ -250,6 +254,35 @@ class AddS4(_AddS):
     """
 
     QUADRUPLETS = True
+    same: AddS3 | None = None  # has counted just what this one has, is told of each batch before, and holds W for both
+
+    def stand_on(self, adds3: AddS3) -> None:
+        """Hold nothing while only triplets come: W is that of `adds3`, which must be equal and be updated first."""
+        self._w, self._pairs, self.same = np.zeros((0, 0), np.int64), None, adds3
+
+    def stand_alone(self) -> None:
+        """Have a W of its own, the one that both have now. O(pairs)."""
+        if self.same is not None:
+            state, self.same = self.same.state(), None
+            self._take(state)
+
+    def update(self, batch: Batch) -> None:
+        """Add a batch. O(comparisons); O(quadruplets) while it stands on AddS-3, and O(pairs) once when they part."""
+        if self.same is not None:
+            if not len(batch.quadruplets):
+                return
+            self.stand_alone()
+            batch = batch._replace(triplets=batch.triplets[:0])
+        super().update(batch)
+
+    def merge(self, other: Self) -> None:
+        """Add another one's W. Must stand alone: AddS-3 may have been merged before."""
+        assert self.same is None
+        super().merge(other)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """As that of AddS-3."""
+        return super().state() if self.same is None else self.same.state()
 
     @classmethod
     def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from stream_engine.formats.event_fields import LABEL
 from stream_engine.formats.expand import Faults, faults_of, name_flags
 from stream_engine.formats.expand_in_pieces import AcceptedOrigins, Judgements, Pieces
 from stream_engine.formats.fault_messages import FINE, explain
+from stream_engine.formats.plain_triplets import plain_triplets
 from stream_engine.formats.validate import CatchTrial, Event
 
 MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
@@ -94,6 +95,8 @@ class Block:
         """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
         events = in_order(self._pieces) if self._pieces else empty_piece(self.provenance)
         texts, members = self.names.texts(), events.members
+        if not self.refused and (plain := plain_triplets(events, texts)):
+            return plain._replace(filtered=self.filtered, unknown_fields=unknown)
         start = np.concatenate([[0], np.cumsum(events.size)])
         judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
         faults = faults_of(*judgements)

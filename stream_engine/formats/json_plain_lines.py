@@ -70,10 +70,13 @@ class PlainLines:
 
     def add(self, matched: Matched, rows: np.ndarray, block: Block) -> None:
         """Add the lines that fit to the block they were read for; `rows` (e,) int64 says which event each is."""
-        kind, members, last = (
-            np.array([template[i] for template in self._templates], np.int64)[matched.template] for i in range(3)
-        )
-        block.add_members(rows, kind.astype(np.int8), members, last, matched.members, matched.origins)
+        of_template = [np.array([template[i] for template in self._templates], np.int64) for i in range(3)]
+        of_template[0] = of_template[0].astype(np.int8)
+        if len(self._templates) == 1:
+            kind, members, last = (np.full(len(matched.line), each[0], each.dtype) for each in of_template)
+        else:
+            kind, members, last = (each[matched.template] for each in of_template)
+        block.add_members(rows, kind, members, last, matched.members, matched.origins)
 
     def _learn(self, line: bytes) -> bool:
         """Make a template of a line with its line end; False where it cannot be, or is there already."""

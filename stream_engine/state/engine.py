@@ -22,6 +22,7 @@ from stream_engine.accumulators import (
     Forgetting,
     Ledger,
     accumulator,
+    common_sums,
     empty,
 )
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
@@ -85,6 +86,7 @@ class Engine:
         self.accumulators: dict[str, Accumulator | Ledger] = {
             name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in wanted
         }
+        common_sums.share(self.accumulators)
         self.forgetting = forgetting
         self.allocation = allocation
         self.guard_policy = guard
@@ -183,8 +185,7 @@ class Engine:
 
     def _learn_counted(self, counted: Counted, ids: np.ndarray) -> None:
         """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
-        for name, mine in self._all_mergeable().items():
-            mine.merge(type(mine).from_state(mine.renamed(counted.states[name], ids), self.allocation))
+        self._merge(counted.states.__getitem__, ids)
         if self.guard:
             self.count_verdicts(self.guard.offer_votes(ids[counted.votes], counted.weights))
 
@@ -246,8 +247,11 @@ class Engine:
 
     def _counted_arrays(self) -> dict[str, np.ndarray]:
         arrays: dict[str, np.ndarray] = {}
+        states: dict[int, dict[str, np.ndarray]] = {}  # of two that are held as one, the arrays are the same
         for name, each in self.accumulators.items():
-            arrays |= _prefixed(name, each.state())
+            holder = common_sums.holder(each)
+            states[id(holder)] = state = states.get(id(holder)) or holder.state()
+            arrays |= _prefixed(name, state)
         return arrays
 
     def capture(self) -> tuple[Snapshot, Callable[[], Snapshot]]:
@@ -298,6 +302,7 @@ class Engine:
             for name in ACCUMULATORS
             if name in snapshot.settings["accumulators"]
         }
+        common_sums.share(engine.accumulators)
         engine.guard_policy = guard
         engine.guard = order_of(snapshot)
         return engine
@@ -314,6 +319,14 @@ class Engine:
             mergeable[name] = each
         return mergeable
 
+    def _merge(self, state_of: Callable[[str], Mapping[str, np.ndarray]], new_id: np.ndarray) -> None:
+        """Add a state of each accumulator, object i of theirs being new_id[i] here."""
+        mergeable = self._all_mergeable()
+        common_sums.part(mergeable, state_of)
+        for name, mine in mergeable.items():
+            if common_sums.holder(mine) is mine:
+                mine.merge(type(mine).from_state(mine.renamed(state_of(name), new_id), self.allocation))
+
     def merge(self, other: Self) -> None:
         """Add what another engine counted over other partitions; `other` is left unchanged.
 
@@ -325,10 +338,10 @@ class Engine:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
         if self.settings() != other.settings():
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
-        mergeable, theirs = self._all_mergeable(), other._all_mergeable()
+        self._all_mergeable()
+        theirs = other._all_mergeable()
         new_id = self.objects.ids(other.objects.names)
-        for name, mine in mergeable.items():
-            mine.merge(type(mine).from_state(mine.renamed(theirs[name].state(), new_id), self.allocation))
+        self._merge(lambda name: theirs[name].state(), new_id)
         if self.guard and other.guard:
             self.guard.merge_from(other.guard, new_id)
         self.labels = {**other.labels, **self.labels}

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS, InvalidEvent, Quadruplet, Triplet
+from stream_engine.data.packed_names import Names, pack_names
+from stream_engine.formats import event_block, fault_messages
 from stream_engine.formats import expand as room
-from stream_engine.formats import fault_messages
 from stream_engine.formats.event_block import Block
-from stream_engine.formats.event_columns import FieldNames
+from stream_engine.formats.event_columns import FieldNames, Origins, Piece
 from stream_engine.formats.event_fields import KIND
+from stream_engine.formats.plain_triplets import plain_triplets
 from tests.support.event_reference import FIELDS, reference_expand
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -142,3 +144,53 @@ def test_a_long_ranking_is_quadratic_and_exact():
 def test_no_events():
     done, _ = expanded([])
     assert done.names == [] and done.triplets.shape == (0, 3) and done.quadruplets.shape == (0, 4) and done.events == {}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
+    """The short way for blocks of triplets alone, beside the long one: the same block, and none where one is wrong."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c", "d", "é", *(["x" * 1025] if seed % 8 == 1 else []), *([""] if seed % 8 == 2 else [])]
+    rows = [rng.permutation(names)[:3].tolist() for _ in range(int(rng.integers(1, 8)))]
+    if seed % 8 == 3:
+        near, far = [(0, 1), (0, 2), (1, 2)][seed // 8 % 3]
+        rows[-1][near] = rows[-1][far]
+
+    def decoded():
+        block = Block(provenance=seed % 8 == 4)
+        block.names.ids(sorted(names))  # numbers that are not those of first appearance
+        block.filtered = seed
+        events = rows + ([["a", "b", "c", "b"]] if seed % 8 == 5 else [])
+        for row, event in enumerate(events):
+            kind = "triplet" if len(event) == 3 else "odd_one_out"
+            columns = [np.array([number]) for number in block.names.ids(event)]
+            origins = Origins(np.array([-1]), np.ones(1), np.zeros(1)) if block.provenance else None
+            block.add_columns(KIND[kind], np.array([row]), columns, 1, origins)
+        if seed % 8 == 6:
+            block.refused.append((99, InvalidEvent("wrong_type", "no event")))
+        return block.decoded(lambda row: (row, b""), frozenset("u"))
+
+    short = decoded()
+    monkeypatch.setattr(event_block, "plain_triplets", lambda events, texts: taken.append(0))
+    taken = []
+    long = decoded()
+    assert [each.dtype for each in short[1:4]] == [each.dtype for each in long[1:4]] and len(taken) == (seed % 8 != 6)
+    for one, other in zip(short[1:4] + tuple(short.kinds), long[1:4] + tuple(long.kinds), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape and (one == other).all()
+    for field in ("names", "labels", "events", "rejected", "filtered", "empty", "unknown_fields", "rest", "values"):
+        assert getattr(short, field) == getattr(long, field)
+
+
+def test_the_short_way_is_taken_by_plain_triplets_alone():
+    texts = Names(**pack_names(["a", "b", "c"]))
+    three, none = np.array([3]), np.empty(0, np.int64)
+
+    def short(members, kind="triplet", texts=texts, sizes=three):
+        kinds = np.full(len(sizes), KIND[kind], np.int8)
+        return plain_triplets(Piece(np.arange(len(sizes)), kinds, sizes, sizes - 1, np.array(members), None), texts)
+
+    assert short([2, 0, 1]).names == ("c", "a", "b") and short([2, 0, 1]).triplets.tolist() == [[0, 1, 2]]
+    assert all(short(members) is None for members in ([0, 0, 1], [0, 1, 0], [0, 1, 1]))
+    assert short([], sizes=none) is None and short([0, 1, 2], kind="ranking") is None
+    assert short([0, 1, 2], texts=Names(**pack_names(["a", "b", ""]))) is None
+    assert short([0, 1, 2, 0, 1, 2], sizes=np.array([2, 4])) is None

@@ -41,6 +41,7 @@ FILES = (
 TESTS = (
     "finished_while",
     "kinds_mixed",
+    "plain_triplets",
     "small_event and pick",
     "no_overflow",
     "quadruplet_keys",
