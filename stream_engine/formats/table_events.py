@@ -51,6 +51,11 @@ class SureNames(NamedTuple):
     flat: np.ndarray  # (f,) int32
     sure: np.ndarray  # (n,) bool
 
+    @property
+    def one_each(self) -> bool:
+        """Whether every row has one name."""
+        return len(self.flat) == len(self.lengths) and bool((self.lengths == 1).all())
+
     def of_rows(self, rows: np.ndarray) -> FieldNames:
         """The names of these rows, (n,) bool."""
         if rows.all():
@@ -77,6 +82,9 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
         names = [columns.field(field) for field in event_fields.by_kind[kind]]
         sure_rows = rows & np.logical_and.reduce([field.sure for field in names])
         unsure |= rows & ~sure_rows
+        if sure_rows.all() and all(field.one_each for field in names):
+            block.add_columns(kind, row, [field.flat for field in names], 1, origins if block.provenance else None)
+            continue
         block.add(
             kind,
             row[sure_rows],
@@ -149,9 +157,10 @@ class _Columns:
                 sure = sure & (lengths == field.shape.size)
             return SureNames(lengths, flat, sure & (lengths <= MAX_LIST))
         columns = [self.names(source) for source in field.inputs]
-        lengths = np.full(self.table.size, len(columns))
         if len(columns) == 1:
-            return SureNames(lengths, columns[0], columns[0] >= 0)
+            one = np.broadcast_to(np.int64(1), self.table.size)
+            return SureNames(one, columns[0], columns[0] >= 0)
+        lengths = np.full(self.table.size, len(columns))
         ids = np.stack(columns, axis=1)
         fits = np.full(self.table.size, field.shape.size in (None, len(columns)))
         return SureNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))

@@ -64,7 +64,7 @@ class Exact:
     def capture(self) -> Callable[[], dict[str, np.ndarray]]:
         """What `state` is made from, copied; the function makes it, whatever is judged meanwhile."""
         g, edges = self.graph, self._edges()
-        keys = g.key[1 : g.n_nodes + 1].copy()
+        keys = g.key[1 : g.n_nodes + 1]  # not copied: a node's key never changes, and arrays that grow leave these
         if self.policy == FIRST:
             return lambda: {"kept": sorted_edges(keys, edges)[0]}
         taken = g.edge_key != 0

@@ -9,7 +9,9 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.open_addressing import fits, table_size
-from stream_engine.guard.hash_tables import find_pair, key_columns, pair_key
+from stream_engine.guard.hash_tables import ID_BITS, ID_MASK, find_pair, key_columns, pair_key
+
+SPARSE = 4  # ids for each pair, above which pairs are not sorted by counting
 
 
 class Numbered(NamedTuple):
@@ -82,7 +84,7 @@ def by_column(values, n, before):
         start[x + 1] += 1
     for x in range(n):
         start[x + 1] += start[x]
-    out = np.empty(len(before), np.int64)
+    out = np.empty(len(before), before.dtype)
     for i in before:
         out[start[values[i]]] = i
         start[values[i]] += 1
@@ -92,25 +94,34 @@ def by_column(values, n, before):
 def in_canonical_order(edges: Numbered, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     """`(rows, *beside)`: the canonical rows of numbered edges, and the arrays beside them in the same order. Without
     any beside them, both numbers of an edge are one key: a sort of numbers takes a third of the time."""
+    if not beside:
+        return (_sorted_rows(edges.key, _both(edges.near, edges.far)),)
     n, m = len(edges.key), len(edges.near)
-    pairs = key_columns(edges.key).view(np.int64)[:, 0]  # both objects of a pair at once
-    if beside:
-        order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
-        return _rows(pairs, edges.near[order], edges.far[order]), *(array[order] for array in beside)
-    packed = edges.near.astype(np.int64)
-    packed <<= 32
-    packed |= edges.far
-    packed.sort()
-    return (_rows(pairs, *packed.view(np.int32).reshape(m, 2).T[::-1]),)
+    order = by_column(edges.near, n, by_column(edges.far, n, np.arange(m)))
+    return _rows(edges.key, _both(edges.near[order], edges.far[order])), *(array[order] for array in beside)
+
+
+def _both(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """(m,) int64: both numbers of each edge, near << 32 | far."""
+    both = near.astype(np.int64)
+    both <<= 32
+    both |= far
+    return both
+
+
+def _sorted_rows(key: np.ndarray, both: np.ndarray) -> np.ndarray:
+    both.sort()
+    return _rows(key, both)
 
 
 @njit(cache=True, nogil=True)
-def _rows(pairs, near, far):
-    """(m, 4) int32 rows of edges between nodes whose two objects are the two halves of pairs[x]."""
-    rows = np.empty((len(near), 4), np.int32)
-    halves = rows.view(np.int64)
-    for e in range(len(near)):
-        halves[e, 0], halves[e, 1] = pairs[near[e]], pairs[far[e]]
+def _rows(key, both):
+    """(m, 4) int32 rows of edges, near << 32 | far, between nodes of these pair keys."""
+    rows = np.empty((len(both), 4), np.int32)
+    for e in range(len(both)):
+        near, far = key[both[e] >> 32], key[both[e] & 0xFFFFFFFF]
+        rows[e, 0], rows[e, 1] = near >> ID_BITS, near & ID_MASK
+        rows[e, 2], rows[e, 3] = far >> ID_BITS, far & ID_MASK
     return rows
 
 
@@ -124,14 +135,29 @@ def canonical(rows: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     return in_canonical_order(numbered(rows), *beside)
 
 
+def _by_pair(keys: np.ndarray) -> np.ndarray:
+    """The permutation that sorts pair keys. O(N) where ids are about as many as pairs or fewer: a sort by the second
+    object, then by the first, half the time of a sort by comparisons."""
+    second = (keys & ID_MASK).astype(np.int32)
+    n = int(second.max(initial=0)) + 1
+    if n > SPARSE * len(keys):
+        return np.argsort(keys, kind="stable")
+    order = by_column(second, n, np.arange(len(keys), dtype=np.int32))
+    del second
+    return by_column((keys >> ID_BITS).astype(np.int32), n, order)
+
+
 def sorted_edges(keys: np.ndarray, edges: np.ndarray, *beside: np.ndarray) -> tuple[np.ndarray, ...]:
     """`(rows, *beside)`: canonical rows of (m, 2) edges between nodes 0 .. N - 1 that have these pair keys."""
-    order = np.argsort(keys, kind="stable")
+    order = _by_pair(keys)
     rank, keys = np.empty(len(keys), np.int32), keys[order]
     rank[order] = np.arange(len(keys), dtype=np.int32)
-    del order  # 80 MB where there are ten million pairs, and `rank` half of that
+    del order  # 40 MB where there are ten million pairs, and `rank` as much
+    if not beside:
+        both = _both(rank[edges[:, 0]], rank[edges[:, 1]])
+        del rank
+        return (_sorted_rows(keys, both),)
     near, far = rank[edges[:, 0]], rank[edges[:, 1]]
-    del rank
     return in_canonical_order(Numbered(keys, near, far), *beside)
 
 

@@ -14,6 +14,7 @@ from stream_engine.data.comparisons import Batch, interleaved
 from stream_engine.guard import graph, order_maintenance, reachability_masks
 from stream_engine.guard.invariants import check_sequence
 from stream_engine.guard.pair_nodes import AT_ONCE
+from stream_engine.guard.pair_rows import sorted_edges
 from stream_engine.guard.partial_order import POLICIES, VERDICTS, PartialOrder, Verdicts, topological_order
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
@@ -516,3 +517,32 @@ def test_real_food_judgements(judgements):
     assert sum(verdicts) == 250_320 and min(verdicts) > 0 and len(names) == 100
     assert len(guard.kept()) == verdicts.accepted and verdicts.contradiction < 250_320 // 10
     assert len(topological_order(guard.kept())) <= 4950
+
+
+@pytest.mark.parametrize("most", [5, 60, 2**31 - 1])
+def test_edges_are_sorted_by_their_pairs_however_sparse_the_ids(most):
+    """Pairs in any order, over ids as many as pairs and over ids far apart: their rows as Python sorts them."""
+    rng = np.random.default_rng(most)
+    pairs = {tuple(sorted(rng.choice(min(most, 2**20), 2, replace=False).tolist())) for _ in range(40)}
+    pairs |= {(0, most)}
+    pairs = [pair for _, pair in sorted(zip(rng.random(len(pairs)).tolist(), pairs, strict=True))]
+    edges = [(a, b) for a in range(len(pairs)) for b in range(len(pairs)) if a != b and rng.random() < 0.2]
+    edges = rng.permutation(edges).astype(np.int32)
+    votes = rng.permutation(len(edges))
+    keys = np.array([lo << 31 | hi for lo, hi in pairs])
+    rows, beside = sorted_edges(keys, edges, votes)
+    wanted = sorted((*pairs[a], *pairs[b], vote) for (a, b), vote in zip(edges.tolist(), votes.tolist(), strict=True))
+    assert np.column_stack([rows, beside]).tolist() == [list(row) for row in wanted]
+    assert (sorted_edges(keys, edges)[0] == rows).all()
+
+
+@pytest.mark.parametrize("policy", EXACT)
+def test_what_was_captured_does_not_change_while_more_is_judged(policy):
+    rng, guard = np.random.default_rng(1), PartialOrder(policy)
+    guard.offer(dense_batch(rng, 8, 200))
+    before, later = guard.state(), guard.capture()
+    for _ in range(4):
+        guard.offer(as_batch(planted_triplets(rng, rng.normal(size=(40, 2)), 500, 0.2), 40))
+    after = later()
+    assert before.keys() == after.keys() and all((before[name] == after[name]).all() for name in before)
+    assert len(guard.state()["kept"]) > len(before["kept"])
