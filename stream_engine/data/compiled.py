@@ -14,6 +14,7 @@ a module that imported it: 0.1 us a call; in its own module it gives way to the 
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
+from importlib import import_module
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -85,6 +86,7 @@ _JITABLE: dict[Callable, bool] = {}  # and whether numba knows
 
 def compiled(kernel: Kernel) -> Callable:
     """What numba makes of a kernel; after it all that it names is in its place. Any number of threads may ask."""
+    import_module("stream_engine.data.numba_start")  # before anything of numba
     from numba.core.compiler_lock import global_compiler_lock
     from numba.extending import typeof_impl
 

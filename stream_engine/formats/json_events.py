@@ -12,6 +12,7 @@ Fields that no one asked for are ignored and named (see `json_structs`). O(bytes
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from stream_engine.formats.event_block import Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.joined_blocks import one_by_one
 from stream_engine.formats.json_examples import ACCEPTS, REJECTS
-from stream_engine.formats.json_lines import Items, document_in, ends_if_plain, items_of, locator
+from stream_engine.formats.json_lines import Items, LinesOfMany, document_in, ends_if_plain, items_of, locator
 from stream_engine.formats.json_plain_lines import Matched, PlainLines
 from stream_engine.formats.json_structs import Structs, add_structs
 from stream_engine.formats.json_unsure import UnsureEvents
@@ -73,21 +74,34 @@ class Decoder:
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
         """Many values at once, and for every refusal which value it was in; see `formats.Decoder`."""
-        if any(value and value[:4] == ARROW_STREAM for value in values):
-            return one_by_one(self, values)
-        filled = [value for value in values if value]
-        if self.where is None and 0 < len(filled) == len(values) and filled[-1].endswith(b"}"):
-            text = b"\n".join(filled)
-            block = Block(self.options.provenance)
-            matched = self._matched(text, block)
-            if matched is not None and matched.lines == len(values) and self._all_plain(matched, text):
+        filled = cast("Sequence[bytes]", values)
+        if self.where is not None or not values or not all(values) or not filled[-1].endswith((b"}", b"}\n")):
+            return self._told_apart(values)
+        ended = filled[-1].endswith(b"\n")
+        if ended and not all(value.endswith(b"\n") for value in filled):
+            return self._told_apart(values)
+        text = (b"" if ended else b"\n").join(filled)  # no Arrow stream is in it where it is UTF-8, as it has to be
+        block = Block(self.options.provenance)
+        matched = self._matched(text, block)
+        if matched is not None and self._all_plain(matched, text):
+            if matched.lines == len(values) and not ended:
                 self._read_matched(matched, text, block)
                 return self._one_event_each(filled, block)
-            ends = ends_if_plain(text)
-            if len(ends) == len(values):  # every value is one event on one line
-                block = Block(self.options.provenance)
-                self._read_lines(text, ends, block)
-                return self._one_event_each(filled, block)
+            lines = LinesOfMany(filled, text)
+            if lines.most() <= self.options.bounds.max_rows:
+                self._read_matched(matched, text, block)
+                return self._event_a_line(lines, block)
+        ends = np.empty(0, np.int64) if ended else ends_if_plain(text)
+        if len(ends) == len(values):  # every value is one event on one line
+            block = Block(self.options.provenance)
+            self._read_lines(text, ends, block)
+            return self._one_event_each(filled, block)
+        return self._told_apart(values)
+
+    def _told_apart(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
+        """Values that may be anything."""
+        if any(value and value[:4] == ARROW_STREAM for value in values):
+            return one_by_one(self, values)
         return self._events_of_many(values)
 
     def _matched(self, value: bytes, block: Block) -> Matched | None:
@@ -169,11 +183,18 @@ class Decoder:
         unsure.read(items, range(len(items.texts)))
         unsure.hand_over()
 
-    def _one_event_each(self, values: list[bytes], block: Block) -> tuple[Decoded, list[int]]:
+    def _one_event_each(self, values: Sequence[bytes], block: Block) -> tuple[Decoded, list[int]]:
         """Values that are one event each, read into `block` as lines: the number of an event is that of its value."""
         done = block.decoded(lambda row: (0, values[row]), self._unknown())
         refused_in = [refused.index for refused in done.rejected]
         return done._replace(rejected=[refused._replace(index=0) for refused in done.rejected]), refused_in
+
+    def _event_a_line(self, lines: LinesOfMany, block: Block) -> tuple[Decoded, list[int]]:
+        """Values of any number of lines, each of them one event, read into `block` by the numbers of their lines."""
+        done = block.decoded(lines.locate, self._unknown())
+        places = [lines.place(refused.index) for refused in done.rejected]
+        rejected = [refused._replace(index=n) for refused, (_, n) in zip(done.rejected, places, strict=True)]
+        return done._replace(rejected=rejected), [value for value, _ in places]
 
     def _events_of_many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
         """Values of any number of events each, told apart and read as if they were one; no more of them than hold

@@ -4,7 +4,9 @@ Invariant: the place of every event is where its first byte stands in the value.
 """
 
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
@@ -43,6 +45,45 @@ class Items(NamedTuple):
         self.texts.extend(texts)
         self.starts.extend(starts)
         self.plain.extend([True] * len(texts))
+
+
+class LinesOfMany:
+    """The lines of values that stand in one text with a line feed after each of them or between them, no line blank:
+    to which value a line belongs, and where there.
+
+    >>> lines = LinesOfMany([b"{1}\\n{22}", b"{3}"], b"{1}\\n{22}\\n{3}")
+    >>> lines.most(), lines.place(1), lines.place(2), lines.locate(1)
+    (2, (0, 1), (1, 0), (4, b'{22}'))
+    """
+
+    def __init__(self, values: Sequence[bytes], text: bytes):
+        self._text = text
+        feeds = np.frombuffer(text, np.uint8) == 10
+        between = not text.endswith(b"\n")  # values: else each of them ends with a line feed of its own
+        ends = list(accumulate([len(value) + between for value in values]))
+        counts = map(np.count_nonzero, map(feeds.__getitem__, map(slice, [0, *ends], ends)))
+        self._first = np.cumsum([0, *counts])  # of each value's lines
+        self._first[-1] += between
+
+    def most(self) -> int:
+        """How many lines the value of the most lines has."""
+        return int(np.diff(self._first).max())
+
+    def place(self, line: int) -> tuple[int, int]:
+        """To which value a line belongs, and which line it is there."""
+        value = int(np.searchsorted(self._first, line, "right")) - 1
+        return value, line - int(self._first[value])
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        ends = np.flatnonzero(np.frombuffer(self._text, np.uint8) == 10) + 1
+        return np.concatenate([[0], ends, [len(self._text)]])
+
+    def locate(self, line: int) -> tuple[int, bytes]:
+        """Where a line begins in its value, and the line without its end."""
+        begin, end = self._starts[line], self._starts[line + 1]
+        of_value = self._starts[self._first[self.place(line)[0]]]
+        return int(begin - of_value), self._text[begin:end].rstrip(b"\r\n")
 
 
 def is_utf8(text: bytes) -> bool:

@@ -119,9 +119,10 @@ class Ingest:
         """Whether these are nothing but sound messages of one format that make one block: as most polls of a topic."""
         if not records or set(map(_UNIT, records)) != {"message"} or any(map(_PROBLEM, records)):
             return False
-        sizes = list(map(len, map(_VALUE, records)))
-        fit = max(sizes) <= self.options.bounds.max_bytes and sum(sizes) <= self.block_bytes
-        return fit and len(set(map(_FORMAT, records))) == 1
+        size = sum(map(len, map(_VALUE, records)))
+        if size > self.options.bounds.max_bytes and max(map(len, map(_VALUE, records))) > self.options.bounds.max_bytes:
+            return False
+        return size <= self.block_bytes and len(set(map(_FORMAT, records))) == 1
 
     def _alone(self, record: Record) -> Iterator[Block]:
         """A record of many lines or rows: one block, or as many as its suspects ask for."""

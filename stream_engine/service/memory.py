@@ -8,11 +8,11 @@ large: that is said, and the stream goes on in small blocks. It never waits for 
 """
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-import pyarrow as pa
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data import available_memory
@@ -129,7 +129,8 @@ class Memory:
     def _give_back(self) -> None:
         """Give the system back what was freed."""
         gc.collect()
-        pa.default_memory_pool().release_unused()
+        if (arrow := sys.modules.get("pyarrow")) is not None:  # a run on text never loads it
+            arrow.default_memory_pool().release_unused()
         self.look(0.0)
 
     def _figures(self) -> dict[str, int]:

@@ -1,9 +1,10 @@
 """Progress on a terminal (tqdm); silent anywhere else."""
 
 import sys
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 class Bars:
@@ -21,8 +22,10 @@ class Bars:
         for bar in self._bars.values():
             bar.close()
 
-    def _bar(self, name: str, **more) -> tqdm:
+    def _bar(self, name: str, **more) -> "tqdm":
         if name not in self._bars:
+            from tqdm import tqdm
+
             self._bars[name] = tqdm(desc=name, file=self._stream, disable=not self._on, dynamic_ncols=True, **more)
         return self._bars[name]
 

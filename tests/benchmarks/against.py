@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.benchmarks.__main__ import _ONE_THREAD, STAGES
 from tests.conftest import ROOT
 
-TIMES = ("s", "ms", "us", "µs", "ns")
+TIMES = ("s", "CPU-s", "ms", "us", "µs", "ns")
 
 
 def rows_of(checkout: Path, python: str, stage: str) -> dict[tuple[str, str], float]:
@@ -33,7 +33,7 @@ def rows_of(checkout: Path, python: str, stage: str) -> dict[tuple[str, str], fl
 
 def smaller_is_better(unit: str) -> bool | None:
     """Whether a figure of this unit is a time; None where it is no speed at all."""
-    if "/s" in unit:
+    if "/s" in unit or "/CPU-s" in unit:
         return False
     return True if unit.split(" ")[0].split("/")[0] in TIMES else None
 

@@ -21,12 +21,16 @@ class Spent(NamedTuple):
     problem: str = ""
 
 
-def spent(*command: object, most: float = 300.0) -> Spent:
-    """Run it to its end, or stop it (and its children) after `most` seconds."""
+def spent(*command: object, most: float = 300.0, **environment: object) -> Spent:
+    """Run it to its end, or stop it (and its children) after `most` seconds; `environment`: variables besides ours."""
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [str(word) for word in command], stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            [str(word) for word in command],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
         )
         problem = ""
         while True:
@@ -46,9 +50,9 @@ def spent(*command: object, most: float = 300.0) -> Spent:
     return Spent(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said, problem)
 
 
-def engine(*arguments: object, most: float = 300.0) -> Spent:
+def engine(*arguments: object, most: float = 300.0, **environment: object) -> Spent:
     """`stream-engine ARGUMENTS`."""
-    return spent(*ENGINE, *arguments, most=most)
+    return spent(*ENGINE, *arguments, most=most, **environment)
 
 
 def python(code: str, *arguments: object, most: float = 300.0) -> Spent:
@@ -64,9 +68,14 @@ def best(call, times: int) -> Spent:
 def row(
     case: str, ours: Spent, rival: Spent | None = None, rival_name: str = "", target: str = "", notes: str = "", of=None
 ) -> dict:
-    """A row in CPU seconds, or with `of` comparisons in millions of them a CPU second; wall and load beside it."""
+    """A row in CPU seconds, or with `of` comparisons in millions of them a CPU second; wall, memory and load beside
+    it."""
     rate = (lambda each: of / each.cpu / 1e6) if of else (lambda each: each.cpu)
-    said = [f"wall {ours.wall:.2f} s, CPU {ours.cpu:.2f} s, load {os.getloadavg()[0]:.1f}", notes]
+    load = os.getloadavg()[0]
+    said = [
+        f"wall {ours.wall:.2f} s, CPU {ours.cpu:.2f} s, peak memory {ours.peak / 1e9:.2f} GB, load {load:.1f}",
+        notes,
+    ]
     for name, each in (("ours", ours), (rival_name, rival)):
         if each is not None and each.problem:
             said.insert(0, f"{name}: {each.problem}")

@@ -54,7 +54,7 @@ def package(tmp_path) -> Path:
     for name, text in FILES.items():
         write(package / name, textwrap.dedent(text).lstrip())
     (package / "data").mkdir()
-    for name in ("compiled.py", "kernel_cache.py", "kernel_sources.py"):
+    for name in ("compiled.py", "kernel_cache.py", "kernel_sources.py", "numba_start.py"):
         shutil.copy(kernel_cache.PACKAGE / "data" / name, package / "data")
     (tmp_path / "home").mkdir()
     return package
@@ -310,7 +310,7 @@ def test_all_kernels_are_compiled_through_it():
         for node in ast.walk(ast.parse(path.read_text()) if b"numba" in path.read_bytes() else ast.Module([])):
             if isinstance(node, ast.ImportFrom) and node.module == "numba":
                 wrong += [f"{path}: {each.name}" for each in node.names if each.name in decorators]
-            if isinstance(node, ast.Import) and path != kernel_cache.PACKAGE / "data" / "kernel_cache.py":
+            if isinstance(node, ast.Import) and path.name not in ("kernel_cache.py", "numba_start.py"):
                 wrong += [f"{path}: import numba" for each in node.names if each.name == "numba"]
     assert not wrong, "take njit from stream_engine.data.compiled"
 
@@ -327,3 +327,38 @@ def test_every_file_that_kernels_take_names_from_is_part_of_the_key():
                 assert any(each in known for each in [*named, module / "__init__.py"]), ast.unparse(node)
     assert kernel_cache.PACKAGE / "formats" / "fault_messages.py" in known  # constants of kernels, no kernel of its own
     assert kernel_cache.PACKAGE / "commands" / "warm_up.py" not in known  # a change there compiles nothing anew
+
+
+# How numba is loaded --------------------------------------------------------------------------------------------------
+
+LOADED_WITH = """
+import sys
+from stream_engine.data.compiled import njit
+
+@njit(cache=False)
+def product(a, b):
+    return a @ b
+
+@njit(cache=False)
+def one(x):
+    return x + 1
+
+one(1)
+print(sorted({"coverage", "scipy.linalg"} & set(sys.modules)))
+import coverage, numpy as np
+print(product(np.full((2, 3), 2.0), np.full((3, 2), 5.0)).tolist(), "scipy.linalg" in sys.modules)
+"""
+
+
+def test_the_first_kernel_loads_no_scipy_and_one_that_multiplies_matrices_does(tmp_path):
+    (tmp_path / "program.py").write_text(LOADED_WITH)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["[]", "[[30.0, 30.0], [30.0, 30.0]] True"]

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from stream_engine.data.comparisons import MAX_NAME_BYTES
+from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_fields import TRIPLET, fields_of
+from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder
 from stream_engine.formats.json_plain_lines import MOST_TEMPLATES, PlainLines
 from stream_engine.formats.json_templates import template_of
@@ -205,3 +207,35 @@ def test_too_many_looks_are_left_to_msgspec():
 )
 def test_lines_without_a_template(line):
     assert template_of(line, TRIPLET, fields_of(EventOptions())) is None
+
+
+@pytest.mark.parametrize("look, options", LOOKS)
+def test_messages_of_many_lines(look, options):
+    """Messages of any number of lines, together: what they are one by one without templates, refusals in place."""
+    rng, used, plain = np.random.default_rng(3), Decoder(options), without_templates(options)
+    for turn in range(30):
+        end = [b"", b"\n", b"\r\n"][turn % 3]
+        feed = b"\n" if turn % 2 else b"\r\n"
+        values = [feed.join(some_line(rng, look) for _ in range(int(rng.integers(1, 9)))) + end for _ in range(4)]
+        if turn % 5 == 1:
+            values[1] += b"\n{}" + end
+        if turn % 5 == 2:
+            values[2] = look.format(a="a", b="a", c="a", w="w", i=1, j=1, x="-", t="").encode() + b"\n" + values[2]
+        if turn % 5 == 3:
+            values.insert(2, some_line(rng, look) + b"\n\n" + some_line(rng, look))
+        done, refused_in = used.many(values)
+        parts = [plain(value) for value in values]
+        assert essence(done) == essence(joined(parts)) and done.values in (None, len(values))
+        wanted = [(number, refused) for number, part in enumerate(parts) for refused in part.rejected]
+        assert list(zip(refused_in, done.rejected, strict=True)) == wanted
+
+
+def test_a_message_of_too_many_lines_is_refused_beside_others():
+    line = b'{"anchor":"a","near":"b","far":"c"}'
+    values = [b"\n".join([line] * n) for n in (3, 8, 1, 7)]
+    done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=5))).many(values[:1] + values)
+    assert done.values == 2 and refused_in == [] and done.events == {"triplet": 6}
+    done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=5))).many(values[1:])
+    assert [refused.reason for refused in done.rejected] == ["too_large"] and refused_in == [0] and done.values == 1
+    done, refused_in = Decoder(EventOptions(bounds=Bounds(max_rows=8))).many(values)
+    assert refused_in == [] and done.events == {"triplet": 19}
