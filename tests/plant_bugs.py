@@ -836,6 +836,20 @@ BUGS = [
         "tests/estimators/test_estimators.py -k form",
     ),
     Bug(
+        "AddS-4 counts triplets twice when it parts from AddS-3",
+        "stream_engine/accumulators/adds_similarity.py",
+        "batch = batch._replace(triplets=batch.triplets[:0])",
+        "pass",
+        "tests/accumulators/test_common_sums.py",
+    ),
+    Bug(
+        "a name met lately is taken for one with zeros behind it",
+        "stream_engine/data/interner.py",
+        "left += not (same and lately[at, 0] == one",
+        "left += not (True and lately[at, 0] == one",
+        "tests/data/test_interner.py -k lately",
+    ),
+    Bug(
         "the online kernel learns what still waits to be predicted",
         "stream_engine/service/prediction_monitor.py",
         "if not self._observer.waiting:  # what waits to be tested must not have been learned",
