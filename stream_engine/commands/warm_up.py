@@ -76,13 +76,17 @@ def _learn(accumulators: Iterable[str], policy: str | None):
 
 
 def _guard(policy: str) -> None:
-    from stream_engine.data.triplet_columns import columns_from_triplets
-    from stream_engine.guard.partial_order import canonical_order, transitive_reduction
+    from stream_engine.data.triplet_columns import columns_from_triplets, handed_over, state_of_columns
+    from stream_engine.guard.partial_order import canonical_order, transitive_reduction, weight_kept
     from stream_engine.state.engine import Engine
 
     if guard := Engine.restore(_learn((), policy)).guard:
         transitive_reduction(guard.kept())
-    canonical_order(columns_from_triplets(np.array([[0, 1, 2], [1, 2, 0], [0, 1, 2]]), 3))
+    columns = columns_from_triplets(np.array([[0, 1, 2], [1, 2, 0], [0, 1, 2]]), 3)
+    handed_over(state_of_columns(columns))  # read-only, as those of a snapshot are
+    kept = canonical_order(columns).kept
+    weight_kept(kept, columns)
+    transitive_reduction(np.repeat(kept, 9, axis=0))  # more rows than pairs of objects: numbered through a table
 
 
 @cache

@@ -10,6 +10,7 @@
     cycle_search            does v reach u? if not, reorder so that u stands before v
     reachability_masks      64 supportive nodes and who reaches them
     pair_rows               comparisons as canonical rows, numbered nodes, topological sorting
+    distinct_edges          the policy first for edges that are each offered once: no tables
     canonical_order         the order of a snapshot, from counts alone
     transitive_reduction    the smallest set of comparisons with the same consequences
     invariants              what `PartialOrder.check` asserts

@@ -15,17 +15,14 @@ import numpy as np
 
 from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
-from stream_engine.data.triplet_columns import Columns, net_triplets
-from stream_engine.guard.exact_guard import Exact
-from stream_engine.guard.exact_kernels import ACCEPTED
-from stream_engine.guard.hash_tables import key_columns, pair_keys
+from stream_engine.data.triplet_columns import Columns, net_vote
+from stream_engine.guard.distinct_edges import DistinctEdges, by_first_appearance
+from stream_engine.guard.hash_tables import key_columns
 from stream_engine.guard.order_maintenance import LABEL, even_out, in_order
 from stream_engine.guard.pair_rows import Numbered, canonical, lo_first, near_first, numbered, sorted_nodes
 from stream_engine.guard.sifting_kernels import BLOCK, DEGREE, new_votes, sift
-from stream_engine.guard.supports import known_paths
 
 PASSES = 8
-NOTHING = np.empty(0, np.int64)
 
 
 class Weight(NamedTuple):
@@ -64,13 +61,37 @@ def net_votes(columns: Columns, quadruplets: Quadruplets | None = None) -> tuple
     >>> rows.tolist(), net.tolist()
     ([[0, 2, 0, 1]], [1])
     """
-    triplets, net = net_triplets(columns)
-    rows = lo_first(triplets[:, [0, 1, 0, 2]])
+    rows, net = _rows_of_columns(columns)
     if quadruplets is not None and len(quadruplets.rows):
         more, votes = _net_of_rows(quadruplets)
         rows, net = np.concatenate([rows, more]), np.concatenate([net, votes])
     rows, net = canonical(rows, net)
     return rows, net
+
+
+def _rows_of_columns(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """(m, 4) int32 rows, lo before hi, of the keys that are no tie, near first by the net vote, and (m,) that vote."""
+    net = net_vote(columns.n_lo, columns.n_hi)
+    rows = np.empty((np.count_nonzero(net), 4), np.int32)
+    _lay_rows(columns.lo, columns.hi, columns.start, columns.anchor, net, rows)
+    return rows, np.abs(net[net != 0])
+
+
+@njit(cache=True, nogil=True)
+def _lay_rows(lo, hi, start, anchor, net, rows):
+    """Fill the rows: {anchor, lo} is nearer than {anchor, hi} where net > 0."""
+    r = 0
+    for pair in range(len(lo)):
+        for k in range(start[pair], start[pair + 1]):
+            if net[k] == 0:
+                continue
+            near, far = lo[pair], hi[pair]
+            if net[k] < 0:
+                near, far = far, near
+            a = anchor[k]
+            rows[r, 0], rows[r, 1] = min(a, near), max(a, near)
+            rows[r, 2], rows[r, 3] = min(a, far), max(a, far)
+            r += 1
 
 
 def _net_of_rows(quadruplets: Quadruplets) -> tuple[np.ndarray, np.ndarray]:
@@ -106,13 +127,15 @@ def order_of_votes(rows: np.ndarray, net: np.ndarray) -> CanonicalOrder:
 def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`(kept, order)`: (m,) bool which of the rows the canonical order keeps, and (N, 2) int32 its pairs."""
     heaviest = np.argsort(-net, kind="stable")
-    greedy = Exact("first", 64, max(64, len(rows)))
-    greedy.judge(rows[heaviest], NOTHING)
     edges = numbered(rows)
-    order = np.searchsorted(edges.key, pair_keys(greedy.order()))
+    near, far = edges.near[heaviest], edges.far[heaviest]
+    greedy = DistinctEdges(by_first_appearance(near, far, len(edges.key)), near, far)
+    greedy.offer(near, far)
+    order = greedy.order()
     del greedy
     order, agrees = _sifted(edges, net, order)
-    return _maximal(rows, edges, order, agrees, heaviest)
+    kept, order = _maximal(edges, order, agrees, heaviest)
+    return kept, key_columns(edges.key[order])
 
 
 def is_acyclic(rows: np.ndarray) -> bool:
@@ -184,35 +207,50 @@ def _settle(votes, passes):
 
 
 def _maximal(
-    rows: np.ndarray, edges: Numbered, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
+    edges: Numbered, order: np.ndarray, agrees: np.ndarray, heaviest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`(kept, pairs)`: (m,) which rows are kept, those that agree with the order and then by decreasing weight what
-    closes no cycle, and the pairs in an order that all of them agree with. What closes a cycle with the first ones does
-    so for ever, so most of the others need not be offered."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(1, len(order) + 1)
-    near, far = edges.near[agrees], edges.far[agrees]
-    whole = Exact.holding(key_columns(edges.key[order]), place[near], place[far])
+    """`(kept, order)`: (m,) which rows are kept, those that agree with the order and then by decreasing weight what
+    closes no cycle, and the nodes in an order that all of them agree with."""
+    whole = DistinctEdges(order, edges.near, edges.far)
+    whole.load(edges.near[agrees], edges.far[agrees])
     others = heaviest[~agrees[heaviest]]
-    others = others[~known_paths(near, far, order, edges.far[others], edges.near[others])]
     kept = agrees.copy()
-    kept[others] = whole.judge(rows[others], NOTHING) == ACCEPTED
+    kept[others] = whole.offer(edges.near[others], edges.far[others])
     return kept, whole.order()
 
 
 def weight_among(kept: np.ndarray, rows: np.ndarray, net: np.ndarray) -> Weight:
     """`weight_kept` from what `net_votes` gives: rows in canonical order with their net votes."""
-    edges, kept = numbered(rows), lo_first(np.asarray(kept, np.int32))
-    found = np.zeros(len(kept), bool)
-    if len(rows):
-        ends = [pair_keys(kept[:, :2]), pair_keys(kept[:, 2:])]
-        nodes = [np.minimum(np.searchsorted(edges.key, end), len(edges.key) - 1) for end in ends]
-        known = (edges.key[nodes[0]] == ends[0]) & (edges.key[nodes[1]] == ends[1])
-        voted = edges.near.astype(np.int64) << 32 | edges.far  # increasing, as the rows are
-        sought = nodes[0] << 32 | nodes[1]
-        at = np.minimum(np.searchsorted(voted, sought), len(voted) - 1)
-        found = known & (voted[at] == sought)
-    return Weight(int(net[at[found]].sum()) if len(rows) else 0, int(net.sum()))
+    kept = lo_first(np.asarray(kept, np.int32).reshape(-1, 4))
+    found = _weight_found(kept, rows, net)
+    if found < 0:
+        found = _weight_found(canonical(kept)[0], rows, net)
+    return Weight(int(found), int(net.sum()))
+
+
+@njit(cache=True, nogil=True)
+def _weight_found(kept, rows, net):
+    """The sum of net[r] over the kept rows that are rows[r], both sorted, the latter distinct; -1 if `kept` is not
+    sorted."""
+    found = np.int64(0)
+    r = 0
+    for k in range(len(kept)):
+        if k > 0 and _compared(kept[k - 1], kept[k]) > 0:
+            return np.int64(-1)
+        while r < len(rows) and _compared(rows[r], kept[k]) < 0:
+            r += 1
+        if r < len(rows) and _compared(rows[r], kept[k]) == 0:
+            found += net[r]
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _compared(a, b):
+    """< 0, 0 or > 0 as row a stands before, with or behind row b."""
+    for column in range(4):
+        if a[column] != b[column]:
+            return -1 if a[column] < b[column] else 1
+    return 0
 
 
 def weight_kept(kept: np.ndarray, columns: Columns, quadruplets: Quadruplets | None = None) -> Weight:

@@ -17,7 +17,6 @@ from stream_engine.data.container import Corrupt
 from stream_engine.guard.exact_kernels import (
     DROP_BOTH,
     FIRST,
-    KEPT,
     MAJORITY,
     kept_edges,
     load_edges,
@@ -85,15 +84,6 @@ class Exact:
         """An empty `first` guard whose sequence starts as these (N, 2) int32 pairs, lo before hi."""
         self = cls("first", max(64, len(order)), max(64, n_edges))
         self._create(pair_keys(order))
-        return self
-
-    @classmethod
-    def holding(cls, order: np.ndarray, us: np.ndarray, vs: np.ndarray) -> "Exact":
-        """A `first` guard along this order that keeps the edges us[e] -> vs[e] between its places, from 1, all of them
-        forward."""
-        self = cls.along(order, len(us))
-        self._load(us, vs, np.empty(0, np.int64), KEPT)
-        choose(self.graph)
         return self
 
     def _create(self, keys: np.ndarray) -> None:

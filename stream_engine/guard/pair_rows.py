@@ -54,8 +54,30 @@ def _number(rows, keys, table, edges):
     return n
 
 
+@njit(cache=True, nogil=True)
+def _number_by_table(rows, n, edges):
+    """The same through a table of all n * n pairs of objects: (N,) keys, increasing, their ranks in (m, 2) edges."""
+    rank = np.zeros(n * n, np.int32)
+    for r in range(len(rows)):
+        for side in range(2):
+            i, j = np.int64(rows[r, 2 * side]), np.int64(rows[r, 2 * side + 1])
+            cell = i * n + j if i < j else j * n + i
+            rank[cell] = 1
+            edges[r, side] = cell
+    keys = np.empty(rank.sum(), np.int64)
+    found = 0
+    for cell in range(n * n):
+        if rank[cell] != 0:
+            keys[found] = pair_key(cell // n, cell % n)
+            rank[cell] = found
+            found += 1
+    for r in range(len(rows)):
+        edges[r, 0], edges[r, 1] = rank[edges[r, 0]], rank[edges[r, 1]]
+    return keys
+
+
 def numbered(rows: np.ndarray) -> Numbered:
-    """Number the pairs of (m, 4) rows.
+    """Number the pairs of (m, 4) rows; where there are few objects, without a hash table.
 
     >>> n = numbered(np.array([[2, 1, 0, 1]], np.int32))
     >>> key_columns(n.key).tolist(), n.near.tolist(), n.far.tolist()
@@ -63,6 +85,10 @@ def numbered(rows: np.ndarray) -> Numbered:
     """
     rows = np.ascontiguousarray(rows, np.int32).reshape(-1, 4)
     edges = np.empty((len(rows), 2), np.int32)
+    objects = int(rows.max(initial=-1)) + 1
+    if 0 < objects * objects <= len(rows) and rows.min() >= 0:
+        keys = _number_by_table(rows, objects, edges)
+        return Numbered(keys, edges[:, 0].copy(), edges[:, 1].copy())
     size = table_size(len(rows) // 64)
     while True:
         size *= 4

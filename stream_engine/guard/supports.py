@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.guard.pair_rows import adjacency
 
 ROOM = 192 << 20  # bytes for the masks of one graph
 FEWEST_WORDS, MOST_WORDS = 2, 16
@@ -100,28 +99,3 @@ def passes_a_third(before, after, number, x, v):
             if both != 0:
                 return True
     return False
-
-
-@njit(cache=True, nogil=True)
-def _connected(before, after, xs, vs, out):
-    for e in range(len(xs)):
-        for w in range(before.shape[1]):
-            if after[xs[e], w] & before[vs[e], w] != 0:
-                out[e] = True
-                break
-
-
-def known_paths(near: np.ndarray, far: np.ndarray, order: np.ndarray, xs: np.ndarray, vs: np.ndarray) -> np.ndarray:
-    """(q,) bool: True only where node xs[e] reaches vs[e] in the graph of the edges near -> far, whose nodes
-    0 .. n - 1 stand in topological `order`. False proves nothing.
-
-    >>> near, far = np.array([2, 0]), np.array([0, 1])
-    >>> known_paths(near, far, np.array([2, 0, 1]), np.array([2, 1]), np.array([1, 2])).tolist()
-    [True, False]
-    """
-    position = np.empty(len(order), np.int32)
-    position[order] = np.arange(len(order))
-    masks = supports_of(*adjacency(position[near], position[far], len(order)))
-    out = np.zeros(len(xs), bool)
-    _connected(masks.before, masks.after, position[xs], position[vs], out)
-    return out

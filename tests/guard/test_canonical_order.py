@@ -12,8 +12,13 @@ import pytest
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.guard.canonical_order import PASSES, Quadruplets, net_votes
+from stream_engine.guard.distinct_edges import DistinctEdges, by_first_appearance
 from stream_engine.guard.exact_guard import Exact
-from stream_engine.guard.pair_rows import canonical
+from stream_engine.guard.exact_kernels import ACCEPTED
+from stream_engine.guard.graph import IN, OUT
+from stream_engine.guard.hash_tables import key_columns, pair_keys
+from stream_engine.guard.invariants import blocks, check_masks, check_sequence
+from stream_engine.guard.pair_rows import canonical, numbered
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
 from stream_engine.guard.sifting_guard import Sifted
 from tests.support.generators import as_batch, dense_batch, planted_triplets
@@ -109,6 +114,55 @@ def test_it_is_what_the_guards_make_of_it_row_by_row(seed):
     columns = columns_from_triplets(triplets, n)
     found, expected = canonical_order(columns), by_the_guards(*net_votes(columns))
     assert np.array_equal(found.kept, expected[0]) and np.array_equal(found.order, expected[1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_distinct_edges_get_the_verdicts_and_the_sequence_of_the_guard(seed):
+    """Refusals by masks, refusals and moves by search, masks chosen again: the same as comparison by comparison."""
+    rng = np.random.default_rng(seed)
+    n = 12 + 4 * seed
+    triplets = planted_triplets(rng, rng.random((n, 3)), 40 * n, flip=0.1 + 0.04 * seed)
+    rows = net_votes(columns_from_triplets(triplets, n))[0]
+    rows = rows[rng.permutation(len(rows))]
+    guard, nothing = Exact("first"), np.empty(0, np.int64)
+    verdicts = guard.judge(rows, nothing)
+    edges = numbered(rows)
+    mine = DistinctEdges(by_first_appearance(edges.near, edges.far, len(edges.key)), edges.near, edges.far)
+    kept = np.concatenate(
+        [mine.offer(edges.near[part], edges.far[part]) for part in np.split(np.arange(len(rows)), [7])]
+    )
+    assert 0 < kept.sum() < len(kept)
+    assert np.array_equal(kept, verdicts == ACCEPTED)
+    assert np.array_equal(edges.key[mine.order()], pair_keys(guard.order()))
+    arcs = set(blocks(mine.graph, int(OUT)))
+    assert (
+        arcs == set(zip(edges.near[kept] + 1, edges.far[kept] + 1)) == {(u, v) for v, u in blocks(mine.graph, int(IN))}
+    )
+    check_sequence(mine.graph.node, mine.graph.link, mine.graph.n_nodes)
+    check_masks(mine.graph, arcs)
+
+
+def test_few_and_many_objects_are_numbered_alike():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(3 + seed, size=(900, 4)).astype(np.int32)  # through the table of all pairs
+        few, many = numbered(rows), numbered(1000 * rows)
+        assert np.array_equal(1000 * key_columns(few.key), key_columns(many.key))
+        assert np.array_equal(few.near, many.near) and np.array_equal(few.far, many.far)
+        assert (np.diff(few.key) > 0).all()
+        assert np.array_equal(key_columns(few.key)[few.near], np.sort(rows[:, :2], axis=1))
+        assert np.array_equal(key_columns(few.key)[few.far], np.sort(rows[:, 2:], axis=1))
+
+
+def test_weight_counts_every_kept_row_in_any_order():
+    rng = np.random.default_rng(2)
+    columns = columns_from_triplets(planted_triplets(rng, rng.random((9, 2)), 300, flip=0.2), 9)
+    rows, net = net_votes(columns)
+    chosen = rng.permutation(len(rows))[: len(rows) // 2]
+    strangers = rows[chosen[:5]][:, [2, 3, 0, 1]]
+    kept = np.concatenate([rows[chosen], strangers])
+    expected = int(net[chosen].sum()), int(net.sum())
+    assert weight_kept(kept, columns) == weight_kept(canonical(kept)[0][:, [1, 0, 2, 3]], columns) == expected
 
 
 def test_rows_are_sorted_alike_with_and_without_numbers_beside_them():

@@ -5,7 +5,7 @@ import pytest
 
 from stream_engine.guard.pair_rows import numbered
 from stream_engine.guard.partial_order import PartialOrder, topological_order, transitive_reduction
-from stream_engine.guard.supports import Supports, known_paths, supports_of
+from stream_engine.guard.supports import Supports, supports_of
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -130,11 +130,6 @@ def test_masks_are_which_supports_reach_and_are_reached():
         bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
         assert np.array_equal((masks.before & bits) != 0, closure[chosen].T)
         assert np.array_equal((masks.after & bits) != 0, closure[:, chosen])
-        order = rng.permutation(n)  # nodes numbered otherwise: position x is node order[x]
-        xs, vs = (side.ravel() for side in np.indices((n, n)))
-        known = known_paths(order[near], order[far], order, order[xs], order[vs])
-        through = (closure[:, chosen][xs] & closure[chosen].T[vs]).any(axis=1)
-        assert known.sum() > n and (through <= known).all() and (known <= closure[xs, vs]).all()
 
 
 @pytest.mark.data
