@@ -128,6 +128,16 @@ def pair_of_entry(columns: Columns) -> np.ndarray:
     return np.repeat(np.arange(len(columns.lo)), np.diff(columns.start))
 
 
+def by_anchor(columns: Columns) -> np.ndarray:
+    """(K,) int64: the entries in the order of anchor, lo, hi. O(K).
+
+    >>> by_anchor(columns_from_triplets(np.array([[3, 0, 1], [2, 0, 1], [2, 3, 0]]), 4)).tolist()
+    [0, 2, 1]
+    """
+    small = columns.n_objects <= 1 << 16  # NumPy sorts so short numbers by their digits; columns stand by lo and hi
+    return np.argsort(columns.anchor.astype(np.uint16) if small else columns.anchor, kind="stable")
+
+
 def net_vote(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
     """(K,) by how many answers lo was nearer rather than hi: the majority's direction is the sign, 0 is a tie.
 

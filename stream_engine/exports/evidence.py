@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -29,7 +29,7 @@ def confidence(published: Published) -> dict[str, Content]:
         "confidence": majority(columns.n_lo, columns.n_hi),
         "predicted": predicted(left_one_out(columns), columns.n_lo, columns.n_hi),
     }
-    order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
+    order = by_anchor(columns)
     return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
 
 

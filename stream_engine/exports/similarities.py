@@ -3,7 +3,7 @@
 import numpy as np
 
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
-from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -34,7 +34,7 @@ def triplet_counts(published: Published) -> dict[str, Content]:
     columns = triplet_columns(published.snapshot)
     pair = pair_of_entry(columns)
     lo, hi = columns.lo[pair], columns.hi[pair]
-    order = np.lexsort((hi, lo, columns.anchor))
+    order = by_anchor(columns)
     rows = {"anchor": columns.anchor, "lo": lo, "hi": hi, "n_lo": columns.n_lo, "n_hi": columns.n_hi}
     return {"triplet_counts": Content({name: column[order] for name, column in rows.items()})}
 

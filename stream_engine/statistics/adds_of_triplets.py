@@ -22,14 +22,23 @@ class PairSums(NamedTuple):
 
 
 def pair_sums(anchor: np.ndarray, near: np.ndarray, far: np.ndarray, weight: np.ndarray, n_objects: int) -> PairSums:
-    """The sums, nonzero or not. O(m log m)."""
+    """The sums, nonzero or not. O(m log m), or O(m) where there are n^2 triplets or more."""
     ends = np.concatenate([anchor, anchor]).astype(np.int64), np.concatenate([near, far]).astype(np.int64)
     code = np.minimum(*ends) * n_objects + np.maximum(*ends)
-    pair, entry = np.unique(code, return_inverse=True)
+    pair, entry = _numbered(code, n_objects * n_objects)
     w = np.bincount(entry, np.concatenate([weight, -weight]), len(pair))
     if np.issubdtype(weight.dtype, np.integer):
         w = np.rint(w).astype(np.int64)
     return PairSums(pair, w, entry[: len(anchor)], entry[len(anchor) :])
+
+
+def _numbered(code: np.ndarray, codes: int) -> tuple[np.ndarray, np.ndarray]:
+    """`np.unique(code, return_inverse=True)` of codes below `codes`; by a table where there are at least as many."""
+    if codes > len(code):
+        return np.unique(code, return_inverse=True)
+    there = np.zeros(codes, bool)
+    there[code] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[code]
 
 
 def adds3(

@@ -21,9 +21,16 @@ def majority(n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndarray:
     >>> majority(np.array([1, 2, 0, 9]), np.array([0, 2, 3, 1])).round(4).tolist()
     [0.75, 0.5, 0.9375, 0.9941]
     """
-    both = np.stack([np.minimum(n_lo, n_hi), np.maximum(n_lo, n_hi)]).astype(np.int64)
-    counts, inverse = np.unique(both, axis=1, return_inverse=True)  # few distinct ones: the beta function is not cheap
-    return betainc(1.0 + counts[0], 1.0 + counts[1], 0.5)[inverse.reshape(-1)]
+    smaller, larger = np.minimum(n_lo, n_hi).astype(np.int64), np.maximum(n_lo, n_hi).astype(np.int64)
+    size = int(larger.max(initial=0)) + 1
+    if size > 1 << 10:
+        counts, entry = np.unique(np.stack([smaller, larger]), axis=1, return_inverse=True)
+        return betainc(1.0 + counts[0], 1.0 + counts[1], 0.5)[entry.reshape(-1)]
+    code = smaller * size + larger  # few distinct ones: the beta function is not cheap
+    there = np.flatnonzero(np.bincount(code, minlength=size))
+    table = np.zeros(size * size)
+    table[there] = betainc(1.0 + there // size, 1.0 + there % size, 0.5)
+    return table[code]
 
 
 def left_one_out(columns: Columns) -> np.ndarray:
@@ -51,16 +58,24 @@ def predicted(margin: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> np.ndar
     probability = np.full(len(margin), 0.5)
     if not decided.any():
         return probability
-    answers = (n_lo + n_hi)[decided].astype(float)
-    agreeing = np.where(margin > 0, n_lo, n_hi)[decided] / answers
-    size = np.abs(margin[decided]).astype(float)
-    ends = np.full(2, size.max())  # one more answer each way at the largest margin: nothing is certain
-    fit = IsotonicRegression(y_min=0.5, y_max=1.0, out_of_bounds="clip").fit(
-        np.append(size, ends), np.append(agreeing, [0.0, 1.0]), np.append(answers, [1.0, 1.0])
-    )
-    of_side = fit.predict(size)
+    sizes, entry = _distinct(np.abs(margin[decided]))
+    answers = np.bincount(entry, (n_lo + n_hi)[decided])
+    agreeing = np.bincount(entry, np.where(margin > 0, n_lo, n_hi)[decided])
+    answers[-1] += 2  # one more answer each way at the largest margin: nothing is certain
+    agreeing[-1] += 1
+    fit = IsotonicRegression(y_min=0.5, y_max=1.0).fit(sizes, agreeing / answers, answers)
+    of_side = fit.predict(sizes)[entry]
     probability[decided] = np.where(margin[decided] > 0, of_side, 1 - of_side)
     return probability
+
+
+def _distinct(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`np.unique(size, return_inverse=True)` of whole numbers >= 0; by a table where they are not too large."""
+    if size.max() > 8 * len(size):
+        return np.unique(size, return_inverse=True)
+    there = np.zeros(int(size.max()) + 1, bool)
+    there[size] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[size]
 
 
 class ObjectAnswers(NamedTuple):

@@ -54,6 +54,7 @@ TESTS = (
     "long_chains",
     "denser_worlds",
     "arrival_order",
+    "in_any_order",
     "is_its_definition and reduction",
     "row_by_row and 11",
     "kernel_is_the_formula",
