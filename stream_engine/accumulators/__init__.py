@@ -29,8 +29,9 @@ ACCUMULATORS = {
     "worker_votes": "stream_engine.accumulators.worker_votes:WorkerVotes",
     "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",
+    "judgements": "stream_engine.accumulators.judgements:Judgements",
 }
-DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts")  # of an engine and of a run
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "judgements")  # of an engine and of a run
 # Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
 BY_ARRIVAL = {
     "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3ByArrival",
@@ -57,6 +58,7 @@ class Statistic(Protocol):
     """
 
     needs_provenance: ClassVar[bool] = False  # asks for `batch.provenance`: who answered, when, and with what weight
+    needs_name_hashes: ClassVar[bool] = False  # asks for `batch.name_hashes`
     forgets: ClassVar[tuple[str, ...]] = ()
     tolerance: ClassVar[float] = 0.0  # how far a state may be from its definition, relative to the sum of |weights|
     arrival: ClassVar[tuple[str, ...]] = ()  # arrays of the state that depend on the order of arrival all the same

@@ -83,6 +83,8 @@ class Provenance(NamedTuple):
     catch_worker: np.ndarray = np.empty(0, np.int32)  # (c,) who answered each catch trial, -1: nobody named
     catch_passed: np.ndarray = np.empty(0, bool)  # (c,) whether with the known answer
     continues: bool = False  # the first event is the one that the block before ends with: it is not another event
+    sampler: np.ndarray = np.empty(0, np.int32)  # (e,) int32 into `samplers`, -1 where the event names none; or empty
+    samplers: Sequence[str] = ()  # how questions were chosen
 
 
 class Kinds(NamedTuple):
@@ -91,6 +93,8 @@ class Kinds(NamedTuple):
     of_triplet: np.ndarray  # (m,) int32
     of_quadruplet: np.ndarray  # (q,) int32
     kind: np.ndarray  # (e,) int8 index into EVENT_TYPES
+    continues: bool = False  # the first event is the one that the block before ends with
+    goes_on: bool = False  # the last event has more comparisons, in the block after this one
 
 
 class Counted(NamedTuple):
@@ -137,6 +141,7 @@ class Batch(NamedTuple):
     n_objects: int  # ids are 0 .. n_objects - 1
     provenance: Provenance | None = None  # who, when and how much, where something in use asks for it
     kinds: Kinds | None = None  # by what type of event, where events were decoded
+    name_hashes: np.ndarray | None = None  # (n_objects,) uint64 of the objects' names, where something in use asks
 
 
 class InvalidEvent(ValueError):

@@ -62,6 +62,7 @@ class Run(NamedTuple):
     end: int
     first: int = 0
     last: int | None = None
+    goes_on: bool = False  # there are nearer objects after `last`
 
 
 class Pieces:
@@ -94,8 +95,9 @@ class Pieces:
         while first < len(near):
             before = ends[first - 1] if first else 0
             last = int(np.searchsorted(ends, before + COMPARISONS_AT_ONCE, side="right"))
-            runs.append(Run(event, event + 1, first, max(last, first + 1)))
-            first = max(last, first + 1)
+            last = max(last, first + 1)
+            runs.append(Run(event, event + 1, first, last, last < len(near)))
+            first = last
         return runs
 
     def of(self, runs: Sequence[Run]) -> "Later":
@@ -121,7 +123,7 @@ class Pieces:
             {},
             [],
             provenance=None if self._origins is None else self._provenance(run, made, kinds, accepted),
-            kinds=Kinds(made.of_triplet, made.of_quadruplet, kinds),
+            kinds=Kinds(made.of_triplet, made.of_quadruplet, kinds, run.first > 0, run.goes_on),
         )
 
     def _part_of_event(self, run: Run) -> Comparisons:

@@ -108,6 +108,8 @@ def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
         np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.kind for part in parts]),
+        parts[0].continues,
+        parts[-1].goes_on,
     )
 
 

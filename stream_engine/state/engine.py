@@ -87,6 +87,7 @@ class Engine:
             name: empty(name, forgetting, allocation) for name in ACCUMULATORS if name in wanted
         }
         common_sums.share(self.accumulators)
+        self._hashes_names = any(each.needs_name_hashes for each in self.accumulators.values())
         self.forgetting = forgetting
         self.allocation = allocation
         self.guard_policy = guard
@@ -121,6 +122,7 @@ class Engine:
             len(self.objects),
             decoded.provenance,
             decoded.kinds,
+            self.objects.name_hashes() if self._hashes_names else None,
         )
 
     def learn(self, decoded: Decoded, positions: Mapping[str, Position] = {}, records: int = 1) -> Batch:
@@ -303,6 +305,7 @@ class Engine:
             if name in snapshot.settings["accumulators"]
         }
         common_sums.share(engine.accumulators)
+        engine._hashes_names = any(each.needs_name_hashes for each in engine.accumulators.values())
         engine.guard_policy = guard
         engine.guard = order_of(snapshot)
         return engine

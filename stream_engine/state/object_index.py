@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from stream_engine.data.interner import Interner
+from stream_engine.data.name_hashes import NameHashes
 from stream_engine.data.packed_names import Names, pack_names
 
 MAX_OBJECTS = 2**31 - 1
@@ -23,6 +24,7 @@ class ObjectIndex:
 
     def __init__(self, names: Sequence[str] = ()):
         self._interner = Interner()
+        self._hashes = NameHashes()
         self.ids(names)
 
     def __len__(self) -> int:
@@ -32,6 +34,10 @@ class ObjectIndex:
     def names(self) -> Names:
         """All of them, by id; what is learned later does not change it. O(1)."""
         return self._interner.names
+
+    def name_hashes(self) -> np.ndarray:
+        """(n,) uint64: a number for each name that is the same in every state. O(bytes of names that are new)."""
+        return self._hashes.of(self.names)
 
     def find(self, names: Iterable[str]) -> np.ndarray:
         """(len(names),) int32: their ids, -1 for unknown ones. O(bytes)."""

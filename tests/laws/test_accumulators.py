@@ -17,16 +17,31 @@ from hypothesis import strategies as st
 from stream_engine.accumulators import ACCUMULATORS, BY_ARRIVAL, Forgetting, accumulator
 from stream_engine.accumulators.adds_similarity import AddS3, AddS4
 from stream_engine.accumulators.decayed_counts import DecayedAddS3, DecayedTripletCountsByArrival
+from stream_engine.accumulators.judgements import Judgements
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.weighted_counts import WeightedAddS3, WeightedTripletCounts
 from stream_engine.accumulators.worker_votes import WorkerVotes
 from stream_engine.data import container
 from stream_engine.data.comparisons import Batch, empty_batch
+from stream_engine.data.name_hashes import hashes_of_numbers
 from stream_engine.data.symmetric_matrices import dense_matrix
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import frozen
 from tests.support.generators import concatenated, dense_batch, taken, with_provenance
+
+
+class FewJudgements(Judgements):
+    """A reservoir that overflows in every world."""
+
+    bound, most = 7, 3
+
+
+class HardlyAnyJudgements(Judgements):
+    """One that holds nothing after two."""
+
+    bound, most = 1, 1
+
 
 VARIANTS = {  # each takes `allocation` where its counts can be kept on disk
     **{name: accumulator(name) for name in ACCUMULATORS if not accumulator(name).forgets},
@@ -49,6 +64,8 @@ VARIANTS = {  # each takes `allocation` where its counts can be kept on disk
     "worker_votes, packed to wide": partial(WorkerVotes, key_bits=10, log_floor=3),
     "triplet_counts_weighted, short log": partial(WeightedTripletCounts, log_floor=2),
     "adds3_decayed by time, sparse": partial(DecayedAddS3, 0.4, dense_limit=2, log_floor=3),
+    "judgements, few": FewJudgements,
+    "judgements, hardly any": HardlyAnyJudgements,
     "triplet_counts_decayed by count, short log": partial(DecayedTripletCountsByArrival, 3.0, log_floor=2),
 }
 every_variant = pytest.mark.parametrize("make", VARIANTS.values(), ids=VARIANTS)
@@ -256,8 +273,15 @@ def test_what_is_frozen_shares_nothing_with_what_lives(make, stream):
 def test_renaming_commutes_with_updating(make, stream, seed, spare):
     n = max(batch.n_objects for batch in stream)
     new_id = np.random.default_rng(seed).permutation(n + spare)[:n].astype(np.int32)
+    hashes = np.zeros(n + spare, np.uint64)
+    hashes[new_id] = hashes_of_numbers(n)  # another number, the same name
     renamed = [
-        batch._replace(triplets=new_id[batch.triplets], quadruplets=new_id[batch.quadruplets], n_objects=n + spare)
+        batch._replace(
+            triplets=new_id[batch.triplets],
+            quadruplets=new_id[batch.quadruplets],
+            n_objects=n + spare,
+            name_hashes=hashes,
+        )
         for batch in stream
     ]
     made = learned(make, stream)

@@ -22,6 +22,7 @@ from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.accumulators.worker_votes import TALLIES, WorkerVotes, names_of
 from stream_engine.data.comparisons import Batch
+from stream_engine.data.name_hashes import hashes_of_numbers
 from stream_engine.guard.partial_order import POLICIES, PartialOrder
 from stream_engine.guard.without_object import without_object, without_uncounted
 from stream_engine.state.forgetting import _about_object
@@ -30,9 +31,9 @@ from tests.support.generators import concatenated, dense_batch, taken, with_prov
 
 OBJECTS_CAN = {
     "adds3", "adds4", "triplet_counts", "quadruplet_counts", "triplet_counts_weighted", "triplet_counts_decayed",
-    "worker_votes", "window",
+    "worker_votes", "window", "judgements",
 }  # fmt: skip
-WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes"}
+WORKERS_CAN = {"adds3", "adds4", "triplet_counts", "quadruplet_counts", "worker_votes", "judgements"}
 KINDS = {name: accumulator(name, BY_TIME) for name in ACCUMULATORS} | {
     f"{name} by arrival": accumulator(name, Forgetting("count")) for name in BY_ARRIVAL
 }
@@ -79,7 +80,10 @@ def test_an_object(name):
         stay = [np.flatnonzero((rows != gone).all(axis=1)) for rows in (batch.triplets, batch.quadruplets)]
         smaller = taken(batch, *stay)
         smaller = smaller._replace(
-            triplets=shifted(smaller.triplets, gone), quadruplets=shifted(smaller.quadruplets, gone), n_objects=N - 1
+            triplets=shifted(smaller.triplets, gone),
+            quadruplets=shifted(smaller.quadruplets, gone),
+            n_objects=N - 1,
+            name_hashes=np.delete(hashes_of_numbers(N), gone),
         )
         expected, found = dict(kind.definition(smaller)), kind.without(state, leaving)
         untold = [*TALLIES, "utf8", "offsets", "worker"] if kind is WorkerVotes else ["late", "untimed"]
