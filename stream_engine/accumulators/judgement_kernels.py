@@ -163,7 +163,7 @@ def keep_below(held, n, below):
     kept, used = 0, 0
     for i in range(n):
         if held.hash[i] < below:
-            begin, size = held.begin[i], np.int64(held.size[i])
+            begin, size = int(held.begin[i]), int(held.size[i])
             held.hash[kept], held.size[kept], held.times[kept] = held.hash[i], size, held.times[i]
             held.worker[kept], held.time[kept], held.sampler[kept] = held.worker[i], held.time[i], held.sampler[i]
             held.begin[kept] = used
@@ -178,7 +178,7 @@ def keep_below(held, n, below):
 def threshold(hashes, sizes, below, bound):
     """The smallest of these hashes h for which those up to and with h have more than `bound` comparisons; `below` where
     there is none. By buckets of the leading bits, then inside one bucket: O(judgements), two or three passes."""
-    low, shift, room = np.uint64(0), 64, bound  # the hash sought lies in low ... low + 2^shift - 1
+    low, shift, room = np.uint64(0), 64, np.int64(bound)  # the hash sought lies in low ... low + 2^shift - 1
     counts = np.empty(BUCKETS, np.int64)
     first = True
     while shift > 0:
@@ -192,7 +192,7 @@ def threshold(hashes, sizes, below, bound):
         for i in range(len(hashes)):
             if shift == 64 or (hashes[i] >> np.uint64(shift)) == (low >> np.uint64(shift)):
                 counts[(hashes[i] >> np.uint64(next_shift)) & np.uint64((1 << step) - 1)] += sizes[i]
-        bucket = np.int64(0)
+        bucket = 0
         while bucket < (1 << step) and counts[bucket] <= room:
             room -= counts[bucket]
             bucket += 1

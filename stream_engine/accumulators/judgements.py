@@ -108,7 +108,7 @@ class Judgements(Accumulator):
 
     def __init__(self) -> None:
         self._n, self._used, self._below, self._larger = 0, 0, ALL, 0
-        self._held = _room(64)
+        self._held, self._thrown_away = _room(64), False
         self._workers, self._samplers = Numbered(), Numbered()
 
     def update(self, batch: Batch) -> None:
@@ -171,7 +171,6 @@ class Judgements(Accumulator):
     def _enter(self, some: Some) -> None:
         """Add judgements whose workers and samplers are numbered as here."""
         at = row = 0
-        below = self._below
         while True:
             self._n, self._used, at, row = judgement_kernels.enter(
                 self._held, self._n, self._used, some, at, row, np.uint64(self._below)
@@ -179,10 +178,15 @@ class Judgements(Accumulator):
             if at == len(some.hash):
                 break
             self._make_room(int(some.size[at]))
-        if self._below < below:  # some were thrown away, and perhaps all of a worker's
+        self._drop_names()
+
+    def _drop_names(self) -> None:
+        """Give up the names of workers and samplers of whom nothing is held any more."""
+        if self._thrown_away:
             held, n = self._held, self._n
             self._workers, held.worker[:n] = _only_used(self._workers, held.worker[:n])
             self._samplers, held.sampler[:n] = _only_used(self._samplers, held.sampler[:n])
+            self._thrown_away = False
 
     def _make_room(self, size: int) -> None:
         """For one more judgement of so many comparisons, if there must be by throwing others away."""
@@ -203,6 +207,7 @@ class Judgements(Accumulator):
         self._n, self._used = judgement_kernels.keep_below(held, n, np.uint64(self._below))
         held.table[:] = 0
         judgement_kernels.file_all(held, self._n)
+        self._thrown_away = True
 
     def merge(self, other: Self) -> None:
         """Add what another one holds: below the lower of both thresholds, both know every judgement."""
@@ -216,6 +221,7 @@ class Judgements(Accumulator):
             self._n, self._used = judgement_kernels.keep_below(self._held, self._n, np.uint64(below))
             self._held.table[:] = 0
             judgement_kernels.file_all(self._held, self._n)
+            self._thrown_away = True
         some = some_of(state)
         worker = self._workers.numbers(unpack_names(state["worker_utf8"], state["worker_offsets"]), some.worker)
         sampler = self._samplers.numbers(unpack_names(state["sampler_utf8"], state["sampler_offsets"]), some.sampler)
@@ -229,9 +235,11 @@ class Judgements(Accumulator):
     def state(self) -> dict[str, np.ndarray]:
         """The judgements below the threshold, by hash. O(J log J)."""
         self._cut()
+        self._drop_names()
         held, n = self._held, self._n
-        columns = (held.hash, held.size, held.times, held.worker, held.time, held.sampler)
-        some = Some(*(column[:n] for column in columns), rows=held.rows)
+        some = Some(
+            held.hash[:n], held.size[:n], held.times[:n], held.worker[:n], held.time[:n], held.sampler[:n], held.rows
+        )
         begin, workers, samplers = held.begin[:n], self._workers.names(), self._samplers.names()
         return handed_over(canonical(some, begin, workers, samplers, self._below, self._larger))
 

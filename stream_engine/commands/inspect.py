@@ -8,7 +8,9 @@ import click
 from stream_engine.commands import state_option
 from stream_engine.commands.inspect_text import as_text
 from stream_engine.exports.summary import summary_of
+from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
+from stream_engine.statistics.judgements import judgements_of
 
 
 @click.command("inspect")
@@ -40,4 +42,19 @@ def inspect(state: str) -> dict[str, Any]:
         },
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
+        **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
+    }
+
+
+def _judgements(snapshot: Snapshot) -> dict[str, Any]:
+    """How many whole judgements are kept, the same one as often as it was given, and how many of the comparisons these
+    are."""
+    kept = judgements_of(snapshot)
+    if kept is None:
+        return {}
+    return {
+        "kept": int(kept.times.sum()),
+        "comparisons": int(kept.times[kept.judgement].sum()),
+        "of": snapshot.counters["comparisons"],
+        "complete": kept.complete,
     }

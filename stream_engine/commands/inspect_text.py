@@ -11,6 +11,10 @@ def as_text(contents: dict[str, Any]) -> str:
             lines += [f"{'history':24}{_short(deed)}" for deed in value]
         else:
             lines.append(f"{key:24}{_short(value)}")
+    if kept := contents.get("judgements"):
+        whole = "all" if kept["complete"] else "a sample by content"
+        told = f"{kept['kept']:,}, with {kept['comparisons']:,} of {kept['of']:,} comparisons ({whole})"
+        lines.append(f"{'judgements kept':24}{told}")
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]

@@ -30,6 +30,7 @@ EXPORTS = {
     },
     "workers": "stream_engine.exports.workers:workers",
     "workers_online": "stream_engine.exports.workers:workers_online",
+    "judgements": "stream_engine.exports.judgements:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
     "booster": "stream_engine.exports.learned:booster",
     "kernel": "stream_engine.exports.learned:kernel",
@@ -38,7 +39,8 @@ EXPORTS = {
 }
 # CSV table that is named otherwise than the export that makes it -> that export
 TABLES = {"predictions": "booster", "kernel_weights": "kernel"}
-ON_REQUEST = frozenset({"workers", "workers_online"})  # about people: written only when named, never served over HTTP
+# about people: written only when named, never served over HTTP
+ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
 
 
 class Content(NamedTuple):

@@ -50,7 +50,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
 def _read_columns(event_fields: EventFields) -> set[str]:
     """Input fields that are read: an id is not."""
     names = {name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs}
-    optional = {event_fields.optional[name] for name in ("worker", "weight", "time")}
+    optional = {event_fields.optional[name] for name in ("worker", "sampler", "weight", "time")}
     return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 

@@ -28,7 +28,7 @@ class Block:
 
     def __init__(self, provenance: bool):
         self.provenance = provenance
-        self.names, self.workers = Pool(), Pool()
+        self.names, self.workers, self.samplers = Pool(), Pool(), Pool()
         self.refused: list[tuple[int, InvalidEvent]] = []
         self.filtered = 0
         self._pieces: list[Piece] = []
@@ -64,6 +64,7 @@ class Block:
                 self.worker_numbers([event.worker for event in events]),
                 np.array([event.weight for event in events]),
                 np.array([event.time for event in events]),
+                self.sampler_numbers([event.sampler for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
         self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members), origins)
@@ -86,10 +87,11 @@ class Block:
 
     def worker_numbers(self, workers: Sequence) -> np.ndarray:
         """(e,) int32: the number of each worker, -1 where there is none."""
-        named = np.fromiter((w is not None and w != "" for w in workers), bool, len(workers))
-        numbers = np.full(len(workers), -1, np.int32)
-        numbers[named] = self.workers.ids([w for w in workers if w is not None and w != ""])
-        return numbers
+        return _numbers(self.workers, workers)
+
+    def sampler_numbers(self, samplers: Sequence) -> np.ndarray:
+        """(e,) int32: the number of each sampler, -1 where there is none."""
+        return _numbers(self.samplers, samplers)
 
     def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
         """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
@@ -124,13 +126,10 @@ class Block:
 
     def _accepted_origins(self, origins: Origins, accepted: np.ndarray) -> AcceptedOrigins:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
-        texts = self.workers.texts()
-        worker = origins.worker[accepted]
-        used, first = np.unique(worker[worker >= 0], return_index=True)
-        used = used[np.argsort(first)]
-        new = np.full(len(texts) + 1, -1, np.int32)  # the slot at the end stands for "none"
-        new[used] = np.arange(len(used))
-        names = [texts[old] for old in used]
+        if not accepted.all():
+            origins = Origins(*(column[accepted] for column in origins))
+        worker, names = _by_first_appearance(origins.worker, self.workers.texts())
+        sampler, samplers = _by_first_appearance(origins.sampler, self.samplers.texts())
         number_of: dict[str | None, int] = {name: number for number, name in enumerate(names)} | {None: -1}
         trials = [trial for _, trial in sorted(self._catch_trials, key=itemgetter(0))]
         for trial in trials:
@@ -138,13 +137,33 @@ class Block:
                 number_of[trial.worker] = len(names)
                 names.append(trial.worker)
         return AcceptedOrigins(
-            new[worker],
-            origins.weight[accepted],
-            origins.time[accepted],
+            worker,
+            origins.weight,
+            origins.time,
             names,
+            sampler,
+            samplers,
             np.array([number_of[trial.worker] for trial in trials], np.int32),
             np.array([trial.passed for trial in trials], bool),
         )
+
+
+def _numbers(pool: Pool, names: Sequence) -> np.ndarray:
+    named = np.fromiter((name is not None and name != "" for name in names), bool, len(names))
+    numbers = np.full(len(names), -1, np.int32)
+    numbers[named] = pool.ids([name for name in names if name is not None and name != ""])
+    return numbers
+
+
+def _by_first_appearance(column: np.ndarray, texts: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+    """A column of numbers of names, -1 where there is none, with the numbers by first appearance; and these names."""
+    if not len(texts):
+        return column, []
+    used, first = np.unique(column[column >= 0], return_index=True)
+    used = used[np.argsort(first)]
+    new = np.full(len(texts) + 1, -1, np.int32)  # the slot at the end stands for "none"
+    new[used] = np.arange(len(used))
+    return new[column], [texts[old] for old in used]
 
 
 def nothing(empty: int = 0, unknown: frozenset[str] = frozenset(), provenance: bool = False) -> Decoded:

@@ -57,6 +57,7 @@ class Origins(NamedTuple):
     worker: np.ndarray  # (e,) int32, -1 where nobody is named
     weight: np.ndarray  # (e,) float64
     time: np.ndarray  # (e,) float64, NaN where none is given
+    sampler: np.ndarray  # (e,) int32, -1 where none is named
 
 
 class Piece(NamedTuple):
@@ -73,7 +74,7 @@ class Piece(NamedTuple):
 def empty_piece(with_origins: bool) -> Piece:
     """No events."""
     none = np.empty(0, np.int64)
-    origins = Origins(none.astype(np.int32), np.empty(0), np.empty(0)) if with_origins else None
+    origins = Origins(none.astype(np.int32), np.empty(0), np.empty(0), none.astype(np.int32)) if with_origins else None
     return Piece(none, none.astype(np.int8), none, none, none.astype(np.int32), origins)
 
 

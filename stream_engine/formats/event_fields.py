@@ -13,7 +13,7 @@ from stream_engine.formats.options import EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
-OPTIONAL = ("id", "worker", "weight", "time")  # fields that any event may have
+OPTIONAL = ("id", "worker", "sampler", "weight", "time")  # fields that any event may have
 
 
 class Shape(NamedTuple):
@@ -66,7 +66,7 @@ class EventFields(NamedTuple):
     only_kind: int | None  # the type of every event, when `--type` says so
     type_input: str
     by_kind: tuple[tuple[EventField, ...], ...]  # in the order of the contract
-    optional: dict[str, str]  # id, worker, weight, time -> input field
+    optional: dict[str, str]  # id, worker, sampler, weight, time -> input field
     where: tuple[tuple[str, str], ...]
     known: frozenset[str]  # input fields that mean something; all others are ignored and named
     catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one

@@ -51,6 +51,8 @@ class AcceptedOrigins(NamedTuple):
     weight: np.ndarray  # (a,) float64
     time: np.ndarray  # (a,) float64
     workers: list[str]
+    sampler: np.ndarray  # (a,) int32 into `samplers`, -1 where none is named
+    samplers: list[str]
     catch_worker: np.ndarray  # (c,) int32
     catch_passed: np.ndarray  # (c,) bool
 
@@ -177,6 +179,8 @@ class Pieces:
             origins.catch_worker if begins else origins.catch_worker[:0],
             origins.catch_passed if begins else origins.catch_passed[:0],
             run.first > 0,
+            origins.sampler[accepted],
+            origins.samplers,
         )
 
 

@@ -114,8 +114,9 @@ def _joined_kinds(parts: Sequence[Kinds]) -> Kinds:
 
 
 def _joined_provenance(parts: Sequence[Provenance]) -> Provenance:
-    workers, before = Pool(), _events_before(parts)
+    workers, samplers, before = Pool(), Pool(), _events_before(parts)
     new = [np.append(workers.ids(part.workers), -1).astype(np.int32) for part in parts]
+    asked = [np.append(samplers.ids(list(part.samplers)), -1).astype(np.int32) for part in parts]
     return Provenance(
         np.concatenate([part.of_triplet + e for e, part in zip(before, parts, strict=True)]),
         np.concatenate([part.of_quadruplet + e for e, part in zip(before, parts, strict=True)]),
@@ -126,6 +127,9 @@ def _joined_provenance(parts: Sequence[Provenance]) -> Provenance:
         np.concatenate([part.time for part in parts]),
         np.concatenate([numbers[part.catch_worker] for numbers, part in zip(new, parts, strict=True)]),
         np.concatenate([part.catch_passed for part in parts]),
+        parts[0].continues,
+        np.concatenate([numbers[part.sampler] for numbers, part in zip(asked, parts, strict=True)]),
+        list(samplers.texts()),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.byte_words import first_byte_set, same_bytes, word_at
 from stream_engine.data.compiled import njit
-from stream_engine.formats.json_templates import NAME, TIME, WEIGHT, WORKER
+from stream_engine.formats.json_templates import NAME, SAMPLER, TIME, WEIGHT, WORKER
 
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 _QUOTES, _BACKSLASHES, _SPACES = _ONES * np.uint64(34), _ONES * np.uint64(92), _ONES * np.uint64(32)
@@ -32,6 +32,7 @@ class Found(NamedTuple):
     begins: np.ndarray  # (f,) int64
     ends: np.ndarray  # (f,) int64
     worker: np.ndarray  # (r, 2) int64: where the worker's name begins and ends
+    sampler: np.ndarray  # (r, 2) int64: the same of the sampler's
     weight: np.ndarray  # (r,) float64
     time: np.ndarray  # (r,) float64
     missed: np.ndarray  # (r, 3) int64: number, begin and end (line feed included) of lines that fit no template
@@ -44,6 +45,7 @@ def room_for(lines: int, members: int) -> Found:
         np.empty(lines, np.int64),
         np.empty(lines * members, np.int64),
         np.empty(lines * members, np.int64),
+        np.empty((lines, 2), np.int64),
         np.empty((lines, 2), np.int64),
         np.empty(lines),
         np.empty(lines),
@@ -86,6 +88,7 @@ def _fits(text, at, t, program, found, row, members):
     """Where the line after this one begins if this one fits template t, else -1; what stands in its slots is noted as
     that of `row`, whose members begin at `members`."""
     found.worker[row, 0] = found.worker[row, 1] = 0
+    found.sampler[row, 0] = found.sampler[row, 1] = 0
     found.weight[row], found.time[row] = 1.0, np.nan
     literal = program.bounds[program.first[t] + t]
     for s in range(program.first[t], program.first[t + 1]):
@@ -100,6 +103,8 @@ def _fits(text, at, t, program, found, row, members):
                 found.begins[members + member], found.ends[members + member] = begin, end
             elif member == WORKER:
                 found.worker[row, 0], found.worker[row, 1] = begin, end
+            elif member == SAMPLER:
+                found.sampler[row, 0], found.sampler[row, 1] = begin, end
         elif program.kind_of_slot[s] == WEIGHT:
             at, found.weight[row] = _number(text, at)
         elif program.kind_of_slot[s] == TIME:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.formats.event_block import Block
-from stream_engine.formats.event_columns import Origins
+from stream_engine.formats.event_columns import Origins, Pool
 from stream_engine.formats.json_lines import is_utf8
 from stream_engine.formats.json_matching import Found, match_lines, room_for
 from stream_engine.formats.json_structs import Structs
@@ -105,10 +105,18 @@ def _taken(found: Found, text: np.ndarray, lines: int, members: int, block: Bloc
     line, template = found.line[:lines].copy(), found.template[:lines].copy()
     if not block.provenance:
         return line, template, ids, None
-    begins, ends = found.worker[:lines].T
-    named, worker = ends > begins, np.full(lines, -1, np.int32)
-    worker[named] = block.workers.ids_of_bytes(text, begins[named], ends[named])
-    return line, template, ids, Origins(worker, found.weight[:lines].copy(), found.time[:lines].copy())
+    worker = _numbers(block.workers, text, found.worker[:lines])
+    sampler = _numbers(block.samplers, text, found.sampler[:lines])
+    return line, template, ids, Origins(worker, found.weight[:lines].copy(), found.time[:lines].copy(), sampler)
+
+
+def _numbers(pool: Pool, text: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """(lines,) int32: the numbers of the names that begin and end in these places, -1 where there is none."""
+    begins, ends = places.T
+    named, numbers = ends > begins, np.full(len(places), -1, np.int32)
+    if named.any():
+        numbers[named] = pool.ids_of_bytes(text, begins[named], ends[named])
+    return numbers
 
 
 def _joined(parts: list[tuple], lines: int, missed: np.ndarray) -> Matched:

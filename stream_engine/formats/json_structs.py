@@ -29,6 +29,7 @@ _NAMES_OF_SIZE: dict[int | None, Any] = {None: Names, 2: tuple[Name, Name], 3: t
 _OPTIONAL: dict[str, Any] = {
     "id": Name | None,
     "worker": Name | None,
+    "sampler": Name | None,
     "time": AwareTime | float | None,
     "weight": Annotated[float, msgspec.Meta(ge=0)] | None,
 }
@@ -240,8 +241,8 @@ def _add_structs_of(
     get = {source: attrgetter(f"c{number}") for number, source in attributes}
     origins = None
     if block.provenance:
-        optional = (list(map(get[event_fields.optional[name]], events)) for name in ("worker", "weight", "time"))
-        origins = _origins(block, *optional)
+        said = ("worker", "weight", "time", "sampler")
+        origins = _origins(block, *(list(map(get[event_fields.optional[name]], events)) for name in said))
     if not any(field.stands_in_a_list or field.shape.nullable for field in fields):
         names = [_TAKE[i](events) if i < len(_TAKE) else map(get[source], events) for i, source in enumerate(sources)]
         ids = {source: block.names.ids(column) for source, column in zip(sources, names, strict=True)}
@@ -268,11 +269,12 @@ def _field_names(block: Block, field: EventField, columns: list[Iterable], n: in
     return FieldNames(np.full(n, len(ids)), flat)
 
 
-def _origins(block: Block, workers: list, weights: list, times: list) -> Origins:
-    """Workers, weights and times as they stand in the events: None where there is none, times as `AwareTime` reads."""
+def _origins(block: Block, workers: list, weights: list, times: list, samplers: list) -> Origins:
+    """These as they stand in the events: None where there is none, times as `AwareTime` reads."""
     seconds = [np.nan if t is None else t if isinstance(t, float) else t.timestamp() for t in times]
     return Origins(
         block.worker_numbers(workers),
         np.array([1.0 if w is None else w for w in weights], np.float64),
         np.array(seconds, np.float64),
+        block.sampler_numbers(samplers),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from stream_engine.formats.event_fields import LABEL, EventFields
 
 NAME, ANYTHING, WEIGHT, TIME = range(4)  # what may stand in a slot
-WORKER, NOWHERE = -1, -2  # where a name goes that is no member of the event
+WORKER, NOWHERE, SAMPLER = -1, -2, -3  # where a name goes that is no member of the event
 
 MOST_SLOTS, MOST_BYTES = 24, 4096  # of a template
 _STRING = rb'"[^"\\\x00-\x1f]*"'
@@ -23,6 +23,8 @@ _NUMBER = rb"-?[0-9][0-9.eE+-]*"
 _KEY = re.compile(rb"([ \t]*)(" + _STRING + rb")[ \t]*:[ \t]*")
 _VALUE = re.compile(_STRING + rb"|" + _NUMBER + rb"|true|false|null")
 _NEXT = re.compile(rb"[ \t]*([,\]}])[ \t]*")
+
+_KEPT = {"worker": WORKER, "sampler": SAMPLER}
 
 
 class Slot(NamedTuple):
@@ -94,7 +96,7 @@ def _slots(
                 slots.append(Slot(begin, end, ANYTHING))
             elif not absent:
                 kind = {"weight": WEIGHT, "time": TIME}.get(optional[source], NAME)
-                slots.append(Slot(begin, end, kind, WORKER if optional[source] == "worker" else NOWHERE))
+                slots.append(Slot(begin, end, kind, _KEPT.get(optional[source], NOWHERE)))
         if source not in member_of and len(places) != 1:
             return None
     return slots if len(slots) <= MOST_SLOTS else None

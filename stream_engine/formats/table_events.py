@@ -210,21 +210,23 @@ class _Columns:
         return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
 
     def origins(self) -> tuple[np.ndarray, Origins]:
-        """Which rows have a sure id, worker, weight and time; and the last three of these."""
+        """Which rows have a sure id, worker, sampler, weight and time; and all but the first of these."""
         size = self.table.size
         weight, weight_sure = self._number("weight", weights, 1.0)
         time, time_sure = self._number("time", times, np.nan)
-        sure, worker = weight_sure & time_sure, np.full(size, -1, np.int32)
-        for name in ("id", "worker"):
+        sure, numbers = weight_sure & time_sure, dict[str, np.ndarray]()
+        pools = {"worker": self.block.workers, "sampler": self.block.samplers}
+        for name in ("id", "worker", "sampler"):
             column = self.table.columns.get(self.event_fields.optional[name])
             if column is None:
                 continue
             if not holds_names(column.type):
                 sure &= nulls(column)
-            elif name == "worker" and self.block.provenance:
-                worker = coded(column, self.block.workers)
-                worker[equal(column, "")] = -1
-        return sure, Origins(worker, weight, time)
+            elif name in pools and self.block.provenance:
+                numbers[name] = coded(column, pools[name])
+                numbers[name][equal(column, "")] = -1
+        worker, sampler = (numbers.get(name, np.full(size, -1, np.int32)) for name in pools)
+        return sure, Origins(worker, weight, time, sampler)
 
     def _number(self, name: str, parse: Parse, absent: float) -> tuple[np.ndarray, np.ndarray]:
         """(n,) float64 with `absent` where there is no value, and (n,) bool where it is a good one."""

@@ -2,8 +2,8 @@
 
 Plain Python over one event's values, used for every event that a fast path was not sure of. Checked in this order, so
 that an event with several faults is refused for the same one in every format: its type; its fields in the order of the
-contract (missing, wrong type, list too long or of the wrong size); id, worker, weight, time. Names and distinctness
-come after that, in `expand`, the same code for all formats. O(names of the event).
+contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time. Names and
+distinctness come after that, in `expand`, the same code for all formats. O(names of the event).
 """
 
 from collections.abc import Callable
@@ -34,6 +34,7 @@ class Event(NamedTuple):
     worker: str | None
     weight: float
     time: float
+    sampler: str | None = None
 
 
 class CatchTrial(Exception):
@@ -67,7 +68,9 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     names = tuple(_names(cell, kind, field, text) for field in event_fields.by_kind[kind])
     optional_name("id", cell(optional["id"]))
     worker = optional_name("worker", cell(optional["worker"]))
-    return Event(kind, names, worker, weight_of(cell(optional["weight"]), text), time_of(cell(optional["time"]), text))
+    sampler = optional_name("sampler", cell(optional["sampler"]))
+    weight, time = weight_of(cell(optional["weight"]), text), time_of(cell(optional["time"]), text)
+    return Event(kind, names, worker, weight, time, sampler)
 
 
 def _kind(value: Any, text: bool) -> int:

@@ -105,6 +105,8 @@ def open_run(
     engines: list[Engine] = []
     newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
     engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
+    if not engine.accumulators.keys() >= set(settings.accumulators):
+        log.info("no judgements are kept", because="of a state made without them, or of deltas, which hold counts")
     monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)

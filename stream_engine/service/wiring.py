@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
-from stream_engine.accumulators import Forgetting, accumulator
+from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
 from stream_engine.formats.bounds import Bounds
@@ -31,10 +31,22 @@ def event_options(settings: Settings) -> EventOptions:
     return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged, bounds)
 
 
+def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """Those of the settings; where they are the defaults, without judgements for a state that was made before there
+    were any, and for deltas, which hold counts alone."""
+    if settings.accumulators != DEFAULT_ACCUMULATORS:
+        return settings.accumulators
+    older = tuple(name for name in DEFAULT_ACCUMULATORS if name != "judgements")
+    of_old_state = snapshot is not None and tuple(snapshot.settings["accumulators"]) == older
+    of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
+    return older if of_old_state or of_deltas else settings.accumulators
+
+
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
     guard = None if settings.guard.policy == NO_GUARD else settings.guard.policy
-    fresh = Engine(settings.accumulators, guard, Forgetting(*structs.astuple(settings.forgetting)), allocation)
+    forgetting = Forgetting(*structs.astuple(settings.forgetting))
+    fresh = Engine(accumulators_in_use(settings, snapshot), guard, forgetting, allocation)
     if snapshot is None:
         fresh.share = agreed_share(settings, None, {})
         return fresh
@@ -138,7 +150,7 @@ def ends(settings: Settings) -> bool:
 
 def _check_deltas(settings: Settings, uri: str) -> None:
     """Raise `BadSettings` for what deltas cannot give: their events were decoded and counted by the job."""
-    if missing := [name for name in settings.accumulators if name not in spark_deltas.HOLD]:
+    if missing := [name for name in accumulators_in_use(settings, None) if name not in spark_deltas.HOLD]:
         raise BadSettings(
             f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
             f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"

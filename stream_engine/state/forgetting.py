@@ -78,6 +78,7 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
     Raises `UnknownName`, `CannotForget`.
     """
     known = {name for part in ("worker_votes", "worker_reliability") for name in _workers(snapshot.section(part))}
+    known |= set(_workers(snapshot.section("judgements"), "worker_"))
     if worker not in known:
         raise UnknownName(f"no worker {worker!r} in snapshot {snapshot.sequence}")
     votes = snapshot.section("worker_votes")
@@ -244,5 +245,5 @@ def _with_states(snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarra
     return snapshot._replace(arrays=arrays, settings=settings)
 
 
-def _workers(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    return unpack_names(state["utf8"], state["offsets"]) if state else ()
+def _workers(state: Mapping[str, np.ndarray], prefix: str = "") -> tuple[str, ...]:
+    return unpack_names(state[f"{prefix}utf8"], state[f"{prefix}offsets"]) if state else ()

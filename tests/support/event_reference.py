@@ -24,7 +24,7 @@ def reference_expand(event: dict) -> list:
     if kind not in FIELDS:
         raise InvalidEvent("unknown_type", "")
     said = {field: reference_field(kind, field, event) for field in FIELDS[kind]}
-    if isinstance(event.get("worker"), (float, bool)) or isinstance(event.get("id"), (float, bool)):
+    if any(isinstance(event.get(field), (float, bool)) for field in ("id", "worker", "sampler")):
         raise InvalidEvent("wrong_type", "")
     weight = event.get("weight")
     if weight is not None and (isinstance(weight, (bool, str)) or not 0 <= weight < math.inf):

@@ -29,6 +29,7 @@ COLUMNS = [
     "object",
     "label",
     "worker",
+    "sampler",
     "weight",
     "time",
 ]
@@ -66,6 +67,8 @@ def some_event(rng, kind, faults):
         event["weight"] = float(rng.choice([0, 0.5, 1, 2, 1e9]))
     if rng.random() < 0.3:
         event["time"] = float(rng.integers(0, 10**9)) if rng.random() < 0.5 else "2024-05-01T12:00:00Z"
+    if rng.random() < 0.3:
+        event["sampler"] = str(rng.choice(["random", "gain", "5"]))
     if faults and rng.random() < 0.5:
         spoil(rng, event, kind)
     return event

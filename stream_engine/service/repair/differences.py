@@ -132,6 +132,8 @@ def _by_key(arrays: Arrays) -> tuple[np.ndarray, dict[str, np.ndarray]] | None:
     if "kept" in arrays:
         rows = arrays["kept"].astype(np.int64)
         return rows, {"kept": np.ones(len(rows), np.int64)}
+    if "below" in arrays:  # judgements: a value stands for several rows, and a row may stand many times
+        return None
     for keys in _KEYS:
         if not set(keys) <= arrays.keys():
             continue
