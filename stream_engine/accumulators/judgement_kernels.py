@@ -19,6 +19,7 @@ from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import find_slot
+from stream_engine.data.prefetch import prefetch
 
 ALL = 2**64 - 1  # the threshold of a reservoir that has thrown nothing away
 _LAST = np.uint64(ALL - 1)  # hashes are at most this, so that each is below ALL
@@ -28,6 +29,7 @@ _C, _D = np.uint64(0x165667B19E3779F9), np.uint64(0xD6E8FEB86659FD93)
 OF_SIDES = _A, _B, _C, _D
 OF_WORKER, OF_SAMPLER = np.uint64(0xA24BAED4963EE407), np.uint64(0x8EBC6AF09C88C6E3)
 BUCKETS = 1 << 11
+AHEAD = 32  # slots asked for at a time: as many waits for memory as a processor can have at once
 
 
 class Some(NamedTuple):
@@ -54,6 +56,23 @@ class Held(NamedTuple):
     rows: np.ndarray
     begin: np.ndarray  # (c,) int64: where its rows begin
     table: np.ndarray  # (s,) uint64: upper half of a hash, number + 1; see `open_addressing`
+
+
+@njit(cache=True, nogil=True)
+def single_below(triplets, of_event, origins, names, below, hashes, events, begins, ends):
+    """`below_threshold` for triplets of which no two are of one event; how many."""
+    count, numbered, said = 0, len(of_event) > 0, len(origins) > 0
+    h = np.uint64(0)
+    for row in range(len(triplets)):
+        h = _A * names[triplets[row, 0]] + _B * names[triplets[row, 1]] + _C * names[triplets[row, 2]]
+        if said:
+            h += origins[of_event[row] if numbered else row]
+        h = min(mix64(h), _LAST)
+        if h < below:
+            hashes[count], begins[count], ends[count] = h, row, row + 1
+            events[count] = of_event[row] if numbered else row
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -123,7 +142,11 @@ def enter(held, n, used, some, at, row, below):
     judgement that is held is given once more. (judgements, comparisons, how far it came, the row it came to): it stops
     where there is no room left for the next one."""
     held, some = borrowed(held), borrowed(some)
+    mask, table = np.uint64(len(held.table) - 1), held.table
     for c in range(at, len(some.hash)):
+        if (c - at) % AHEAD == 0:
+            for next_one in range(c, min(c + AHEAD, len(some.hash))):
+                prefetch(table, np.int64(some.hash[next_one] & mask))
         h, size = some.hash[c], np.int64(some.size[c])
         if h < below:
             slot = find_slot(held.table, h, _is_judgement, (h, held, some, c, row))
@@ -151,7 +174,11 @@ def _never(entry, sought):
 def file_all(held, n):
     """Enter the first n judgements into the table, which is empty."""
     held = borrowed(held)
+    mask, table = np.uint64(len(held.table) - 1), held.table
     for i in range(n):
+        if i % AHEAD == 0:
+            for next_one in range(i, min(i + AHEAD, n)):
+                prefetch(table, np.int64(held.hash[next_one] & mask))
         slot = find_slot(held.table, held.hash[i], _never, held.hash[i])
         held.table[slot] = (held.hash[i] >> np.uint64(32)) << np.uint64(32) | np.uint64(i + 1)
 

@@ -133,11 +133,13 @@ class Judgements(Accumulator):
     ) -> None:
         """Rows (m, 3 or 4) with the event of each: those whose hash is below the threshold."""
         room = [np.empty(len(rows), dtype) for dtype in (np.uint64, np.int64, np.int64, np.int64)]
-        rows = read_only(rows, np.int32)
-        count, larger = judgement_kernels.below_threshold(
-            rows, read_only(of_event, np.int32), origins, read_only(names), np.uint64(self._below), self.most, *room
-        )
-        self._larger += larger
+        rows, of_event = read_only(rows, np.int32), read_only(of_event, np.int32)
+        known = rows, of_event, origins, read_only(names), np.uint64(self._below)
+        if rows.shape[1] == 3 and (of_event[1:] > of_event[:-1]).all():
+            count = judgement_kernels.single_below(*known, *room)
+        else:
+            count, larger = judgement_kernels.below_threshold(*known, self.most, *room)
+            self._larger += larger
         hashes, events, begins, ends = (column[:count] for column in room)
         sizes = (ends - begins).astype(np.int32)
         copied = np.empty((int(sizes.sum()), 4), np.int32)
@@ -360,10 +362,13 @@ def _mixed(x: int) -> int:
 def origins_of(told: Provenance) -> np.ndarray:
     """(e,) uint64: h_0 of each event, what is hashed of who gave it, when, and how it was asked; empty where nothing
     is said."""
-    named, timed = told.worker >= 0, ~np.isnan(told.time)
-    asked = told.sampler >= 0
-    if not (named.any() or timed.any() or asked.any()):
+    # formats repeat one value at no cost (stride 0) where no event says anything
+    worker, time, sampler = (
+        each[:1] if each.strides == (0,) else each for each in (told.worker, told.time, told.sampler)
+    )
+    if not ((worker >= 0).any() or not np.isnan(time).all() or (sampler >= 0).any()):
         return np.empty(0, np.uint64)
+    named, timed, asked = told.worker >= 0, ~np.isnan(told.time), told.sampler >= 0
     origins = np.zeros(len(told.kind), np.uint64)
     if named.any():
         origins[named] = OF_WORKER * name_hashes(told.workers)[told.worker[named]]

@@ -60,6 +60,19 @@ class Origins(NamedTuple):
     sampler: np.ndarray  # (e,) int32, -1 where none is named
 
 
+def untold(events: int) -> Origins:
+    """The origins of events that say nothing of them: one value each, repeated at no cost."""
+    nobody = np.broadcast_to(np.int32(-1), events)
+    return Origins(nobody, np.broadcast_to(1.0, events), np.broadcast_to(np.nan, events), nobody)
+
+
+def joined_origins(parts: Sequence[Origins]) -> Origins:
+    """Those of events that follow each other."""
+    if all(column.strides == (0,) for part in parts for column in part):
+        return untold(sum(len(part.worker) for part in parts))
+    return Origins(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
 class Piece(NamedTuple):
     """Events of any kinds; `split` is where the last field of each begins, counted from its first member."""
 
@@ -105,7 +118,7 @@ def _one_after_the_other(pieces: list[Piece]) -> Piece:
         np.concatenate([piece.size for piece in pieces]),
         np.concatenate([piece.split for piece in pieces]),
         np.concatenate([piece.members for piece in pieces]),
-        Origins(*(np.concatenate(column) for column in zip(*origins, strict=True))) if origins else None,
+        joined_origins(origins) if origins else None,
     )
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.formats.event_block import Block
-from stream_engine.formats.event_columns import Origins, Pool
+from stream_engine.formats.event_columns import Origins, Pool, joined_origins, untold
 from stream_engine.formats.json_lines import is_utf8
 from stream_engine.formats.json_matching import Found, match_lines, room_for
 from stream_engine.formats.json_structs import Structs
-from stream_engine.formats.json_templates import MOST_SLOTS, Template, program_of, template_of
+from stream_engine.formats.json_templates import MOST_SLOTS, Template, program_of, tells_origins, template_of
 
 MOST_TEMPLATES = 12
 NEW_LOOKS = 8  # lines of one value that are looked at for a template, each some 50 us
@@ -56,7 +56,7 @@ class PlainLines:
             stop = looked < NEW_LOOKS and len(self._templates) < MOST_TEMPLATES
             at, line, lines, members, misses = match_lines(text, at, line, self._program, self._found, stop)
             if lines:
-                parts.append(_taken(self._found, text, lines, members, block))
+                parts.append(_taken(self._found, text, lines, members, block, tells_origins(self._program)))
             missed.append(self._found.missed[:misses].copy())
             if stop and at < len(value) and lines < self.lines_at_once:
                 looked, end = looked + 1, value.find(b"\n", at) + 1 or len(value)
@@ -99,12 +99,14 @@ def _alike(one: Template, other: Template) -> bool:
     return one[:4] == other[:4] and places[0] == places[1]
 
 
-def _taken(found: Found, text: np.ndarray, lines: int, members: int, block: Block) -> tuple:
-    """What was found in some lines, the names as numbers."""
+def _taken(found: Found, text: np.ndarray, lines: int, members: int, block: Block, tells: bool) -> tuple:
+    """What was found in some lines, the names as numbers. `tells`: a template has a place for who, when or how."""
     ids = block.names.ids_of_bytes(text, found.begins[:members], found.ends[:members])
     line, template = found.line[:lines].copy(), found.template[:lines].copy()
     if not block.provenance:
         return line, template, ids, None
+    if not tells:
+        return line, template, ids, untold(lines)
     worker = _numbers(block.workers, text, found.worker[:lines])
     sampler = _numbers(block.samplers, text, found.sampler[:lines])
     return line, template, ids, Origins(worker, found.weight[:lines].copy(), found.time[:lines].copy(), sampler)
@@ -122,5 +124,5 @@ def _numbers(pool: Pool, text: np.ndarray, places: np.ndarray) -> np.ndarray:
 def _joined(parts: list[tuple], lines: int, missed: np.ndarray) -> Matched:
     line, template, members = (np.concatenate([part[i] for part in parts]) for i in range(3))
     origins = [part[3] for part in parts if part[3] is not None]
-    together = Origins(*(np.concatenate(column) for column in zip(*origins, strict=True))) if origins else None
+    together = joined_origins(origins) if origins else None
     return Matched(lines, line, template, members, together, missed)

@@ -147,6 +147,12 @@ class Program(NamedTuple):
     bounds: np.ndarray  # (s + t + 1,) int64: where each begins
 
 
+def tells_origins(program: Program) -> bool:
+    """Whether a template has a slot for a worker, a sampler, a weight or a time."""
+    names = np.isin(program.member_of_slot, (WORKER, SAMPLER))
+    return bool((names | np.isin(program.kind_of_slot, (WEIGHT, TIME))).any())
+
+
 def program_of(templates: list[Template]) -> Program:
     """These templates as arrays."""
     literals = [literal for template in templates for literal in template.literals]

@@ -89,9 +89,13 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
             kind,
             row[sure_rows],
             [field.of_rows(sure_rows) for field in names],
-            Origins(*(column[sure_rows] for column in origins)) if block.provenance else None,
+            _of_rows(origins, sure_rows) if block.provenance else None,
         )
     _read_slowly(columns, np.flatnonzero(unsure), row)
+
+
+def _of_rows(origins: Origins, rows: np.ndarray) -> Origins:
+    return origins if rows.all() else Origins(*(column[rows] for column in origins))
 
 
 def _read_slowly(columns: "_Columns", unsure: np.ndarray, row: np.ndarray) -> None:
@@ -225,14 +229,14 @@ class _Columns:
             elif name in pools and self.block.provenance:
                 numbers[name] = coded(column, pools[name])
                 numbers[name][equal(column, "")] = -1
-        worker, sampler = (numbers.get(name, np.full(size, -1, np.int32)) for name in pools)
+        worker, sampler = (numbers.get(name, np.broadcast_to(np.int32(-1), size)) for name in pools)
         return sure, Origins(worker, weight, time, sampler)
 
     def _number(self, name: str, parse: Parse, absent: float) -> tuple[np.ndarray, np.ndarray]:
         """(n,) float64 with `absent` where there is no value, and (n,) bool where it is a good one."""
         column = self.table.columns.get(self.event_fields.optional[name])
         if column is None:
-            return np.full(self.table.size, absent), np.ones(self.table.size, bool)
+            return np.broadcast_to(absent, self.table.size), np.ones(self.table.size, bool)
         missing = self._absent(column)
         values, good = parse(column, missing, self.table.text)
         values[missing] = absent
