@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from stream_engine import exports
 from stream_engine.accumulators.judgement_kernels import ALL
 from stream_engine.accumulators.judgements import Judgements
 from stream_engine.data.comparisons import Batch, Quadruplet, Triplet
@@ -17,8 +18,11 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.service import wiring
+from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.forgetting import forget_object, forget_worker, rename_object
+from stream_engine.state.published import Published
 from stream_engine.statistics.judgements import judgements_of
 from tests.laws.test_accumulators import FewJudgements, same
 from tests.support.event_worlds import arrow_of, csv_of, some_events
@@ -230,3 +234,30 @@ def test_a_file_with_something_else_is_refused(name):
         Judgements.check_state(state | {name: np.ascontiguousarray(BROKEN[name](state))}, 4)
     with pytest.raises(Corrupt):
         Judgements.check_state(state, 3)
+
+
+def test_an_export_has_names_and_one_row_a_comparison():
+    snapshot = engine_of(decoded([PICK, PICK, FOUR])).snapshot()
+    content = exports.contents("judgements", Published(snapshot, {}))["judgements"]
+    table = content.tables["judgements"]
+    rows = set(zip(*(list(column) for name, column in table.items() if name not in ("judgement", "time", "sampler"))))
+    assert rows == {
+        (2, "w", "a", "c", "a", "b"),
+        (2, "w", "a", "c", "a", "d"),
+        (1, "v", "a", "b", "c", "d"),
+    }
+    assert sorted(np.ma.filled(table["time"], -1.0).tolist()) == [-1.0, 5.0, 5.0] and content.arrays["complete"]
+    with pytest.raises(exports.NothingToExport, match="add `judgements` to `accumulators`"):
+        exports.contents("judgements", Published(Engine(("adds3",)).snapshot(), {}))
+
+
+def test_a_state_from_before_there_were_judgements_goes_on_without_them():
+    older = ("adds3", "adds4", "triplet_counts")
+    defaults = Settings()
+    assert "judgements" in defaults.accumulators
+    snapshot = Engine(older).snapshot()
+    assert tuple(wiring.restored(defaults, snapshot).accumulators) == older
+    assert tuple(wiring.restored(defaults, Engine().snapshot()).accumulators) == defaults.accumulators
+    assert wiring.accumulators_in_use(Settings(source=("deltas://d",)), None) == older
+    with pytest.raises(BadSettings, match="made with"):
+        wiring.restored(defaults, Engine(("adds3",)).snapshot())

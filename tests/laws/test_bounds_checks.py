@@ -26,11 +26,13 @@ ROOMS = (
     "accumulators/sorted_counts.py",
     "accumulators/triplet_counts.py",
     "accumulators/quadruplet_counts.py",
+    "accumulators/judgement_kernels.py",
 )
 FILES = (
     "state/test_engine.py",
     "formats/test_expansion.py",
     "accumulators/test_triplet_counts.py",
+    "accumulators/test_judgements.py",
     "guard/test_partial_order.py",
     "guard/test_canonical_order.py",
     "guard/test_transitive_reduction.py",
@@ -65,6 +67,8 @@ TESTS = (
     "equation_5",
     "artifacts_arrays",
     "formats_agree",
+    "any_order_of_events",
+    "threshold_falls",
 )
 KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 
