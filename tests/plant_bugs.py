@@ -27,6 +27,27 @@ LAWS, SPACE = "tests/laws/test_accumulators.py", "tests/data/test_mapped_arrays.
 BOUNDS = "tests/hardening/test_bounds.py"
 BUGS = [
     Bug(
+        "a merged reservoir keeps what only one of both knows whole",
+        "stream_engine/accumulators/judgements.py",
+        "        if below < self._below:\n",
+        "        if False:\n",
+        "tests/accumulators/test_judgements.py -k lowers_the_threshold",
+    ),
+    Bug(
+        "two judgements of one hash are one",
+        "stream_engine/accumulators/judgement_kernels.py",
+        "            if held.rows[held.begin[i] + r, side] != some.rows[row + r, side]:\n",
+        "            if False:\n",
+        "tests/accumulators/test_judgements.py -k equal_hashes",
+    ),
+    Bug(
+        "the end of a judgement that came in pieces is one by itself",
+        "stream_engine/accumulators/judgements.py",
+        "        if kinds is not None and (kinds.continues or kinds.goes_on):\n",
+        "        if kinds is not None and kinds.goes_on:\n",
+        "tests/accumulators/test_judgements.py -k too_large",
+    ),
+    Bug(
         "a CSV block may end inside a record that a stray quote begins",
         "connectors/files/csv_scanner.py",
         "            at = _end_of_stray(buffer, at, size, fields, too_many)\n",

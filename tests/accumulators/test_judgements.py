@@ -261,3 +261,13 @@ def test_a_state_from_before_there_were_judgements_goes_on_without_them():
     assert wiring.accumulators_in_use(Settings(source=("deltas://d",)), None) == older
     with pytest.raises(BadSettings, match="made with"):
         wiring.restored(defaults, Engine(("adds3",)).snapshot())
+
+
+def test_merging_with_a_full_one_lowers_the_threshold():
+    events = [PLAIN | {"worker": f"w{i}"} for i in range(200)]
+    full, small = FewJudgements(), FewJudgements()
+    whole = batch_of(events)
+    full.update(batch_of(events[:197]))
+    small.update(batch_of(events[197:]))
+    small.merge(full)
+    assert same(small.state(), FewJudgements.definition(whole))
