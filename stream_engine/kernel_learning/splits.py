@@ -1,18 +1,17 @@
-"""Training and test comparisons for choosing beta: objects held out as in McFee & Lanckriet 2011, sec. 5.1, or
-comparisons.
+"""Training and test comparisons for choosing beta with objects held out, as in McFee & Lanckriet 2011, sec. 5.1.
 
 What trains is chosen first and processed into the constraint set afterwards; what tests is never processed beyond the
-majority vote. Who is held out is decided by names (`held_out`).
+majority vote. Who is held out is decided by names (`statistics.hash_split`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import hash_split
 from stream_engine.kernel_learning.constraints import Chooser, Constraints, constraints
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import hash_split
 
 
 class Split(NamedTuple):
@@ -21,6 +20,7 @@ class Split(NamedTuple):
     inside: np.ndarray  # (n,) bool
     train: Constraints
     test: Constraints
+    unit: np.ndarray  # (t,) int64: which test comparisons hang together
 
 
 def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int) -> list[Split]:
@@ -38,22 +38,11 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
         if ask.any() and len(train.rows):
             new_id = np.cumsum(inside) - 1
             test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))
-            splits.append(Split(inside, train._replace(rows=new_id[train.rows].astype(np.int32)), test))
+            inner = train._replace(rows=new_id[train.rows].astype(np.int32))
+            splits.append(Split(inside, inner, test, triplets[ask, 0].astype(np.int64)))
     return splits
 
 
 def _all_inside(inside: np.ndarray) -> Chooser:
     """Chooses comparisons all of whose objects are in the (n,) bool mask."""
     return lambda rows: np.asarray(inside[rows].all(axis=1))
-
-
-def by_comparisons_out(snapshot: Snapshot, which: str, voted, share: float, seed: int) -> list[Split]:
-    """One split: a share of the comparisons is taken out before the rest is processed. None when either side is
-    empty."""
-    hashes = hash_split.name_hashes(snapshot.objects, seed)
-    train = constraints(snapshot, which, lambda rows: hash_split.comparison_draws(rows, hashes) >= share)
-    test = hash_split.comparison_draws(triplet_rows(voted[0]), hashes) < share
-    if len(train.rows) == 0 or not test.any():
-        return []
-    everyone = np.ones(len(snapshot.objects), bool)
-    return [Split(everyone, train, Constraints(triplet_rows(voted[0][test]), voted[1][test].astype(np.float64)))]

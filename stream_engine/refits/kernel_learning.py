@@ -1,15 +1,15 @@
 """Relative comparison kernel learning (Heim et al. 2015) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
-given, or chosen on held-out comparisons from a grid in units of the smallest values at which nothing is learned. The
-answer is certified: `gap` bounds how far its objective can be above the optimum. Cost: up to (grid + 1) solves of
-O(m r) an iteration for a rank of r (O(m + n^3) for few objects).
+given, or chosen on held-out judgements from a grid in units of the smallest values at which nothing is learned. What is
+reported of them is of other judgements, which neither they nor the kernel that answers had. The kernel that is
+published is learned from all. It is certified: `gap` bounds how far its objective can be above the optimum. Cost: up to
+(grid + 2) solves of O(m r) an iteration for a rank of r (O(m + n^3) for few objects), all but the last rough.
 
 With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their
 own comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
 """
 
-from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -17,22 +17,26 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, hash_split, mkpoe, out_of_sample_factor, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, lambda_choice, mkpoe, out_of_sample_factor, rckl
 from stream_engine.kernel_learning.auxiliary_kernels import Auxiliary, KernelSpec
-from stream_engine.kernel_learning.distance_operator import share_satisfied, triplet_rows
+from stream_engine.kernel_learning.distance_operator import excess, share_satisfied
+from stream_engine.kernel_learning.lambda_choice import Attempt, Lambdas, Losses
+from stream_engine.kernel_learning.problem import Problem
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
-from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
+from stream_engine.refits import CannotRefit, Progress, SolverFailed, held_out_answers, kernel_refits, no_progress
+from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import held_out
+from stream_engine.statistics.held_out import HeldOut, slope_of
 from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes
 LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = 16  # of n^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
-BEYOND = 6  # how many smaller lambda1 than the grid's are tried while the error falls
 ROUGH = 1e-3  # relative gap of solves that only rank lambdas
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -43,10 +47,11 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     form: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t)
     loss: "ste" or "hinge" (GNMDS)
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
-    lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out error
-    grid: what is tried, as fractions of the smallest value at which K0 or mu is 0 (lambda1 goes on below it while that
-        helps, and ends at the first that is clearly worse)
-    held_out: which share of the comparisons validates
+    lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out log loss
+    grid: what is tried, as fractions of the smallest value at which K0 or mu is 0, and beyond either edge while that
+        edge wins (a path of lambda1 ends at the first that is clearly worse)
+    held_out: which share of the judgements chooses, of those that are not reported
+    reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
     tolerance: relative dual gap to reach
     """
 
@@ -57,6 +62,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     lambda2: Positive | None = None
     grid: Annotated[tuple[Share, ...], msgspec.Meta(min_length=1)] = (0.5, 0.2, 0.08, 0.03)
     held_out: Share = 0.2
+    reported: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
     tolerance: Positive = 1e-4
     max_iterations: Count = 20000
 
@@ -69,24 +75,20 @@ class Inputs(NamedTuple):
     weight: np.ndarray  # (m,) float64: how often each was said
     helpers: Auxiliary
 
-    def kept(self, kept: np.ndarray) -> "Inputs":
-        """The same with the triplets of a (m,) bool mask only."""
-        return self._replace(triplets=self.triplets[kept], weight=self.weight[kept])
-
-
-class Lambdas(NamedTuple):
-    """The weights of the trace of K0 and of the sum of mu."""
-
-    lambda1: float
-    lambda2: float
+    def of(self, restricted: Snapshot) -> "Inputs":
+        """The same with the triplets that another snapshot of these objects counts."""
+        triplets, weight = weighted_triplets(triplet_columns(restricted))
+        return self._replace(triplets=triplets, weight=weight)
 
 
 class Choice(NamedTuple):
-    """The lambdas to learn with, every pair that was tried with its held-out error, and where to start from."""
+    """The lambdas to learn with, every pair that was tried with its held-out log loss, where to start from, and the
+    slope of its probabilities."""
 
     lambdas: Lambdas
     tried: list[dict[str, float]]
     start: rckl.Start | None
+    slope: float | None
 
 
 def refit(
@@ -101,9 +103,12 @@ def refit(
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)
         inputs = _inputs(task)
-        choice = _choose(task, inputs, progress)
-        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or choice.start
-        solves = len(choice.tried) + 1
+        split = held_out_answers.split(task, params.reported, params.held_out)
+        choice = _choose(task, inputs, split, progress)
+        reported, near = _reported(task, inputs, split, choice)
+        start = _warm_start(previous, inputs, task.subset.ids, params.loss) or (near if choice.tried else None)
+        solves = len(choice.tried) + 2
+        progress(solves - 1, solves)
         learned = _fit(
             params,
             inputs,
@@ -120,7 +125,7 @@ def refit(
             )
         extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
         progress(solves, solves, gap=learned.gap)
-        return _artifact(task, inputs, choice, learned, extension)
+        return _artifact(task, inputs, choice, learned, extension, held_out_answers.report(split, reported))
 
 
 def _inputs(task: Task) -> Inputs:
@@ -152,6 +157,13 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
             "kernel_learning: form 'mkl' weighs auxiliary kernels and got none; expected some in `kernels`, or form 't'"
         )
     kernel_refits.require_subset_to_extend(task)
+
+
+def _built(params: Params, inputs: Inputs) -> Problem:
+    """The problem at lambdas of 1."""
+    return rckl.build(
+        inputs.triplets, inputs.weight, inputs.helpers.kernels, inputs.n, params.form, params.loss, 1.0, 1.0
+    )
 
 
 def _fit(params: Params, inputs: Inputs, lambdas: Lambdas, start: rckl.Start | None, **limits: Any) -> rckl.Learned:
@@ -198,82 +210,65 @@ def _extension(
     )
 
 
-class Attempt(NamedTuple):
-    """One pair of lambdas, its held-out error, and its answer as a start for the next."""
-
-    error: float
-    lambdas: Lambdas
-    start: rckl.Start
-
-
-def _choose(task: Task, inputs: Inputs, progress: Progress) -> Choice:
-    """lambda1 and lambda2: as given, or with the smallest held-out error; ties go to the larger, simpler, ones."""
-    params, weight = task.params, inputs.weight
-    full = rckl.build(inputs.triplets, weight, inputs.helpers.kernels, inputs.n, params.form, params.loss, 1.0, 1.0)
-    largest1, largest2 = rckl.largest_lambdas(full)
-    first = _candidates(params.lambda1, params.grid, largest1)
-    second = _candidates(params.lambda2, params.grid, largest2)
-    first = first if params.form != "mkl" else first[:1]
-    second = second if params.form != "t" and inputs.helpers.kernels else second[:1]
-    if len(first) * len(second) == 1:
-        return Choice(Lambdas(first[0], second[0]), [], None)
-    rows = triplet_rows(inputs.triplets)
-    test = (
-        hash_split.comparison_draws(rows, hash_split.name_hashes(task.restricted.objects, task.seed)) < params.held_out
+def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
+    """lambda1 and lambda2: as given, or with the least held-out log loss; ties go to the larger, simpler, ones. E is a
+    sum: against fewer answers the same lambdas are made smaller by as much."""
+    params, whole = task.params, float(inputs.weight.sum())
+    outside = inputs if split is None else inputs.of(split.outside)
+    largest = rckl.largest_lambdas(_built(params, outside))
+    largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
+    first = lambda_choice.grid(params.lambda1, params.grid, largest1, params.form != "mkl")
+    second = lambda_choice.grid(
+        params.lambda2, params.grid, largest2, params.form != "t" and bool(inputs.helpers.kernels)
     )
-    if test.all() or not test.any():  # too few to hold any out: the middle of the grid, and the report says so
-        return Choice(Lambdas(first[len(first) // 2], second[len(second) // 2]), [], None)
-    kept = weight[~test].sum() / weight.sum()  # E is a sum: the same lambda weighs more against fewer triplets
-    training, n_grid = inputs.kept(~test), len(first) * len(second)
+    if first.fixed and second.fixed:
+        return Choice(Lambdas(first.values[0], second.values[0]), [], None, None)
+    if split is None or not split.can_choose:  # the middle of the grid, and the report says so
+        middle = [grid.values[len(grid.values) // 2] for grid in (first, second)]
+        return Choice(Lambdas(*middle), [], None, None)
+    training, asked, n_grid = inputs.of(split.fitting), split.choosing, len(first.values) * len(second.values)
     tried: list[dict[str, float]] = []
 
     def attempt(lambdas: Lambdas, start: rckl.Start | None) -> Attempt:
-        scaled = Lambdas(lambdas.lambda1 * kept, lambdas.lambda2 * kept)
-        learned = _fit(params, training, scaled, start, tolerance=ROUGH, max_iterations=3000)
-        error = 1.0 - share_satisfied(learned.gram, rows[test], weight[test])
-        tried.append({**lambdas._asdict(), "error": error, "rank": learned.rank, "gap": learned.gap})
-        progress(len(tried), max(n_grid, len(tried)) + 1, gap=learned.gap, error=error)
-        return Attempt(error, lambdas, rckl.Start(learned.k0, learned.mu, learned.dual))
+        learned = _rough(params, training, lambdas, whole, start)
+        margin = -excess(learned.gram, asked.rows)
+        slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
+        losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
+        error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
+        told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
+        tried.append(lambdas._asdict() | told)
+        progress(len(tried), max(n_grid, len(tried)) + 2, **told)
+        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), slope)
 
-    best = _best(attempt, first, second, float(weight[test].sum()))
-    return Choice(best.lambdas, tried, best.start._replace(dual=None))
-
-
-Try = Callable[[Lambdas, rckl.Start | None], Attempt]
-
-
-def _best(attempt: Try, first: list[float], second: list[float], votes: float) -> Attempt:
-    """The best of the grid, of equal ones the first; then below it for as long as the edge is the best place."""
-    best = min(_attempts(attempt, first, second, votes), key=lambda each: each.error)
-    at_edge = len(first) > 1 and best.lambdas.lambda1 == first[-1]
-    for _ in range(BEYOND):
-        if not at_edge:
-            break
-        smaller = best.lambdas._replace(lambda1=best.lambdas.lambda1 * first[-1] / first[-2])
-        lower = attempt(smaller, best.start)
-        at_edge = lower.error < best.error
-        best = lower if at_edge else best
-    return best
+    best = lambda_choice.best(attempt, first, second)
+    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.slope)
 
 
-def _attempts(attempt: Try, first: list[float], second: list[float], votes: float) -> Iterator[Attempt]:
-    """The grid, each lambda1 started from the one before, until one is clearly worse than another of its lambda2."""
-    for lambda2 in second:
-        start, best = None, 1.0
-        for lambda1 in first:
-            done = attempt(Lambdas(lambda1, lambda2), start)
-            start, best = done.start, min(best, done.error)
-            yield done
-            if kernel_refits.clearly_worse(done.error, best, votes):
-                break
+def _reported(
+    task: Task, inputs: Inputs, split: Split | None, choice: Choice
+) -> tuple[HeldOut | None, rckl.Start | None]:
+    """How well the chosen lambdas answer what neither they nor the kernel ever had, and that kernel as a start.
+
+    The slope of a loss that is no likelihood comes from answers that are fitted and reported nowhere.
+    """
+    if split is None or not split.can_report:
+        return None, choice.start
+    params, slope = task.params, 1.0 if task.params.loss == "ste" else choice.slope
+    if slope is None and not split.can_choose:
+        return None, choice.start
+    training = inputs.of(split.outside if slope is not None else split.fitting)
+    learned = _rough(params, training, choice.lambdas, inputs.weight.sum(), choice.start)
+    if slope is None:
+        slope = slope_of(-excess(learned.gram, split.choosing.rows), split.choosing.times)
+    figures = split.figures(-excess(learned.gram, split.reported.rows), slope)
+    return figures, rckl.Start(learned.k0, learned.mu)
 
 
-def _candidates(given: float | None, grid: tuple[float, ...], largest: float) -> list[float]:
-    """Largest first, so that each solve starts from a simpler one; 1 where the data sets no scale (nothing to
-    learn)."""
-    if given is not None:
-        return [given]
-    return [largest * fraction for fraction in sorted(grid, reverse=True)] if largest > 0 else [1.0]
+def _rough(params: Params, training: Inputs, lambdas: Lambdas, whole: float, start: rckl.Start | None) -> rckl.Learned:
+    """A solve that only ranks lambdas, or only answers questions; `lambdas` are for answers of the weight `whole`."""
+    share = training.weight.sum() / whole
+    scaled = Lambdas(lambdas.lambda1 * share, lambdas.lambda2 * share)
+    return _fit(params, training, scaled, start, tolerance=ROUGH, max_iterations=3000)
 
 
 def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss: str) -> rckl.Start | None:
@@ -293,15 +288,20 @@ def _warm_start(previous: Artifact | None, inputs: Inputs, ids: np.ndarray, loss
 
 
 def _artifact(
-    task: Task, inputs: Inputs, choice: Choice, learned: rckl.Learned, extension: out_of_sample_factor.Extension | None
+    task: Task,
+    inputs: Inputs,
+    choice: Choice,
+    learned: rckl.Learned,
+    extension: out_of_sample_factor.Extension | None,
+    figures: dict[str, Any],
 ) -> Artifact:
     report: dict[str, Any] = {
         "form": task.params.form,
         "loss": task.params.loss,
         **choice.lambdas._asdict(),
-        "chosen_by": "held-out error" if choice.tried else "given, or too few comparisons to hold any out",
+        "chosen_by": "held-out log loss" if choice.tried else "given, or too few answers to hold any out",
         "tried": choice.tried,
-        "held_out_error": min((t["error"] for t in choice.tried), default=None),
+        **figures,
         "triplets": len(inputs.triplets),
         "objective": learned.objective,
         "bound": learned.bound,

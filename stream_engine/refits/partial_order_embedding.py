@@ -1,9 +1,10 @@
 """Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE, GNMDS, and Algorithm 5.
 
-The constraint set is a parameter and stands in the report with its size. beta is given, or chosen by cross-validation
-with objects held out, as in sec. 5.1: trained on comparisons among the rest, tested on (i, j, i, k) with i held out and
-j, k not. Without kernels (K = I, GNMDS) new objects cannot be embedded, so comparisons are held out instead. The answer
-is certified by an exact dual gap. Cost: (folds * betas + 1) solves of O(m + sum r^3) an iteration (full), see `mkpoe`.
+The constraint set is a parameter and stands in the report with its size. beta is given, or chosen by held-out log loss
+(`beta_choice`): with objects held out, as in sec. 5.1, or without kernels (K = I, GNMDS: new objects cannot be
+embedded) with judgements held out. What is reported is of judgements that neither chose nor were learned from. The
+answer is certified by an exact dual gap. Cost: (folds * betas + 2) solves of O(m + sum r^3) an iteration (full), see
+`mkpoe`.
 
 With `objects` the order is one of comparisons among a subset, and so is the embedding. g(x) = N K_x (eq. 9) extends it
 to any other object that the kernels' files (or the features') name. Without kernels, where K = I and tr W = tr W K is
@@ -11,7 +12,7 @@ the sum of squared lengths, another object is joined by its own comparisons as a
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -23,12 +24,22 @@ from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.kernel_learning.out_of_sample import Answers
-from stream_engine.kernel_learning.splits import Split, by_comparisons_out, by_objects_out
-from stream_engine.refits import CannotRefit, Progress, SolverFailed, kernel_refits, no_progress
+from stream_engine.refits import (
+    CannotRefit,
+    Progress,
+    SolverFailed,
+    beta_choice,
+    held_out_answers,
+    kernel_refits,
+    no_progress,
+)
+from stream_engine.refits.beta_choice import Choice, Inputs
+from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics.held_out import slope_of
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
@@ -36,7 +47,6 @@ LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = (
     12  # of n^2 doubles a kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
 )
-ROUGH = 1e-2  # relative gap of solves that only rank betas
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
@@ -47,10 +57,12 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     constraints: see `kernel_learning.constraints`
     kernels: name -> file and kind; none: K = I, which is GNMDS
     features: LPOE on one file of features, in place of kernels
-    beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything;
-        smallest first, until one is clearly worse
-    hold_out: "objects", "comparisons" (a `share` of them), or "auto": objects where there are kernels
+    beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything,
+        and beyond either edge of these while it wins; smallest first, until one is clearly worse
+    hold_out: what chooses: "objects", "judgements" (a `share` of them; formerly "comparisons"), or "auto": objects
+        where there are kernels
     folds: of objects
+    reported: which share of the judgements is neither fitted nor chosen by until the figures of the report are made
     rank: keep that many directions a kernel (full form, an approximation)
     tolerance: relative dual gap to reach
     """
@@ -64,31 +76,13 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     beta: Positive | None = None
     betas: tuple[Positive, ...] = ()
     multiples: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)] = (2.0, 8.0, 40.0, 200.0)
-    hold_out: Literal["auto", "objects", "comparisons"] = "auto"
+    hold_out: Literal["auto", "objects", "judgements", "comparisons"] = "auto"
     folds: Annotated[int, msgspec.Meta(ge=2)] = 3
     share: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.3
+    reported: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
     rank: Count | None = None
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
-
-
-class Inputs(NamedTuple):
-    """What the program is solved over: comparisons, and kernels or features (LPOE)."""
-
-    comparisons: Constraints
-    names: list[str]
-    kernels: list[np.ndarray]
-    features: np.ndarray | None
-    report: list[dict[str, Any]]
-
-
-class Choice(NamedTuple):
-    """The beta to embed with, the smallest at which anything is learned, how it was chosen, and what was tried."""
-
-    beta: float
-    smallest: float
-    how: str
-    tried: list[dict[str, float]]
 
 
 def refit(
@@ -103,15 +97,17 @@ def refit(
         blocks = 1 if params.form == "order" else MATRICES * max(len(params.kernels), 1)
         kernel_refits.require_memory(task, MATRICES + blocks)
         comparisons = constraints(task.restricted, params.constraints)
-        voted = net_triplets(triplet_columns(task.restricted))
-        _check(task, comparisons, len(voted[0]))
+        _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
+        split = held_out_answers.split(task, params.reported, params.share, quadruplets=True)
         if params.form == "order":
             progress(1, 1)
-            return _order_artifact(task, comparisons)
+            return _order_artifact(task, comparisons, _order_figures(task, split))
         inputs = _inputs(task, comparisons)
-        choice = _choose(task, inputs, voted, progress)
-        solves = len(choice.tried) + 1
-        solved = _fit(
+        choice = beta_choice.choose(task, inputs, split, progress)
+        solves = len(choice.tried) + 2
+        progress(solves - 1, solves)
+        figures = held_out_answers.report(split, beta_choice.reported(task, inputs, split, choice))
+        solved = beta_choice.fit(
             params,
             inputs,
             choice.beta,
@@ -126,7 +122,7 @@ def refit(
             )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
-        return _artifact(task, inputs, choice, solved, extension)
+        return _artifact(task, inputs, choice, solved, extension, figures)
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:
@@ -208,76 +204,13 @@ def _votes(which: str, scale: float) -> Callable[[Answers], Answers]:
     return votes
 
 
-def _fit(params: Params, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedding:
-    """`mkpoe.fit`, or with features `mkpoe.fit_linear`, in the form that the refit was asked for."""
-    rows, weight = inputs.comparisons
-    diagonal = params.form == "diagonal"
-    if inputs.features is not None:
-        return mkpoe.fit_linear(rows, inputs.features, beta, diagonal=diagonal, weight=weight, **limits)
-    return mkpoe.fit(rows, inputs.kernels, beta, diagonal=diagonal, weight=weight, rank=params.rank, **limits)
-
-
-def _choose(task: Task, inputs: Inputs, voted, progress: Progress) -> Choice:
-    """beta as given, or the one with the best mean GAUC on held-out comparisons; of equal ones the smallest."""
-    params, (rows, weight) = task.params, inputs.comparisons
-    smallest = mkpoe.smallest_beta(
-        rows, weight, inputs.kernels, diagonal=params.form == "diagonal", features=inputs.features
-    )
-    if smallest is None:
-        raise CannotRefit(
-            "partial_order_embedding: no scaling of the kernels satisfies more comparisons than it violates, so "
-            "W = 0 is optimal at every beta; expected kernels that say something, or none (K = I)"
-        )
-    if params.beta is not None:
-        return Choice(params.beta, smallest, "given", [])
-    betas = sorted(params.betas or [m * smallest for m in params.multiples])
-    if len(betas) == 1:
-        return Choice(betas[0], smallest, "given", [])
-    splits, how = _splits(task, inputs, voted)
-    if not splits:
-        return Choice(betas[len(betas) // 2], smallest, "too few comparisons to hold any out", [])
-    tried: list[dict[str, float]] = []
-    votes = sum(float(split.test.weight.sum()) for split in splits)
-    for beta in betas:
-        scores = [_score(params, inputs, beta, split) for split in splits]
-        tried.append({"beta": beta, "gauc": float(np.mean(scores))})
-        progress(len(tried), len(betas) + 1, gauc=tried[-1]["gauc"])
-        if kernel_refits.clearly_worse(1.0 - tried[-1]["gauc"], 1.0 - max(t["gauc"] for t in tried), votes):
-            break
-    return Choice(max(tried, key=lambda t: t["gauc"])["beta"], smallest, how, tried)
-
-
-def _splits(task: Task, inputs: Inputs, voted) -> tuple[list[Split], str]:
-    """What to train and to test on, and in words how it was held out; by comparisons where objects leave nothing."""
-    params, restricted = task.params, task.restricted
-    if params.hold_out == "objects" or (params.hold_out == "auto" and inputs.names != ["identity"]):
-        splits = by_objects_out(restricted, params.constraints, voted, params.folds, task.seed)
-        if splits:
-            return splits, f"cross-validation, {len(splits)} folds of objects held out"
-    return by_comparisons_out(restricted, params.constraints, voted, params.share, task.seed), "held-out comparisons"
-
-
-def _score(params: Params, inputs: Inputs, beta: float, split: Split) -> float:
-    """GAUC of the test comparisons, held-out objects embedded by g(x) = N K_x."""
-    inside = split.inside
-    training = inputs._replace(
-        comparisons=split.train,
-        kernels=[k[np.ix_(inside, inside)] for k in inputs.kernels],
-        features=None if inputs.features is None else inputs.features[inside],
-    )
-    learned = _fit(params, training, beta, tolerance=ROUGH, max_iterations=2000)
-    columns = [k[inside] for k in inputs.kernels] if inputs.features is None else [inputs.features.T]
-    points = mkpoe.embed(learned, columns)
-    right = excess(points @ points.T, split.test.rows) < 0
-    return float(split.test.weight[right].sum() / split.test.weight.sum())
-
-
 def _artifact(
     task: Task,
     inputs: Inputs,
     choice: Choice,
     solved: mkpoe.Embedding,
     extension: out_of_sample_factor.Extension | None,
+    figures: dict[str, Any],
 ) -> Artifact:
     weights = np.stack(solved.weights) if inputs.features is None else solved.weights[0]
     kernels = inputs.kernels if inputs.features is None else [np.eye(inputs.features.shape[1])]  # LPOE charges tr W
@@ -289,6 +222,7 @@ def _artifact(
         "smallest_beta": choice.smallest,
         "chosen_by": choice.how,
         "tried": choice.tried,
+        **figures,
         "objective": solved.objective,
         "bound": solved.bound,
         "gap": solved.gap,
@@ -307,7 +241,18 @@ def _artifact(
     return kernel_refits.artifact(task, solved.gram, arrays, report, extension)
 
 
-def _order_artifact(task: Task, comparisons: Constraints) -> Artifact:
+def _order_figures(task: Task, split: Split | None) -> dict[str, Any]:
+    """How well Algorithm 5 answers what it never had; the slope is fitted on answers that are not reported."""
+    figures = None
+    if split is not None and split.can_report and split.can_choose:
+        rows, n = constraints(split.fitting, task.params.constraints).rows, len(task.subset.ids)
+        gram = constant_shift.embed_order(rows, n).gram
+        slope = slope_of(-excess(gram, split.choosing.rows), split.choosing.times)
+        figures = split.figures(-excess(gram, split.reported.rows), slope)
+    return held_out_answers.report(split, figures)
+
+
+def _order_artifact(task: Task, comparisons: Constraints, figures: dict[str, Any]) -> Artifact:
     """Algorithm 5: no program to solve, no kernels to weigh."""
     shifted = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
     violated = int((excess(shifted.gram, comparisons.rows) >= 0).sum())
@@ -318,6 +263,7 @@ def _order_artifact(task: Task, comparisons: Constraints) -> Artifact:
         "levels": int(shifted.delta.max(initial=0)),
         "shift": shifted.shift,
         "satisfied": fraction,
+        **figures,
     }
     arrays = {**_of_every_form(task, comparisons, shifted.gram, 0.0, fraction), "mu": np.empty(0)}
     return kernel_refits.artifact(task, shifted.gram, arrays, report, None)

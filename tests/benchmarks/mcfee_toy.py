@@ -22,9 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import constraints as sets
-from stream_engine.kernel_learning import hash_split, mkpoe
+from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import hash_split
 from tests.support.kernel_reference import gauc, kernel_weights
 from tests.support.kernel_reference import inside as inside_of
 

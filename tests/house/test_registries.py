@@ -59,6 +59,8 @@ SHARED = {
         "judgement_states",
     },
     "refits": {"kernel_refits"},
+    "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums", "leaving", "leaving_workers"},
+    "refits": {"beta_choice", "held_out_answers", "kernel_refits"},
     "exports": {"by_name", "files", "json_text"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},
     "asking": {"known", "model"},

@@ -13,7 +13,7 @@ from stream_engine.guard.partial_order import PartialOrder, canonical_order
 from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, linear, mkpoe, splits
 from stream_engine.kernel_learning.constraints import Constraints, constraints, without_contradictions
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
-from stream_engine.refits import CannotRefit, SolverFailed
+from stream_engine.refits import CannotRefit, SolverFailed, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
@@ -304,11 +304,10 @@ def test_refit_with_kernels(aux, variant):
     assert satisfied(made.arrays["K"], fresh) > 0.88
     assert made.report["mu"]["points"] > 0.8 and made.report["constraints"] == "canonical-reduced"
     assert made.report["size"] < made.report["raw_size"] and made.report["gap"] <= params.tolerance
-    assert (
-        made.report["chosen_by"] == "cross-validation, 3 folds of objects held out" and len(made.report["tried"]) == 2
-    )
+    tried = len(made.report["tried"])
+    assert made.report["chosen_by"] == "cross-validation, 3 folds of objects held out" and tried >= 2
     assert made.arrays["W"].shape == ((2, 24, 24) if variant == "full" else (2, 24))
-    assert said[-1] == (3, 3) and made.arrays["objective"] >= made.report["bound"] > 0
+    assert said[-1] == (tried + 2, tried + 2) and made.arrays["objective"] >= made.report["bound"] > 0
     helpers = auxiliary_kernels.load(specs, snapshot.objects)
     points_again = np.concatenate([made.arrays[f"map_{p}"] @ k for p, k in enumerate(helpers.kernels)]).T
     np.testing.assert_allclose(
@@ -320,9 +319,8 @@ def test_refit_with_kernels(aux, variant):
     assert all(np.array_equal(again.arrays[k], made.arrays[k]) for k in made.arrays)
 
 
-def test_objects_and_comparisons_are_held_out_as_the_papers_say(aux):
-    """Objects: train among the rest, test (i, j, i, k) with i out, j and k in. Comparisons: both sides of one never
-    meet."""
+def test_objects_are_held_out_as_the_paper_says(aux):
+    """Train among the rest, test (i, j, i, k) with i out, j and k in."""
     _, triplets, specs = aux
     snapshot = reference.snapshot_of(triplets, 24)
     voted = net_triplets(triplet_columns(snapshot))
@@ -343,18 +341,18 @@ def test_objects_and_comparisons_are_held_out_as_the_papers_say(aux):
         assert [votes[i, j, k] for i, j, _, k in fold.test.rows.tolist()] == fold.test.weight.tolist()
         for variant in ("full", "diagonal"):
             params = poe.Params(form=variant, constraints="length2", kernels=specs)
-            score = poe._score(params, poe.Inputs(fold.train, ["a", "b"], kernels, None, []), 2000.0, fold)
+            whole_inputs = beta_choice.Inputs(fold.train, ["a", "b"], kernels, None, [])
+            x = beta_choice.excess_of_test(params, whole_inputs, 2000.0, fold)
             inner = [k[np.ix_(ids, ids)] for k in kernels]
-            options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": poe.ROUGH}
+            options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": beta_choice.ROUGH}
             found = mkpoe.fit(fold.train.rows, inner, 2000.0, **options)
             points = {i: mkpoe.embed(found, [k[ids][:, [i]] for k in kernels])[0] for i in range(24)}
             d = lambda i, j, p=points: ((p[i] - p[j]) ** 2).sum()  # noqa: E731
-            right = np.array([d(i, j) < d(i, k) for i, j, _, k in fold.test.rows.tolist()])
-            assert score == pytest.approx(right @ fold.test.weight / fold.test.weight.sum()) and score > 0.75
-    (split,) = splits.by_comparisons_out(snapshot, "length2", voted, 0.3, 0)
-    tested = as_set(split.test)
-    assert not tested & as_set(split.train) and not {(*q[2:], *q[:2]) for q in tested} & as_set(split.train)
-    assert split.inside.all() and 0.1 < len(tested) / len(voted[0]) < 0.5
+            np.testing.assert_allclose(x, [d(i, j) - d(i, k) for i, j, _, k in fold.test.rows.tolist()], atol=1e-9)
+            done, gauc = beta_choice._attempt(params, whole_inputs, 2000.0, [fold])
+            assert gauc == pytest.approx((x < 0) @ fold.test.weight / fold.test.weight.sum()) and gauc > 0.75
+            by_anchor = np.bincount(fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.slope * x)), 24)
+            np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
 
 def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, fista, hash_split, linear, mkpoe, pdhg, rckl
+from stream_engine.kernel_learning import auxiliary_kernels, fista, lambda_choice, linear, mkpoe, pdhg, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.online_kernel import OnlineKernel
@@ -15,6 +15,7 @@ from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics import hash_split
 from tests.support import kernel_reference as reference
 from tests.support import subgradient
 from tests.support.generators import planted_triplets
@@ -288,7 +289,7 @@ def test_refit_finds_the_planted_kernel_and_fills_the_contract(tmp_path):
     assert made.report["gap"] <= 1e-4 and made.report["rank_K0"] < 20
     assert made.report["mu"]["known"] > 0 and made.report["mu"]["noise"] < 0.2 * made.report["mu"]["known"]
     assert len(made.report["tried"]) >= 16 and made.report["lambda1"] in {t["lambda1"] for t in made.report["tried"]}
-    assert said[-1][0] == said[-1][1] == len(made.report["tried"]) + 1 and "gap" in said[-1][2]
+    assert said[-1][0] == said[-1][1] == len(made.report["tried"]) + 2 and "gap" in said[-1][2]
     chunks, _ = artifact.encode(made)
     back = artifact.decode(b"".join(bytes(c) for c in chunks))
     assert np.array_equal(back.arrays["K"], made.arrays["K"]) and back.report["kernels"][0]["missing"] == 0
@@ -317,9 +318,20 @@ def test_the_search_goes_on_below_the_grid_while_that_helps():
     tried = made.report["tried"]
     steps = [t["lambda1"] for t in tried]
     assert len(tried) > 3 and np.allclose(np.divide(steps[:-1], steps[1:]), 2)
-    best = min(tried, key=lambda t: t["error"])
-    assert made.report["lambda1"] == best["lambda1"] < steps[1] and made.report["held_out_error"] == best["error"]
-    assert tried[-1]["error"] >= best["error"] or len(tried) == 2 + kernel_learning.BEYOND
+    best = min(tried, key=lambda t: t["log_loss"])
+    assert made.report["lambda1"] == best["lambda1"] < steps[1] and made.report["chosen_by"] == "held-out log loss"
+    assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + lambda_choice.BEYOND
+
+
+def test_the_search_goes_on_above_the_grid_while_that_helps():
+    """Answers that hardly say anything, and a grid of values that are all too small."""
+    _, triplets = reference.planted(44, 12, 300, flip=0.45, dimensions=2)
+    params = kernel_learning.Params(form="t", grid=(0.02, 0.01))
+    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), params, 0)
+    tried = made.report["tried"]
+    best = min(tried, key=lambda t: t["log_loss"])
+    assert made.report["lambda1"] == best["lambda1"] > tried[0]["lambda1"]
+    assert 1 <= sum(t["lambda1"] > tried[0]["lambda1"] for t in tried) <= lambda_choice.ABOVE
 
 
 def test_a_warm_start_matches_kernels_by_name():

@@ -1,0 +1,187 @@
+"""Which beta a partial order embedding has: the least held-out log loss, smallest first, beyond an edge that wins.
+
+Objects are held out as in McFee & Lanckriet 2011, sec. 5.1 (trained on comparisons among the rest, tested on (i, j, i,
+k) with i held out and j, k not), or judgements are. The hinge is no likelihood, so distances become probabilities by
+one slope, fitted where it is tested; what is reported of the chosen beta uses that slope on answers that neither fitted
+it nor chose (`held_out_answers`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.data.triplet_columns import net_triplets
+from stream_engine.kernel_learning import mkpoe
+from stream_engine.kernel_learning.constraints import Constraints, constraints
+from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.lambda_choice import Losses
+from stream_engine.kernel_learning.splits import Split as Fold
+from stream_engine.kernel_learning.splits import by_objects_out
+from stream_engine.refits import CannotRefit, Progress
+from stream_engine.refits.held_out_answers import Split
+from stream_engine.refits.kernel_refits import Task
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import held_out
+from stream_engine.statistics.held_out import HeldOut, slope_of
+
+ROUGH = 1e-2  # relative gap of solves that only rank betas
+BEYOND, BELOW = 4, 2  # how many betas above the grid, and below it, are tried while its edge wins
+
+
+class Inputs(NamedTuple):
+    """What the program is solved over: comparisons, and kernels or features (LPOE)."""
+
+    comparisons: Constraints
+    names: list[str]
+    kernels: list[np.ndarray]
+    features: np.ndarray | None
+    report: list[dict[str, Any]]
+
+
+class Choice(NamedTuple):
+    """The beta to embed with, the smallest at which anything is learned, how it was chosen, what was tried, and the
+    slope of its probabilities."""
+
+    beta: float
+    smallest: float
+    how: str
+    tried: list[dict[str, float]]
+    slope: float | None = None
+
+
+class Attempt(NamedTuple):
+    """One beta with its losses and its slope."""
+
+    beta: float
+    losses: Losses
+    slope: float
+
+
+def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedding:
+    """`mkpoe.fit`, or with features `mkpoe.fit_linear`, in the form that the refit was asked for."""
+    rows, weight = inputs.comparisons
+    diagonal = params.form == "diagonal"
+    if inputs.features is not None:
+        return mkpoe.fit_linear(rows, inputs.features, beta, diagonal=diagonal, weight=weight, **limits)
+    return mkpoe.fit(rows, inputs.kernels, beta, diagonal=diagonal, weight=weight, rank=params.rank, **limits)
+
+
+def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
+    """beta as given, or the one with the least log loss on what is held out; of equal ones the smallest. Raises
+    `CannotRefit` where no beta learns anything."""
+    params = task.params
+    smallest = mkpoe.smallest_beta(
+        *inputs.comparisons, inputs.kernels, diagonal=params.form == "diagonal", features=inputs.features
+    )
+    if smallest is None:
+        raise CannotRefit(
+            "partial_order_embedding: no scaling of the kernels satisfies more comparisons than it violates, so "
+            "W = 0 is optimal at every beta; expected kernels that say something, or none (K = I)"
+        )
+    if params.beta is not None:
+        return Choice(params.beta, smallest, "given", [])
+    betas = sorted(params.betas or [m * smallest for m in params.multiples])
+    if len(betas) == 1:
+        return Choice(betas[0], smallest, "given", [])
+    folds, how = _folds(task, inputs, split)
+    if not folds:
+        return Choice(betas[len(betas) // 2], smallest, "too few comparisons to hold any out", [])
+    tried: list[dict[str, float]] = []
+
+    def attempt(beta: float) -> Attempt:
+        done, gauc = _attempt(params, inputs, beta, folds)
+        tried.append({"beta": beta, "log_loss": done.losses.mean, "gauc": gauc})
+        progress(len(tried), max(len(tried), len(betas)) + 2, **tried[-1])
+        return done
+
+    best = _best(attempt, betas, smallest, grows=not params.betas)
+    return Choice(best.beta, smallest, how, tried, best.slope)
+
+
+def _best(attempt, betas: list[float], smallest: float, grows: bool) -> Attempt:
+    """The least loss of the grid, smallest first until one is clearly worse; then beyond an edge while that wins."""
+    best: Attempt | None = None
+    for beta in betas:
+        done = attempt(beta)
+        if best is not None and done.losses.clearly_above(best.losses):
+            break
+        best = done if best is None or done.losses.mean < best.losses.mean else best
+    assert best is not None
+    if grows and best.beta == betas[-1]:
+        return _grown(attempt, best, lambda beta: beta * betas[-1] / betas[-2], BEYOND)
+    if grows and best.beta == betas[0]:
+        return _grown(attempt, best, lambda beta: float(np.sqrt(beta * smallest)), BELOW)
+    return best
+
+
+def _grown(attempt, best: Attempt, further, most: int) -> Attempt:
+    for _ in range(most):
+        done = attempt(further(best.beta))
+        if done.losses.mean >= best.losses.mean:
+            break
+        best = done
+    return best
+
+
+def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold], str]:
+    """What to train and to test on, and in words how it was held out; judgements where objects leave nothing."""
+    params = task.params
+    outside = task.restricted if split is None else split.outside
+    if params.hold_out == "objects" or (params.hold_out == "auto" and inputs.names != ["identity"]):
+        voted = net_triplets(triplet_columns(outside))
+        folds = by_objects_out(outside, params.constraints, voted, params.folds, task.seed)
+        if folds:
+            return folds, f"cross-validation, {len(folds)} folds of objects held out"
+    if split is None or not split.can_choose:
+        return [], ""
+    train = constraints(split.fitting, params.constraints)
+    asked, everyone = split.choosing, np.ones(len(outside.objects), bool)
+    test = Constraints(asked.rows, asked.times)
+    return [Fold(everyone, train, test, asked.unit)] if len(train.rows) else [], f"held-out {asked.by}"
+
+
+def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tuple[Attempt, float]:
+    """The losses of a beta over all folds, with the one slope that suits them, and the mean GAUC."""
+    margins = [-excess_of_test(params, inputs, beta, fold) for fold in folds]
+    margin, times = np.concatenate(margins), np.concatenate([fold.test.weight for fold in folds])
+    unit = np.concatenate([fold.unit for fold in folds])  # an object tests in one fold only
+    number = np.unique(unit, return_inverse=True)[1].reshape(-1)
+    slope = slope_of(margin, times)
+    sums = np.bincount(number, times * held_out.losses(margin, slope))
+    gauc = np.mean([f.test.weight[m > 0].sum() / f.test.weight.sum() for f, m in zip(folds, margins)])
+    return Attempt(beta, Losses(sums, np.bincount(number, times)), slope), float(gauc)
+
+
+def excess_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.ndarray:
+    """(m,): d(near) - d(far) of the test comparisons, held-out objects embedded by g(x) = N K_x."""
+    inside = fold.inside
+    training = inputs._replace(
+        comparisons=fold.train,
+        kernels=[k[np.ix_(inside, inside)] for k in inputs.kernels],
+        features=None if inputs.features is None else inputs.features[inside],
+    )
+    learned = fit(params, training, beta, tolerance=ROUGH, max_iterations=2000)
+    columns = [k[inside] for k in inputs.kernels] if inputs.features is None else [inputs.features.T]
+    points = mkpoe.embed(learned, columns)
+    return excess(points @ points.T, fold.test.rows)
+
+
+def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) -> HeldOut | None:
+    """How well the chosen beta answers what neither it nor the embedding ever had; None where nothing is held out."""
+    if split is None or not split.can_report or (choice.slope is None and not split.can_choose):
+        return None
+    slope = choice.slope
+    gram = _rough(task, inputs, split.fitting if slope is None else split.outside, choice.beta)
+    if gram is None:
+        return None
+    if slope is None:
+        slope = slope_of(-excess(gram, split.choosing.rows), split.choosing.times)
+    return split.figures(-excess(gram, split.reported.rows), slope)
+
+
+def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:
+    """The Gram matrix that these answers give; None where they give no constraints."""
+    training = inputs._replace(comparisons=constraints(restricted, task.params.constraints))
+    if not len(training.comparisons.rows):
+        return None
+    return fit(task.params, training, beta, tolerance=ROUGH, max_iterations=2000).gram

@@ -1,0 +1,178 @@
+"""How well a model answers what it never had: accuracy, log loss and calibration, each with how sure it is.
+
+A figure is a ratio of sums over comparisons, and its standard error that of a ratio estimator over clusters (Cochran
+1977, eq. 6.4: units drawn, comparisons counted), because comparisons of one judgement, or of one worker, are not
+independent. Beside it stands the ceiling: how far people agree with each other, and with themselves. O(m log m).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from stream_engine.data.triplet_columns import first_of_equal
+from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, BY_QUESTION, BY_WORKER, Evidence
+
+BINS = 10  # of calibration, of equal width from 1/2 to 1
+FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
+
+
+class Figures(NamedTuple):
+    """Of comparisons that were held out, counted as often as they were given; ties count one half. `log_loss` is in
+    nats a comparison; `calibration_error` the expected calibration error (Guo et al. 2017, eq. 3) over ten bins."""
+
+    accuracy: float
+    standard_error: float  # of the accuracy, over `clusters`
+    log_loss: float
+    calibration_error: float
+    comparisons: int
+    clusters: int  # judgements, or workers, or questions
+
+
+class Ceiling(NamedTuple):
+    """How often an answer is that of the majority of the other workers' (of a worker's own other) answers to the same
+    comparison, ties one half; None where fewer than `FEW` answers can say."""
+
+    others: float | None
+    answers: int
+    themselves: float | None
+    own_answers: int
+
+
+class HeldOut(NamedTuple):
+    """What a refit reports of answers that neither it nor what it chose by ever had."""
+
+    by: str  # what was held out: "judgements" or "comparisons"
+    judgement: Figures | None  # of judgements by workers and about questions that are known otherwise
+    worker: Figures | None  # of workers who were never heard
+    question: Figures | None  # of questions that were never asked
+    ceiling: Ceiling | None
+
+    def report(self) -> dict[str, Any]:
+        """The fields of an artifact's report: those of `judgement` by their own names, and `error`."""
+        own = self.judgement._asdict() if self.judgement else dict.fromkeys(Figures._fields)
+        return {
+            "held_out": self.by,
+            "error": None if self.judgement is None else 1.0 - self.judgement.accuracy,
+            **{f"held_out_{name}" if name in ("comparisons", "clusters") else name: own[name] for name in own},
+            "by_worker": self.worker._asdict() if self.worker else None,
+            "by_question": self.question._asdict() if self.question else None,
+            "ceiling": self.ceiling._asdict() if self.ceiling else None,
+        }
+
+
+def held_out(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndarray, slope: float) -> HeldOut:
+    """The figures of a model on the reported units, `part` (U,) of `found`. `asked` are their answers, with the model's
+    `margin` (m,), > 0 where it expected the answer that came; P(it) = sigmoid(slope * margin)."""
+    of = part[asked.unit]
+
+    def figures_of(which: int, cluster: np.ndarray) -> Figures | None:
+        mine = of == which
+        return figures(margin[mine], slope, asked.times[mine], cluster[asked.unit[mine]]) if mine.any() else None
+
+    units = np.arange(len(part))
+    return HeldOut(
+        found.by,
+        figures_of(BY_JUDGEMENT, units),
+        figures_of(BY_WORKER, found.worker),
+        figures_of(BY_QUESTION, found.question),
+        ceiling(found),
+    )
+
+
+def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.ndarray) -> Figures:
+    """The figures of (m,) margins, > 0 where the answer came as expected, with P = sigmoid(slope * margin).
+
+    >>> f = figures(np.array([2.0, 1.0, -1.0, 0.0]), 1.0, np.ones(4), np.array([0, 0, 1, 1]))
+    >>> f.accuracy, round(f.standard_error, 3), round(f.log_loss, 3), f.comparisons, f.clusters
+    (0.625, 0.375, 0.612, 4, 2)
+    """
+    right = times * np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
+    total, number = times.sum(), np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    clusters, accuracy = int(number.max()) + 1, float(right.sum() / total)
+    off = np.bincount(number, right - accuracy * times)
+    spread = clusters / (clusters - 1.0) if clusters > 1 else 0.0
+    return Figures(
+        accuracy,
+        float(np.sqrt(spread * (off @ off)) / total),
+        float(times @ losses(margin, slope) / total),
+        _calibration_error(expit(slope * np.abs(margin)), right, times),
+        int(total),
+        clusters,
+    )
+
+
+def losses(margin: np.ndarray, slope: float) -> np.ndarray:
+    """(m,) -log sigmoid(slope * margin), in nats."""
+    return np.logaddexp(0.0, -slope * margin)
+
+
+def _calibration_error(confidence: np.ndarray, right: np.ndarray, times: np.ndarray) -> float:
+    number = np.minimum(((confidence - 0.5) * 2 * BINS).astype(np.int64), BINS - 1)
+    apart = np.bincount(number, right - times * confidence)
+    return float(np.abs(apart).sum() / times.sum())
+
+
+def slope_of(margin: np.ndarray, times: np.ndarray) -> float:
+    """The slope s >= 0 with the least log loss of P = sigmoid(s * margin): Platt's fit without intercept, by Newton. A
+    model whose loss is no likelihood (the hinge) has no probabilities of its own; fit it where nothing is reported.
+
+    One more answer each way at a usual margin keeps s finite while all comes as expected.
+
+    >>> round(slope_of(np.array([1.0, 1.0, 1.0, -1.0]), np.ones(4)), 4)  # log 2: four in six come as expected
+    0.6931
+    """
+    size = float(np.sqrt(times @ margin**2 / times.sum())) if len(margin) else 0.0
+    if size == 0.0 or times @ margin <= 0.0:
+        return 0.0
+    x, low, high, s = margin / size, 0.0, np.inf, 1.0
+    for _ in range(100):  # convex in s: Newton, kept between what is known to lie on either side of the minimum
+        p, q = expit(s * x), expit(s)
+        rise = float(times @ (x * (1.0 - p))) + 1.0 - 2.0 * q
+        curve = float(times @ (x * x * p * (1.0 - p))) + 2.0 * q * (1.0 - q)
+        low, high = (s, high) if rise > 0 else (low, s)
+        step = min(rise / max(curve, 1e-300), s)
+        if abs(step) <= 1e-10 * s:
+            break
+        s = s + step if low < s + step < high else (low + min(high, 4.0 * s)) / 2.0
+    return float(s / size)
+
+
+def ceiling(found: Evidence) -> Ceiling | None:
+    """How far the answers agree with each other; without judgements everybody counts as somebody else. O(m log m)."""
+    if not len(found.rows):
+        return None
+    near, far = np.sort(found.rows[:, :2], axis=1), np.sort(found.rows[:, 2:], axis=1)
+    first = (near[:, 0] < far[:, 0]) | ((near[:, 0] == far[:, 0]) & (near[:, 1] < far[:, 1]))
+    lo, hi = np.where(first[:, None], near, far), np.where(first[:, None], far, near)
+    worker = found.worker[found.unit].astype(np.int64)
+    who = np.where(worker >= 0, worker, len(found.worker_hash) + found.unit)
+    order = np.lexsort((who, hi[:, 1], hi[:, 0], lo[:, 1], lo[:, 0]))
+    begins = first_of_equal(*(column[order] for column in (*lo.T, *hi.T)))
+    key, mine = np.cumsum(begins) - 1, np.cumsum(begins | first_of_equal(who[order])) - 1
+    n_lo, n_hi = np.where(first, found.times, 0.0)[order], np.where(first, 0.0, found.times)[order]
+    net, answers = n_lo - n_hi, n_lo + n_hi
+    all_net, all_answers = np.bincount(key, net)[key], np.bincount(key, answers)[key]
+    own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
+    if found.by == "comparisons":
+        others = _agreement(np.stack([all_net, all_answers]), n_lo, n_hi)
+        return Ceiling(*others, None, 0)
+    apart = all_answers > own_answers
+    votes = np.where(all_net - own_net > 0, n_lo, np.where(all_net - own_net < 0, n_hi, answers / 2))
+    total = float(answers[apart].sum())
+    others = (float(votes[apart].sum() / total) if total >= FEW else None, int(total))
+    named = worker[order] >= 0
+    own = np.stack([own_net, own_answers])[:, named]
+    return Ceiling(*others, *_agreement(own, n_lo[named], n_hi[named]))
+
+
+def _agreement(group: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[float | None, int]:
+    """`(how often an answer is that of the majority of the rest of its group, of how many answers)`: `group` (2, m) is
+    the net vote and the number of answers of each row's group."""
+    net, answers = group
+    rest = answers > 1
+    right = np.zeros(len(net))
+    for counts, after in ((n_lo, net - 1.0), (n_hi, -net - 1.0)):  # one answer taken out of its own side
+        right += counts * np.where(after > 0, 1.0, np.where(after == 0, 0.5, 0.0))
+    total = float((n_lo + n_hi)[rest].sum())
+    return (float(right[rest].sum() / total) if total >= FEW else None), int(total)

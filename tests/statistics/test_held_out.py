@@ -1,0 +1,131 @@
+"""Figures against their definitions, one answer at a time; the ceiling against counting by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from stream_engine.statistics import held_out, judgement_folds
+from stream_engine.statistics.hash_split import name_hashes
+from tests.support.judged_worlds import world
+
+
+def answers(rng, m=200):
+    """Margins with ties, how often, and clusters."""
+    margin = np.round(rng.normal(0.5, 1, m), 1)
+    return margin, rng.integers(1, 4, m).astype(float), rng.integers(0, 12, m)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_figures_are_their_definitions(seed):
+    rng = np.random.default_rng(seed)
+    margin, times, cluster = answers(rng)
+    slope = rng.uniform(0.1, 3)
+    got = held_out.figures(margin, slope, times, cluster)
+    each = [(m, c) for m, t, c in zip(margin, times, cluster) for _ in range(int(t))]
+    right = np.array([1.0 if m > 0 else 0.5 if m == 0 else 0.0 for m, _ in each])
+    p = np.array([1 / (1 + np.exp(-slope * m)) for m, _ in each])
+    assert got.accuracy == pytest.approx(right.mean()) and got.comparisons == len(each)
+    assert got.log_loss == pytest.approx(-np.log(p).mean())
+    sure, off = np.maximum(p, 1 - p), 0.0
+    for low in np.arange(10) / 20 + 0.5:
+        inside = (sure >= low - 1e-12) & (sure < low + 0.05 - 1e-12) | ((low == 0.95) & (sure >= 1))
+        off += abs((right[inside] - sure[inside]).sum()) / len(each)
+    assert got.calibration_error == pytest.approx(off, abs=2e-3)
+    sums = {c: sum(r - got.accuracy for r, (_, d) in zip(right, each) if d == c) for c in set(cluster.tolist())}
+    k = len(sums)
+    assert got.clusters == k
+    assert got.standard_error == pytest.approx(np.sqrt(k / (k - 1) * sum(s * s for s in sums.values())) / len(each))
+
+
+def test_the_standard_error_is_that_of_judgements_not_of_comparisons():
+    """Forty judgements of twenty answers that are right or wrong together: as sure as forty answers, not 800."""
+    rng = np.random.default_rng(0)
+    spread, told = [], []
+    for _ in range(300):
+        margin = np.repeat(np.where(rng.random(40) < 0.8, 1.0, -1.0), 20)
+        got = held_out.figures(margin, 1.0, np.ones(800), np.repeat(np.arange(40), 20))
+        spread.append(got.accuracy)
+        told.append(got.standard_error)
+    assert np.mean(told) == pytest.approx(np.std(spread), rel=0.15) and np.mean(told) > 0.05
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=50, deadline=None)
+def test_the_slope_has_the_least_log_loss(seed):
+    """Also where all comes as expected, or nothing does; margins of any size."""
+    rng = np.random.default_rng(seed)
+    margin, times, _ = answers(rng, int(rng.integers(1, 60)))
+    margin = margin * 10.0 ** rng.integers(-6, 6)
+    margin = {0: margin, 1: np.abs(margin) + 1e-9, 2: -np.abs(margin)}[int(rng.integers(0, 3))]
+    got, size = held_out.slope_of(margin, times), np.sqrt(times @ margin**2 / times.sum())
+    if size == 0 or times @ margin <= 0:
+        assert got == 0.0
+        return
+    loss = lambda s: times @ np.logaddexp(0, -s * margin / size) + np.logaddexp(0, -s) + np.logaddexp(0, s)  # noqa: E731
+    best = minimize_scalar(loss, bounds=(0, 200), method="bounded", options={"xatol": 1e-9})
+    assert 0 < got < np.inf and loss(got * size) <= best.fun * (1 + 1e-9)
+
+
+def told(made, **changed):
+    kept = made.judgements._replace(**changed)
+    return held_out.ceiling(judgement_folds.of_judgements(kept, name_hashes(made.names, 0), 0))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_the_ceiling_counts_by_hand(seed):
+    """The majority of the others' answers to the same comparison, and of one's own other answers; ties one half."""
+    made = world(seed, n=5, screens=80, shown=4, workers=5, repeats=0.4)
+    kept = made.judgements
+    each = []  # (key, direction, who, whether named), once an answer
+    for row, number in zip(kept.rows.tolist(), kept.judgement.tolist()):
+        near, far = sorted(row[:2]), sorted(row[2:])
+        worker = int(kept.worker[number])
+        who = ("worker", worker) if worker >= 0 else ("judgement", number)
+        for _ in range(int(kept.times[number])):
+            each.append(((*min(near, far), *max(near, far)), 1 if near < far else -1, who, worker >= 0))
+    others, own = [], []
+    for place, (key, way, who, named) in enumerate(each):
+        rest = [w for k, w, v, _ in each if k == key and v != who]
+        same = [w for at, (k, w, v, _) in enumerate(each) if k == key and v == who and at != place]
+        for votes, into in ((rest, others), (same if named else [], own)):
+            if votes:
+                into.append(0.5 if sum(votes) == 0 else float(sum(votes) * way > 0))
+    got = told(made)
+    assert (got.answers, got.own_answers) == (len(others), len(own))
+    assert got.others == pytest.approx(np.mean(others))
+    assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= held_out.FEW else None)
+
+
+def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
+    made = world(0, n=60, screens=40, repeats=0.0)
+    got = told(made)
+    assert got.others is None and got.answers < held_out.FEW
+    assert (
+        held_out.ceiling(
+            judgement_folds.of_judgements(
+                made.judgements._replace(rows=made.judgements.rows[:0], judgement=made.judgements.judgement[:0]),
+                name_hashes(made.names, 0),
+                0,
+            )
+        )
+        is None
+    )
+
+
+def test_each_kind_of_figure_is_of_its_own_answers():
+    made = world(1, screens=200, repeats=0.4)
+    found = judgement_folds.of_judgements(made.judgements, name_hashes(made.names, 0), 0)
+    part = judgement_folds.parts(found, 0.3, 0.2)
+    asked = found.of(part > judgement_folds.CHOOSE)
+    kind = part[asked.unit]
+    margin = np.where(kind == judgement_folds.BY_JUDGEMENT, 1.0, np.where(kind == judgement_folds.BY_WORKER, -1.0, 0.0))
+    got = held_out.held_out(found, part, asked, margin, 1.0)
+    assert (got.judgement.accuracy, got.worker.accuracy, got.question.accuracy) == (1.0, 0.0, 0.5)
+    assert got.worker.clusters == len(set(found.worker[part == judgement_folds.BY_WORKER].tolist()))
+    said = got.report()
+    assert said["error"] == 0.0 and said["held_out"] == "judgements" and said["by_worker"]["accuracy"] == 0.0
+    assert sum(f.comparisons for f in (got.judgement, got.worker, got.question)) == asked.times.sum()
