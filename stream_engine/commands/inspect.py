@@ -7,6 +7,7 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.inspect_text import as_text
+from stream_engine.exports.models import table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
@@ -40,6 +41,7 @@ def inspect(state: str) -> dict[str, Any]:
             }
             for kind, artifact in published.artifacts.items()
         },
+        "models": table(published),
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
         **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),

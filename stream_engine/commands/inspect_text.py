@@ -18,7 +18,30 @@ def as_text(contents: dict[str, Any]) -> str:
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
-    return "\n".join(lines + _told(contents.get("progressive", {})))
+    return "\n".join(lines + _models(contents.get("models", [])) + _told(contents.get("progressive", {})))
+
+
+def _models(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for each model, the best first: how well it answers what it never had."""
+    if not rows:
+        return []
+    heads = {
+        "accuracy": "accuracy",
+        "accuracy_by_worker": "by worker",
+        "log_loss": "log loss",
+        "calibration_error": "calibration error",
+        "ceiling": "ceiling",
+        "seconds": "CPU seconds",
+    }
+    width = {name: max(len(head), 6) + 3 for name, head in heads.items()}
+
+    def line(model: str, cells: dict[str, str]) -> str:
+        return f"  {model:26}" + "".join(f"{cells[name]:>{width[name]}}" for name in heads)
+
+    said = [
+        line(row["model"], {name: "-" if row[name] is None else f"{row[name]:.3f}" for name in heads}) for row in rows
+    ]
+    return ["models on answers that they never had", line("model", heads), *said]
 
 
 def _told(figures: dict[str, Any]) -> list[str]:

@@ -1,5 +1,6 @@
 """`stream-engine refit`: one refit of a published snapshot, in the foreground; it is also what refit workers run."""
 
+import contextlib
 import copy
 import json
 import os
@@ -114,6 +115,7 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     store = Store(state)
     snapshot = store.named(which)
     previous = store.latest_artifact(kind, snapshot.sequence, len(snapshot.objects))
+    began = time.process_time()
     with Bars() as bars, threadpool_limits(1):
         try:
             artifact = refit_module(kind).refit(snapshot, checked, seed, previous, _progress(shown, kind, bars))
@@ -121,7 +123,10 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
             if shown == "json":
                 print(json.dumps({"impossible": True}), flush=True)
             raise
-    return store.publish_artifact(artifact)
+    published = store.publish_artifact(artifact)
+    with contextlib.suppress(OSError):  # the artifact is there; this is only told
+        store.note_seconds(published, time.process_time() - began)
+    return published
 
 
 def _end_with_the_reader() -> None:

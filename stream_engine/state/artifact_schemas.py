@@ -29,6 +29,7 @@ from stream_engine.state.artifact_axes import (
     numbers,
     speaks,
 )
+from stream_engine.state.artifact_figures import check_figures
 
 MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 
@@ -125,6 +126,7 @@ def _kernel(artifact: Artifact) -> None:
         width = 3 if name == "triplets" else 4
         whole = name not in arrays or (arrays[name].ndim == 2 and arrays[name].shape[1] == width)
         _expect(whole, f"{name}: expected rows of {width}")
+    check_figures(report)
     if artifact.kind == "kernel_learning":
         mu = report.get("mu")
         whole = isinstance(mu, dict) and all(isinstance(weight, (int, float)) for weight in mu.values())

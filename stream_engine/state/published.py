@@ -18,4 +18,5 @@ class Published(NamedTuple):
         {}
     )  # the objects of an artifact where they are not the snapshot's first ones
     as_seen: Any = None  # the Published that this one renumbers (exports/by_name.py)
+    seconds: Mapping[str, float] = MappingProxyType({})  # of CPU that making each artifact took, where that was noted
     order_file: OrderFile | None = None  # where its canonical order is kept; None where it is to be made each time

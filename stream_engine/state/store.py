@@ -4,6 +4,7 @@
     DIR/snapshots/000000000042.snapshot       newest K are kept
     DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
     DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
+    DIR/artifacts/KIND/seconds.json           what its newest artifact took to make; not part of the state
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,
@@ -178,7 +179,21 @@ class Store:
         path = self.snapshot_path(snapshot.sequence)
         order = OrderFile(path, snapshot.digest, self.disk, self.signing, self._tell_once) if snapshot.digest else None
         found = {kind: artifact for kind, artifact in newest.items() if artifact}
-        return Published(snapshot, found, order_file=order)
+        seconds = {kind: s for kind, artifact in found.items() if (s := self._seconds(artifact)) is not None}
+        return Published(snapshot, found, seconds=seconds, order_file=order)
+
+    def note_seconds(self, artifact: Artifact, seconds: float) -> None:
+        """Write beside an artifact what it took to make; no part of it, for that would not come again. Raises
+        OSError."""
+        self.note(f"artifacts/{artifact.kind}/seconds", {"snapshot": artifact.sequence, "seconds": round(seconds, 3)})
+
+    def _seconds(self, artifact: Artifact) -> float | None:
+        """What `note_seconds` wrote of this artifact; None where that is not known."""
+        noted = self.noted(f"artifacts/{artifact.kind}/seconds")
+        seconds: Any = noted.get("seconds")
+        if noted.get("snapshot") != artifact.sequence or type(seconds) not in (int, float):
+            return None
+        return float(seconds) if 0 <= seconds < float("inf") else None
 
     def _can_map(self) -> bool:
         """Whether files of this disk are real ones; those of a simulated disk are read."""

@@ -69,7 +69,14 @@ def state() -> Published:
             {},
             0,
             {"K": np.eye(n), "mu": np.array([0.5]), "objective": np.array(2.0), "satisfied": np.array(0.9)},
-            {},
+            {
+                "held_out": "judgements",
+                "accuracy": 0.8,
+                "log_loss": 0.4,
+                "calibration_error": 0.01,
+                "by_worker": {"accuracy": 0.75},
+                "ceiling": None,
+            },
         ),
     }
     snapshot = engine.snapshot()
@@ -178,6 +185,7 @@ def test_what_is_not_there_says_what_makes_it(published):
         "clusters",
         "booster",
         "kernel",
+        "models",
         "workers",
         "workers_online",
         "adds3_window",
@@ -188,6 +196,24 @@ def test_what_is_not_there_says_what_makes_it(published):
     ):
         with pytest.raises(NothingToExport):
             exports.contents(what, bare)
+
+
+def test_models_are_a_table_with_the_best_first(published):
+    """Empty cells where a figure is not known; models that say nothing have no row."""
+    said = published.artifacts["kernel_learning"]
+    better = said._replace(kind="other", report=said.report | {"log_loss": 0.3, "ceiling": {"others": 0.85}})
+    silent = said._replace(kind="another", report={"held_out": "none", "log_loss": None, "accuracy": None})
+    made = published._replace(
+        artifacts=published.artifacts | {"other": better, "another": silent}, seconds={"other": 1.5}
+    )
+    table = read("models.csv", files("models", made, "csv")["models.csv"])
+    assert table.column_names == [
+        "model", "accuracy", "accuracy_by_worker", "log_loss", "calibration_error", "ceiling", "seconds"
+    ]  # fmt: skip
+    rows = table.to_pydict()
+    assert rows["model"] == ["other", "kernel_learning", "another"] and rows["seconds"] == [1.5, None, None]
+    assert rows["accuracy_by_worker"] == [0.75, 0.75, None] and rows["ceiling"] == [0.85, None, None]
+    assert np.isnan(exports.contents("models", made)["models"].arrays["accuracy"]).tolist() == [False, False, True]
 
 
 def test_arrays_of_mixed_shapes_become_one_table_each():

@@ -1,0 +1,46 @@
+"""models: one row a model, how well it answers questions about judgements that it never had, and beside what ceiling.
+
+Only artifacts that say so have a row. The best comes first: the one with the least log loss, then those that say none.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from stream_engine.data.packed_names import pack_names
+from stream_engine.exports import Content, NothingToExport
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.published import Published
+
+COLUMNS = {  # column -> where it stands in a report
+    "accuracy": ("accuracy",),
+    "accuracy_by_worker": ("by_worker", "accuracy"),
+    "log_loss": ("log_loss",),
+    "calibration_error": ("calibration_error",),
+    "ceiling": ("ceiling", "others"),
+}
+
+
+def models(published: Published) -> dict[str, Content]:
+    """model, accuracy, accuracy_by_worker (on workers that it never heard), log_loss (nats an answer),
+    calibration_error, ceiling (how often an answer is that of most others), seconds (CPU, of the refit)."""
+    rows = table(published)
+    if not rows:
+        raise NothingToExport(
+            "no model that says how well it predicts in this state; `stream-engine refit --state DIR kernel_learning` "
+            "makes one"
+        )
+    names = [row["model"] for row in rows]
+    columns = {name: [row[name] for row in rows] for name in (*COLUMNS, "seconds")}
+    arrays = {name: np.array([np.nan if v is None else v for v in values]) for name, values in columns.items()}
+    return {"models": Content(arrays | pack_names(names), {"models": {"model": names, **columns}})}
+
+
+def table(published: Published) -> list[dict[str, Any]]:
+    """The rows of `models`, None where a figure is not known; empty where no model says anything."""
+    rows = []
+    for kind, artifact in sorted(published.artifacts.items()):
+        if "held_out" in artifact.report and "log_loss" in artifact.report:
+            figures = {name: figure(artifact.report, *path) for name, path in COLUMNS.items()}
+            rows.append({"model": kind, **figures, "seconds": published.seconds.get(kind)})
+    return sorted(rows, key=lambda row: (row["log_loss"] is None, row["log_loss"] or 0.0, row["model"]))
