@@ -70,9 +70,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
     """beta as given, or the one with the least log loss on what is held out; of equal ones the smallest. Raises
     `CannotRefit` where no beta learns anything."""
     params = task.params
-    smallest = mkpoe.smallest_beta(
-        *inputs.comparisons, inputs.kernels, diagonal=params.form == "diagonal", features=inputs.features
-    )
+    smallest = _smallest(params, inputs)
     if smallest is None:
         raise CannotRefit(
             "partial_order_embedding: no scaling of the kernels satisfies more comparisons than it violates, so "
@@ -80,7 +78,11 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         )
     if params.beta is not None:
         return Choice(params.beta, smallest, "given", [])
-    betas = sorted(params.betas or [m * smallest for m in params.multiples])
+    scale = smallest  # what is reported must not set the grid either
+    if split is not None and not params.betas:
+        outside = inputs._replace(comparisons=constraints(split.outside, params.constraints))
+        scale = _smallest(params, outside) or smallest
+    betas = sorted(params.betas or [m * scale for m in params.multiples])
     if len(betas) == 1:
         return Choice(betas[0], smallest, "given", [])
     folds, how = _folds(task, inputs, split)
@@ -94,8 +96,17 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         progress(len(tried), max(len(tried), len(betas)) + 2, **tried[-1])
         return done
 
-    best = _best(attempt, betas, smallest, grows=not params.betas)
+    best = _best(attempt, betas, scale, grows=not params.betas)
     return Choice(best.beta, smallest, how, tried, best.slope)
+
+
+def _smallest(params: Any, inputs: Inputs) -> float | None:
+    """The smallest beta at which anything is learned; None where no beta learns anything."""
+    rows, weight = inputs.comparisons
+    if not len(rows):
+        return None
+    diagonal = params.form == "diagonal"
+    return mkpoe.smallest_beta(rows, weight, inputs.kernels, diagonal=diagonal, features=inputs.features)
 
 
 def _best(attempt, betas: list[float], smallest: float, grows: bool) -> Attempt:
