@@ -1193,6 +1193,41 @@ BUGS = [
         "",
         "tests/service/test_stages.py -k bounded",
     ),
+    Bug(
+        "a judgement is torn between what is held out and what trains",
+        "stream_engine/statistics/judgement_folds.py",
+        "        kept = units[self.unit]\n",
+        "        kept = units[self.unit] & (self.rows[:, 1] % 2 == 0)\n",
+        "tests/statistics/test_judgement_folds.py",
+    ),
+    Bug(
+        "answers that are held out go on training",
+        "stream_engine/statistics/judgement_folds.py",
+        "times[mine], len(counts)).astype(counts.dtype))",
+        "0 * times[mine], len(counts)).astype(counts.dtype))",
+        "tests/statistics/test_judgement_folds.py",
+    ),
+    Bug(
+        "a worker of whom a sample holds but a part is said to be never heard",
+        "stream_engine/statistics/judgement_folds.py",
+        "    workers = found.complete and len(names)",
+        "    workers = len(names)",
+        "tests/statistics/test_judgement_folds.py",
+    ),
+    Bug(
+        "what chose lambda is reported",
+        "stream_engine/refits/held_out_answers.py",
+        "self.found.of(self._part > CHOOSE)",
+        "self.found.of(self._part == CHOOSE)",
+        "tests/refits/test_held_out_answers.py -k neither_chose",
+    ),
+    Bug(
+        "what is reported sets the grid of beta",
+        "stream_engine/refits/beta_choice.py",
+        "        scale = _smallest(params, outside) or smallest\n",
+        "        scale = smallest\n",
+        "tests/refits/test_held_out_answers.py -k neither_chose",
+    ),
     *KERNEL_BUGS,
 ]
 

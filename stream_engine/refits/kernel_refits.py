@@ -111,16 +111,6 @@ def require_subset_to_extend(task: Task) -> None:
         )
 
 
-def clearly_worse(error: float, best: float, votes: float) -> bool:
-    """Whether an error on so many held-out votes is more than one standard error above the best so far: what follows on
-    a path of ever weaker regularisation then only overfits more.
-
-    >>> clearly_worse(0.25, 0.20, 100), clearly_worse(0.23, 0.20, 100)
-    (True, False)
-    """
-    return error > best + float(np.sqrt(best * (1.0 - best) / max(votes, 1.0)))
-
-
 def last_solve(progress: Progress, solves: int) -> Progress:
     """The progress of the last of so many solves, told by its iterations."""
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.kernel_learning import factored, fista, mkpoe, pair_lists, pdhg, rckl
+from stream_engine.kernel_learning import factored, fista, lambda_choice, mkpoe, pair_lists, pdhg, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, excess
-from stream_engine.refits import kernel_learning, kernel_refits
+from stream_engine.refits import beta_choice, kernel_learning
 from stream_engine.refits import partial_order_embedding as poe
 from tests.support import kernel_reference as reference
 
@@ -225,15 +225,15 @@ def test_partial_order_embedding_by_factors_is_certified(monkeypatch):
 
 def test_a_path_ends_where_it_is_clearly_worse():
     """Noise: the best is the most regularised, and what follows is not tried; a clean world is searched further."""
-    assert kernel_refits.clearly_worse(0.5, 0.0, 10) and not kernel_refits.clearly_worse(0.3, 0.3, 1000)
     _, noisy = reference.planted(1, 70, 1800, flip=0.15)
     snapshot = reference.snapshot_of(noisy, 70)
     made = kernel_learning.refit(snapshot, kernel_learning.Params(form="t"), 0)
-    errors = [each["error"] for each in made.report["tried"]]
-    assert len(errors) < 4 and errors[-1] > min(errors) == made.report["held_out_error"]
+    losses = [each["log_loss"] for each in made.report["tried"]]
+    assert len(losses) < 4 + lambda_choice.ABOVE and losses[-1] > min(losses)
+    assert made.report["lambda1"] == min(made.report["tried"], key=lambda each: each["log_loss"])["lambda1"]
     made = poe.refit(snapshot, poe.Params(constraints="length2"), 0)
-    gaucs = [each["gauc"] for each in made.report["tried"]]
-    assert len(gaucs) < 4 and gaucs[-1] < max(gaucs)
+    losses = [each["log_loss"] for each in made.report["tried"]]
+    assert len(losses) < 4 + beta_choice.BELOW and losses[-1] > min(losses)
     _, clean = reference.planted(43, 12, 400, flip=0.0, dimensions=2)
     made = kernel_learning.refit(reference.snapshot_of(clean, 12), kernel_learning.Params(form="t"), 0)
     assert len(made.report["tried"]) >= 4
