@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
@@ -32,8 +31,8 @@ def models(published: Published) -> dict[str, Content]:
         )
     names = [row["model"] for row in rows]
     columns = {name: [row[name] for row in rows] for name in (*COLUMNS, "seconds")}
-    arrays = {name: np.array([np.nan if v is None else v for v in values]) for name, values in columns.items()}
-    return {"models": Content(arrays | pack_names(names), {"models": {"model": names, **columns}})}
+    figures = {name: np.array([np.nan if v is None else v for v in values]) for name, values in columns.items()}
+    return {"models": Content({"model": np.array(names)} | figures, {"models": {"model": names, **columns}})}
 
 
 def table(published: Published) -> list[dict[str, Any]]:

@@ -99,8 +99,12 @@ def of_answers(refit, params, likelihood: bool) -> Callable[[list[bytes], int, i
 
 def of_labels(events: list[bytes], screens: int, seed: int, sweet: dict[str, str]) -> Outcome:
     """Labels of a fifth of the dishes are never given; all screens train."""
-    rng, names = np.random.default_rng(seed), sorted(sweet)
-    unseen = set(rng.permutation(names)[: len(names) // 5].tolist())
+    rng, unseen = np.random.default_rng(seed), set[str]()
+    for label in sorted(
+        set(sweet.values())
+    ):  # of each class as many, as the refit does: else the rest leans against it
+        of_class = sorted(name for name, other in sweet.items() if other == label)
+        unseen |= set(rng.permutation(of_class)[: len(of_class) // 5].tolist())
     snapshot = snapshot_of(events)._replace(labels={n: label for n, label in sweet.items() if n not in unseen})
     began = time.process_time()
     made = triplet_boost.refit(snapshot, triplet_boost.Params(test=0.25), seed)
