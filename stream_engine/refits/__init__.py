@@ -19,6 +19,7 @@ from typing import Any, Protocol
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
+    "embedding": "stream_engine.refits.embedding",
     "reliability": "stream_engine.refits.reliability",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",

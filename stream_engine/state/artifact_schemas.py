@@ -91,6 +91,16 @@ def _workers(artifact: Artifact) -> None:
     _same_length(artifact, "i", "j", "w")
 
 
+def _embedding(artifact: Artifact) -> None:
+    arrays, alpha = artifact.arrays, artifact.report.get("alpha")
+    n = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None, rising=True)
+    _expect(arrays["worker_lapse"].shape == (n,), f"worker_lapse: got {arrays['worker_lapse'].shape}, expected ({n},)")
+    for name in ("lapse", "worker_lapse"):
+        within = arrays[name].size == 0 or (arrays[name].min() >= 0 and arrays[name].max() <= 1)
+        _expect(bool(within), f"{name}: expected numbers from 0 to 1")
+    _expect(isinstance(alpha, float) and alpha >= 0, f"report.alpha: got {alpha!r}, expected a number >= 0")
+
+
 def _booster(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
     for name in ("classes", "other_classes"):
@@ -252,6 +262,17 @@ TRIPLET_BOOST = Schema(
     (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
     _booster,
 )
+EMBEDDING = Schema(
+    {
+        "X": _finite(OBJECTS, OTHER),
+        "asked": speaks(OBJECTS, kinds="b"),
+        "lapse": _finite(),
+        "worker_lapse": _finite(OTHER),
+        **numbers("utf8", "offsets"),
+    },
+    ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),
+    _embedding,
+)
 ONLINE_KERNEL = Schema(
     {
         "L": _finite(OBJECTS, OTHER),
@@ -271,6 +292,7 @@ SCHEMAS = {
     "triplet_boost": TRIPLET_BOOST,
     "kernel_learning": KERNEL_LEARNING,
     "partial_order_embedding": PARTIAL_ORDER_EMBEDDING,
+    "embedding": EMBEDDING,
     "online_kernel": ONLINE_KERNEL,
 }
 

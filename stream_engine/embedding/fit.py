@@ -1,0 +1,174 @@
+"""Points and lapses that make the answers likely: L-BFGS over X and the logits of the lapses, together.
+
+    min  L(X, lapse) + ridge |X|^2 + prior(lapse),   prior = - a log lapse - b log(1 - lapse),   a, b = PRIOR
+
+Ridge on X is the trace norm of the kernel XX' (Srebro, Rennie & Jaakkola 2004, sec. 3), so with d large enough this is
+Heim et al.'s RCKL-T with lambda1 = ridge, not convex in X but without poor minima in practice, at O(q d) an iteration
+instead of O(n^3). The prior is worth a + b answers: a worker of few answers stays near a / (a + b).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from stream_engine.embedding import starts
+from stream_engine.embedding.gradient import STE, Loss, loss_of
+from stream_engine.embedding.principal_axes import on_principal_axes
+from stream_engine.embedding.questions import Questions
+
+PRIOR = (0.5, 4.5)  # pseudo-answers of guessing and of knowing
+FIRST = 0.05  # lapse that a descent begins at
+LEAST, MOST = 1e-4, 0.99  # lapses stay between
+MEMORY = 12  # pairs of steps and slopes that L-BFGS keeps
+KERNELS = ("ste", "t-ste")
+
+
+class Setting(NamedTuple):
+    """What is not fitted but given or chosen."""
+
+    kernel: str  # one of KERNELS
+    d: int
+    ridge: float
+
+
+class Embedding(NamedTuple):
+    """What was found."""
+
+    points: np.ndarray  # (n, d) on principal axes
+    lapse: np.ndarray  # (n_workers,)
+    ridge: float
+    alpha: float  # 0: STE; else t-STE's
+    objective: float
+    log_likelihood: float  # of all answers, in nats
+    iterations: int
+    evaluations: int
+    converged: bool
+    slope: float  # the largest entry of the objective's gradient, by the number of answers
+
+
+def alpha_of(kernel: str, d: int) -> float:
+    """t-STE's degrees of freedom d - 1, at least 1 (van der Maaten & Weinberger 2012, sec. 4); 0 for STE."""
+    if kernel not in KERNELS:
+        raise ValueError(f"embedding: got kernel {kernel!r}, expected one of {', '.join(KERNELS)}")
+    return STE if kernel == "ste" else float(max(d - 1, 1))
+
+
+def fit(
+    questions: Questions,
+    d: int,
+    ridge: float,
+    *,
+    kernel: str = "ste",
+    start: np.ndarray | None = None,
+    lapse: np.ndarray | None = None,
+    fixed_lapse: bool = False,
+    tolerance: float = 1e-6,
+    max_iterations: int = 1000,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> Embedding:
+    """Points in d dimensions. `start` (n, any number of columns): where to begin, by default `starts.directions`;
+    `lapse` (n_workers,): likewise; with `fixed_lapse` it stays there, by default at 0. Ends when an iteration
+    gains less than `tolerance` of the objective. O(q d) an iteration; deterministic.
+    """
+    alpha, n = alpha_of(kernel, d), questions.n_objects
+    loss = loss_of(questions, alpha)
+    if lapse is None:
+        lapse = np.full(questions.n_workers, 0.0 if fixed_lapse else FIRST)
+    held = np.clip(lapse, 0.0 if fixed_lapse else LEAST, MOST)
+    if start is None:
+        start = starts.scaled(starts.directions(questions, d).points, loss, held, ridge)
+    points = starts.widened(start, d, seed=0)
+    if len(questions.rows) == 0:
+        return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)
+    objective, pack, unpack = _objective(loss, ridge, held, fixed_lapse, points.shape)
+    done = 0
+
+    def tell(_: Any) -> None:
+        nonlocal done
+        done += 1
+        progress(min(done, max_iterations), max_iterations)
+
+    found = minimize(
+        objective,
+        pack(points, held),
+        jac=True,
+        method="L-BFGS-B",
+        callback=tell,
+        options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
+    )
+    points, held = unpack(found.x)
+    value = float(found.fun)
+    points = on_principal_axes(points, questions)
+    likely = -loss(points, held)[0]
+    slope = float(np.abs(found.jac).max(initial=0.0)) / max(questions.answers, 1.0)
+    return Embedding(
+        points, held, ridge, alpha, value, likely, int(found.nit), int(found.nfev), found.status != 1, slope
+    )
+
+
+def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
+    """The objective of one vector, points then logits of the lapses, with its gradient; and to and from the vector."""
+    size = int(np.prod(shape))
+    a, b = PRIOR
+
+    def pack(points: np.ndarray, lapse: np.ndarray) -> np.ndarray:
+        return np.concatenate([points.ravel(), [] if fixed else np.log(lapse / (1 - lapse))])
+
+    def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if fixed:
+            return x.reshape(shape), held
+        return x[:size].reshape(shape), np.clip(1.0 / (1.0 + np.exp(-np.clip(x[size:], -50, 50))), LEAST, MOST)
+
+    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
+        points, lapse = unpack(x)
+        total, slope, lapse_slope = loss(points, lapse)
+        total += ridge * float((points**2).sum())
+        slope += 2 * ridge * points
+        if fixed:
+            return total, slope.ravel()
+        total -= float((a * np.log(lapse) + b * np.log(1 - lapse)).sum())
+        logits = lapse_slope * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
+        return total, np.concatenate([slope.ravel(), logits])
+
+    return value, pack, unpack
+
+
+WIDER = 3  # dimensions more that are fitted first, where a truncation begins
+CAREFUL = 3e6  # questions times dimensions up to which a fit is begun at several places
+LOOSE = 1e-5  # tolerance of fits that are only begun from
+
+
+def fit_carefully(
+    questions: Questions,
+    d: int,
+    ridge: float,
+    *,
+    kernel: str = "ste",
+    start: np.ndarray | None = None,
+    wide: np.ndarray | None = None,
+    **more: Any,
+) -> tuple[Embedding, np.ndarray]:
+    """`fit` from two places, the one with the smaller objective kept: from `start`, and from the first d principal axes
+    of a fit in d + 3 dimensions, which has fewer poor minima (itself begun at `wide`). Gives that one's points too,
+    (n, d + 3). Some four times the cost of one fit.
+    """
+    wider = min(d + WIDER, max(questions.n_objects - 1, 1))
+    if wider <= d:
+        found = fit(questions, d, ridge, kernel=kernel, start=start, **more)
+        return found, found.points
+    broad = fit(questions, wider, ridge, kernel=kernel, start=wide, **{**more, "tolerance": LOOSE}).points
+    both = [fit(questions, d, ridge, kernel=kernel, start=each, **more) for each in (broad, start)]
+    return min(both, key=lambda each: each.objective), broad
+
+
+def with_setting(questions: Questions, setting: Setting, begin: Sequence[np.ndarray] = (), **more: Any) -> Embedding:
+    """The best of `fit_carefully` and of a fit from each (n, any) of `begin`, by the objective; where that costs too
+    much, one fit, from the first of `begin` if there is one."""
+    kernel, d, ridge = setting
+    if len(questions.rows) * d > CAREFUL:
+        return fit(questions, d, ridge, kernel=kernel, start=begin[0] if begin else None, **more)
+    found = [fit_carefully(questions, d, ridge, kernel=kernel, **more)[0]]
+    found += [fit(questions, d, ridge, kernel=kernel, start=each, **more) for each in begin]
+    return min(found, key=lambda each: each.objective)

@@ -1,0 +1,108 @@
+"""Answers held out from a fit, and the figures of an embedding on them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.embedding.gradient import LARGEST, margins, probability
+from stream_engine.embedding.questions import NOBODY, Questions, of_rows
+
+BINS = 10  # of the calibration error
+
+
+class Answers(NamedTuple):
+    """Answers d(i, j) < d(k, l), each of a unit that is held out or fitted to as a whole: a judgement, or a question
+    where judgements are not kept."""
+
+    rows: np.ndarray  # (m, 4) int32
+    times: np.ndarray  # (m,) float64: how often
+    worker: np.ndarray  # (m,) int32; -1: nobody
+    unit: np.ndarray  # (m,) int64
+    n_objects: int
+    n_workers: int = 0  # named ones
+
+    def of(self, mask: np.ndarray) -> "Answers":
+        """Those of a (m,) bool mask."""
+        return self._replace(
+            rows=self.rows[mask], times=self.times[mask], worker=self.worker[mask], unit=self.unit[mask]
+        )
+
+    def questions(self) -> Questions:
+        """The same to fit to. O(m log m)."""
+        made = of_rows(self.rows, self.n_objects, self.times, self.worker)
+        return made._replace(n_workers=1 + self.n_workers)
+
+
+class Figures(NamedTuple):
+    """How well an embedding foretells answers; ties count half."""
+
+    accuracy: float
+    log_loss: float  # nats an answer
+    calibration_error: float  # mean |share right - probability| over equally many answers, see `calibration_error`
+    answers: float
+    units: int
+
+
+def population_lapse(lapse: np.ndarray, questions: Questions) -> float:
+    """The lapse of somebody unknown: the mean over the answers.
+
+    >>> from stream_engine.embedding.questions import of_rows
+    >>> asked = of_rows(np.array([[0, 1, 0, 2], [0, 1, 0, 2]]), 3, worker=np.array([0, 1]))
+    >>> population_lapse(np.array([0.5, 0.0, 0.2]), asked)
+    0.1
+    """
+    answers = np.bincount(questions.worker, questions.near + questions.far, len(lapse))
+    return float(answers @ lapse / answers.sum()) if answers.sum() else float(lapse[NOBODY])
+
+
+def known_lapses(lapse: np.ndarray, questions: Questions) -> np.ndarray:
+    """(w,) the lapses, that of somebody unknown for whoever answered nothing."""
+    answers = np.bincount(questions.worker, questions.near + questions.far, len(lapse))
+    return np.where(answers > 0, lapse, population_lapse(lapse, questions))
+
+
+def probabilities(
+    points: np.ndarray, rows: np.ndarray, lapse: np.ndarray | float, alpha: float, worker: np.ndarray | None = None
+) -> np.ndarray:
+    """(m,) P(d(i, j) < d(k, l)), by one lapse or by the lapse of row worker + 1 of each. O(m d)."""
+    who = lapse if worker is None else np.asarray(lapse)[worker + 1]
+    return probability(margins(points, rows, alpha), who)
+
+
+def unit_losses(p: np.ndarray, held: Answers) -> tuple[np.ndarray, np.ndarray]:
+    """`((u,) log loss, (u,) answers)` of each unit that has some, in the order of their numbers."""
+    loss = -held.times * np.log(np.maximum(p, np.exp(-LARGEST)))
+    number = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
+    return np.bincount(number, loss), np.bincount(number, held.times)
+
+
+def calibration_error(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
+    """Expected calibration error (Naeini, Cooper & Hauskrecht 2015, sec. 3) of the likelier side: confidence
+    max(p, 1 - p), in `BINS` bins of equal weight. O(m log m).
+
+    >>> calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0]), np.ones(2))
+    0.4
+    """
+    sure = np.maximum(p, 1.0 - p).round(12)
+    order = np.argsort(sure, kind="stable")
+    sure, right, weight = sure[order], right[order], weight[order]
+    first = np.searchsorted(sure, sure)  # equal confidences share a bin
+    place = (np.cumsum(weight) - weight)[first] / weight.sum()
+    bins = np.minimum((place * BINS).astype(int), BINS - 1)
+    gap = np.abs(np.bincount(bins, weight * (right - sure)))
+    return round(float(gap.sum() / weight.sum()), 12)
+
+
+def figures(points: np.ndarray, lapse: np.ndarray | float, alpha: float, held: Answers, by_worker: bool) -> Figures:
+    """The figures on held-out answers; `by_worker`: with each worker's own lapse. O(m (d + log m))."""
+    p = probabilities(points, held.rows, lapse, alpha, held.worker if by_worker else None)
+    right = (p > 0.5) + 0.5 * (p == 0.5)
+    loss, answers = unit_losses(p, held)
+    total = float(answers.sum())
+    return Figures(
+        float(right @ held.times) / total,
+        float(loss.sum()) / total,
+        calibration_error(p, right, held.times),
+        total,
+        len(loss),
+    )

@@ -1,0 +1,104 @@
+"""Where a descent begins: the directions in which the likelihood falls most at X = 0, an earlier embedding, or chance.
+
+At X = 0 every p is 1/2 and L(X) = L(0) + (1 - lapse) / 2 tr(X' S X) + O(X^4), S the Laplacian of AddS (near +1, far -1;
+Perrot et al. 2020, sec. 4) with its quadruplets. So S's most negative eigenvectors are the best d directions, it is
+classical scaling of AddS, and above ridge = -lambda_min(S) (1 - lapse) / 2 the points all stay at 0. O(q) a product, by
+Lanczos; a few dozen products.
+"""
+
+import inspect
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import ArpackError, eigsh
+
+from stream_engine.embedding.gradient import Loss
+from stream_engine.embedding.questions import Questions
+
+DENSE = 400  # objects up to which all of S is held and all eigenvalues are computed
+SCALES = tuple(4.0**power for power in range(-4, 5))
+RESTARTS = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # else unseeded since scipy 1.17
+
+
+class Directions(NamedTuple):
+    """Directions of descent from X = 0, steepest first."""
+
+    points: np.ndarray  # (n, d): orthogonal columns, each as long as the root of how steep it is
+    largest_ridge: float  # at which X = 0 is a minimum, where there is no lapse
+
+
+def laplacian(questions: Questions) -> csr_array:
+    """(n, n) sparse S = sum_q (near_q - far_q) (E_ij - E_kl), E_ij = (e_i - e_j)(e_i - e_j)'. O(q log q).
+
+    >>> from stream_engine.embedding.questions import of_rows
+    >>> laplacian(of_rows(np.array([[0, 1, 0, 2]]), 3)).toarray().tolist()
+    [[0.0, -1.0, 1.0], [-1.0, 1.0, 0.0], [1.0, 0.0, -1.0]]
+    """
+    n, (i, j, k, l) = questions.n_objects, questions.rows.T
+    net = questions.near - questions.far
+    own = np.bincount(i, net, n) + np.bincount(j, net, n) - np.bincount(k, net, n) - np.bincount(l, net, n)
+    every = np.arange(n)
+    values = np.concatenate([-net, -net, net, net, own])
+    return csr_array((values, (np.concatenate([i, j, k, l, every]), np.concatenate([j, i, l, k, every]))), shape=(n, n))
+
+
+def directions(questions: Questions, d: int) -> Directions:
+    """The d steepest ones; columns of zeros where fewer descend. Deterministic."""
+    n = questions.n_objects
+    out = np.zeros((n, d))
+    if n < 2 or len(questions.rows) == 0:
+        return Directions(out, 0.0)
+    values, vectors = _lowest(laplacian(questions), min(d, n - 1))
+    values = -values / 2
+    falling = np.flatnonzero(values > 0)
+    out[:, : len(falling)] = vectors[:, falling] * np.sqrt(values[falling])
+    return Directions(out, float(max(values[0], 0.0)))
+
+
+def _lowest(matrix: csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k smallest eigenvalues, smallest first, and their vectors."""
+    n = matrix.shape[0]
+    if n > DENSE and k < n // 4:
+        start = np.random.default_rng(0).normal(size=n)
+        try:
+            values, vectors = eigsh(matrix, k=k, which="SA", v0=start, tol=1e-2, maxiter=300, **RESTARTS)
+        except ArpackError as error:  # a start need not be exact: what has converged will do
+            values, vectors = (
+                getattr(error, "eigenvalues", np.zeros(0)),
+                getattr(error, "eigenvectors", np.zeros((n, 0))),
+            )
+            if not len(values):
+                return np.zeros(k), np.zeros((n, k))
+        order = np.argsort(values)
+        return values[order], vectors[:, order]
+    from scipy.linalg import eigh
+
+    return eigh(matrix.toarray(), subset_by_index=(0, k - 1), driver="evr")
+
+
+def scaled(points: np.ndarray, loss: Loss, lapse: np.ndarray, ridge: float) -> np.ndarray:
+    """The points times the factor of a coarse geometric grid that gives the smallest objective."""
+    size = float((points**2).sum())
+    if size == 0.0:
+        return points
+    unit = points * np.sqrt(len(points) / size)
+    costs = [loss(unit * scale, lapse)[0] + ridge * len(points) * scale**2 for scale in SCALES]
+    return unit * SCALES[int(np.argmin(costs))]
+
+
+def at_random(n: int, d: int, seed: int) -> np.ndarray:
+    """(n, d) small Gaussian points."""
+    return np.random.default_rng(seed).normal(0.0, 0.1, (n, d))
+
+
+def widened(points: np.ndarray, d: int, seed: int) -> np.ndarray:
+    """The points with d columns: the first d of them, small random ones for those that are missing or all 0, since no
+    descent departs from 0."""
+    out = np.zeros((len(points), d))
+    have = min(d, points.shape[1])
+    out[:, :have] = points[:, :have]
+    spread = float(np.sqrt((out**2).sum() / max(out[:, :have].size, 1))) or 1.0
+    empty = ~out.any(axis=0)
+    out[:, empty] = at_random(len(points), int(empty.sum()), seed) * spread
+    return out

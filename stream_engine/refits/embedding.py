@@ -1,0 +1,159 @@
+"""Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
+
+The number of dimensions, the kernel and the ridge are given, or chosen by the log loss of answers held out by unit;
+other units, which chose nothing, give the figures of the report. What is delivered is then fitted to all answers, begun
+at the previous artifact and from scratch, whichever has the smaller objective. All answers count, with their
+multiplicities, those about four objects too. Memory O(n d + m), cost O(m d) an iteration.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine.data.packed_names import pack_names
+from stream_engine.embedding import choice
+from stream_engine.embedding.evidence import CHOOSE, FIT, REPORT, Evidence, evidence
+from stream_engine.embedding.fit import Embedding, with_setting
+from stream_engine.embedding.held_out import Figures, known_lapses, population_lapse
+from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.artifact_schemas import EMBEDDING
+from stream_engine.state.snapshot import Snapshot
+
+KIND = "embedding"
+AXES = EMBEDDING.axes
+REQUIRED = EMBEDDING.required
+_LINEAR = "an embedding costs O(n d): it is of all objects"
+LAWS_EXCLUDED = {
+    "renamed_objects": "answers are held out by a hash of names: ids and arrival do not matter",
+    "permuted_ids": "there are no labels; that ids do not matter is tested on distances in tests/embedding",
+    "subset_of_objects": _LINEAR,
+    "subset_of_objects_of_poor_snapshots": _LINEAR,
+}
+Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters of the refit.
+
+    dimensions: of the points; none: the smallest number that foretells held-out answers no worse than the best
+    kernel: "ste" or "t-ste"; none: by held-out log loss
+    ridge: of the sum of squares of all coordinates; none: by held-out log loss
+    lapse: how often an answer is a coin's: one rate a worker who answered `least` questions (where worker_votes are
+        kept), one for "all", or "none"
+    least: answers of a worker below which the lapse of all others counts
+    held_out: the share of units that chooses, and after it the share that is reported on; 0 holds nothing out
+    tolerance: of the objective's relative gain in an iteration, at which a fit ends
+    max_iterations: of L-BFGS
+    """
+
+    dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    kernel: Literal["ste", "t-ste"] | None = None
+    ridge: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    lapse: Literal["worker", "all", "none"] = "worker"
+    least: Annotated[int, msgspec.Meta(ge=1)] = 20
+    held_out: Share = 0.2
+    tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-7
+    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 1000
+
+
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
+    """Embed a snapshot's objects. Raises `CannotRefit`.
+
+    Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
+    was asked at 0; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`,
+    `offsets`, the workers' names in their order.
+    """
+    with threadpool_limits(1):
+        found = evidence(snapshot, seed, params.lapse == "worker", params.held_out, params.held_out)
+        _check(snapshot, found)
+        more = {"fixed_lapse": params.lapse == "none"}
+        chosen = choice.choose(
+            _questions(found, params, FIT),
+            found.of(CHOOSE),
+            params.kernel,
+            params.dimensions,
+            params.ridge,
+            progress=progress,
+            **more,
+        )
+        figures = choice.reported(_questions(found, params, FIT, CHOOSE), found.of(REPORT), chosen, **more)
+        questions = _questions(found, params, FIT, CHOOSE, REPORT)
+        begin = (*_earlier(previous, len(snapshot.objects)), *chosen.begin)
+        limits = {"tolerance": params.tolerance, "max_iterations": params.max_iterations}
+        fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
+        progress(1, 1, log_likelihood=fitted.log_likelihood)
+        report = _report(snapshot, found, questions, chosen, figures, fitted)
+        arrays = _arrays(found, questions, fitted)
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _check(snapshot: Snapshot, found: Evidence) -> None:
+    if len(found.answers.rows) == 0:
+        raise CannotRefit(
+            f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: keep "
+            "triplet_counts (or worker_votes, quadruplet_counts) and feed comparisons"
+        )
+
+
+def _questions(found: Evidence, params: Params, *parts: int) -> Questions:
+    """Questions of these parts; workers of fewer answers than `least` have the lapse of nobody in particular."""
+    answers = found.of(*parts)
+    each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
+    return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker)).questions()
+
+
+def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
+    """The previous points as a start; objects that came since are at 0, the mean of the others."""
+    if previous is None or "X" not in previous.arrays:
+        return ()
+    points = np.zeros((n, previous.arrays["X"].shape[1]))
+    points[: len(previous.arrays["X"])] = previous.arrays["X"][:n]
+    return (points,)
+
+
+def _arrays(found: Evidence, questions: Questions, fitted: Embedding) -> dict[str, np.ndarray]:
+    known = known_lapses(fitted.lapse, questions)
+    return {
+        "X": fitted.points,
+        "asked": asked_about(questions),
+        "lapse": np.array(population_lapse(fitted.lapse, questions)),
+        "worker_lapse": known[1:],
+        **pack_names(found.workers),
+    }
+
+
+def _report(
+    snapshot: Snapshot,
+    found: Evidence,
+    questions: Questions,
+    chosen: choice.Choice,
+    figures: Figures | None,
+    fitted: Embedding,
+) -> dict[str, Any]:
+    variance = fitted.points.var(axis=0)
+    return {
+        **chosen.setting._asdict(),
+        "alpha": fitted.alpha,
+        "chosen_by": chosen.by,
+        "tried": chosen.tried,
+        "held_out": None if figures is None else {"by": found.by, **figures._asdict()},
+        "answers": questions.answers,
+        "questions": len(questions.rows),
+        "objects": len(snapshot.objects),
+        "never_asked_about": int(len(snapshot.objects) - asked_about(questions).sum()),
+        "lapse": population_lapse(fitted.lapse, questions),
+        "workers": len(found.workers),
+        "explained": (variance / (variance.sum() or 1.0)).tolist(),
+        "objective": fitted.objective,
+        "log_loss": -fitted.log_likelihood / questions.answers,
+        "iterations": fitted.iterations,
+        "evaluations": fitted.evaluations,
+        "converged": fitted.converged,
+        "slope": fitted.slope,
+    }

@@ -1,0 +1,169 @@
+"""Planted worlds are recovered; starts do not matter; ridge, lapse, choice and figures do what they say."""
+
+import numpy as np
+import pytest
+
+from stream_engine.embedding import choice, starts
+from stream_engine.embedding import fit as fits
+from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
+from stream_engine.embedding.gradient import loss_of, margins
+from stream_engine.embedding.held_out import Answers, calibration_error, figures, population_lapse
+from stream_engine.embedding.principal_axes import on_principal_axes
+from stream_engine.embedding.questions import of_rows
+from tests.support import embedding_reference as reference
+from tests.support.generators import planted_triplets
+
+
+def world(seed=0, n=30, d=2, m=4000, flip=0.0):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, d))
+    return points, planted_triplets(rng, points, m, flip)[:, [0, 1, 0, 2]]
+
+
+def share_right(found, rows):
+    return float((margins(found.points, rows, found.alpha) > 0).mean())
+
+
+@pytest.mark.parametrize("kernel", ["ste", "t-ste"])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_planted_points_are_recovered(d, kernel):
+    points, rows = world(d, d=d, m=6000)
+    found, _ = fit_carefully(of_rows(rows[:5000], 30), d, 0.03, kernel=kernel)
+    assert share_right(found, rows[5000:]) > {1: 0.96, 2: 0.92, 5: 0.9}[d]
+
+
+def test_what_is_minimised_is_the_formula():
+    rows, times, worker = reference.world(0, n=7, m=200)
+    asked = of_rows(rows, 7, times, worker)
+    found = fit(asked, 2, 0.7, kernel="t-ste", tolerance=1e-10)
+    a, b = fits.PRIOR
+    objective = reference.loss(found.points, asked, found.lapse, 1.0) + 0.7 * (found.points**2).sum()
+    objective -= (a * np.log(found.lapse) + b * np.log(1 - found.lapse)).sum()
+    assert found.objective == pytest.approx(objective, rel=1e-6)
+    assert found.converged and found.slope < 1e-3
+
+
+def test_warm_and_cold_starts_end_equally_well():
+    _, rows = world(2, m=3000, flip=0.1)
+    asked = of_rows(rows, 30)
+    cold = with_setting(asked, Setting("ste", 2, 0.3))
+    for begin in (cold.points, starts.at_random(30, 2, 1), np.zeros((30, 2)), np.zeros((30, 0))):
+        warm = with_setting(asked, Setting("ste", 2, 0.3), [begin])
+        assert warm.objective <= cold.objective * 1.001
+    assert fit(asked, 2, 0.3, start=cold.points, lapse=cold.lapse).iterations < cold.iterations
+
+
+def test_nothing_is_learned_above_the_largest_ridge():
+    _, rows = world(3)
+    asked = of_rows(rows, 30)
+    largest = starts.directions(asked, 2).largest_ridge
+    for ridge, learned in ((1.02 * largest, False), (0.9 * largest, True)):
+        found = fit(asked, 2, ridge, start=starts.at_random(30, 2, 0), fixed_lapse=True, tolerance=1e-13)
+        assert (np.abs(found.points).max() > 0.03) == learned
+
+
+def test_directions_are_those_of_steepest_descent():
+    """At X = 0 the likelihood's second-order term is tr(X' S X) / 2."""
+    asked = reference.questions(1)
+    s = starts.laplacian(asked).toarray()
+    x = 1e-3 * np.random.default_rng(0).normal(size=(7, 2))
+    loss, none = loss_of(asked), np.zeros(4)
+    assert loss(x, none)[0] - loss(0 * x, none)[0] == pytest.approx(np.trace(x.T @ s @ x) / 2, rel=2e-3)
+    assert starts.directions(asked, 2).largest_ridge == pytest.approx(-np.linalg.eigvalsh(s)[0] / 2)
+
+
+def test_iterated_directions_are_the_dense_ones(monkeypatch):
+    _, rows = world(4, n=60)
+    asked = of_rows(rows, 60)
+    dense = starts.directions(asked, 2).points
+    monkeypatch.setattr(starts, "DENSE", 10)
+    iterated = starts.directions(asked, 2).points
+    cosines = np.abs((dense * iterated).sum(axis=0)) / np.linalg.norm(dense, axis=0) / np.linalg.norm(iterated, axis=0)
+    assert (cosines > 0.99).all()
+
+
+def test_principal_axes_keep_distances():
+    rng, asked = np.random.default_rng(0), of_rows(np.array([[0, 1, 0, 2], [3, 4, 3, 0]]), 6)
+    points = rng.normal(size=(6, 3)) + 5
+    turned = on_principal_axes(points, asked)
+    for a in range(5):
+        for b in range(5):
+            assert np.linalg.norm(turned[a] - turned[b]) == pytest.approx(np.linalg.norm(points[a] - points[b]))
+    covariance = turned[:5].T @ turned[:5]
+    assert np.allclose(covariance, np.diag(np.sort(np.diag(covariance))[::-1]))
+    assert (turned[5] == 0).all() and np.allclose(turned[:5].mean(axis=0), 0)
+    mirrored = on_principal_axes(points * [1, -1, 1], asked)
+    np.testing.assert_allclose(mirrored, turned)
+
+
+def guessing(seed, n=25, per_worker=80, workers=40, share=0.3):
+    """Judgements of workers, 30 % of whom guess: rows, who, and which of them guess."""
+    rng = np.random.default_rng(seed)
+    points, m = rng.normal(size=(n, 2)), per_worker * workers
+    rows, who = planted_triplets(rng, points, m, 0.05)[:, [0, 1, 0, 2]], np.repeat(np.arange(workers), per_worker)
+    guesses = np.arange(workers) < share * workers
+    coin = guesses[who] & (rng.random(m) < 0.5)
+    rows[coin] = rows[coin][:, [2, 3, 0, 1]]
+    return points, rows, who.astype(np.int32), guesses
+
+
+def test_those_who_guess_are_found_and_no_longer_cost():
+    points, rows, who, guesses = guessing(0)
+    test = planted_triplets(np.random.default_rng(9), points, 4000)[:, [0, 1, 0, 2]]
+    by_worker = of_rows(rows, 25, worker=who)
+    setting = Setting("ste", 2, 0.1)
+    found = with_setting(by_worker, setting)
+    assert found.lapse[1:][guesses].min() > 0.5 > found.lapse[1:][~guesses].max()
+    honest = share_right(with_setting(of_rows(rows[~guesses[who]], 25), setting), test)
+    assert share_right(found, test) > honest - 0.02
+    assert population_lapse(found.lapse, by_worker) == pytest.approx(found.lapse[1:].mean())
+
+
+def answers_of(rows, n, unit=None, times=None):
+    m = len(rows)
+    unit = np.arange(m) if unit is None else unit
+    return Answers(rows, np.ones(m) if times is None else times, np.full(m, -1, np.int32), unit, n)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_planted_dimension_is_chosen(d):
+    _, rows = world(d + 10, n=25, d=d, m=5000, flip=0.1)
+    answers, part = answers_of(rows, 25), np.random.default_rng(0).random(5000)
+    chosen = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
+    assert chosen.setting.d == d and chosen.by == "held-out log loss"
+    assert {each["d"] for each in chosen.tried} >= {1, 2, 3, 5}
+    again = choice.choose(answers.of(part >= 0.2).questions(), answers.of(part < 0.2), ridge=0.3)
+    assert again.tried == chosen.tried
+
+
+def test_what_is_given_is_not_chosen():
+    _, rows = world(1, n=12, m=600)
+    answers = answers_of(rows, 12)
+    train, held = answers.of(np.arange(600) > 200).questions(), answers.of(np.arange(600) <= 200)
+    assert choice.choose(train, held, "ste", 2, 0.5).setting == Setting("ste", 2, 0.5)
+    for given in ({"kernel": "ste"}, {"d": 3}, {"ridge": 0.2}):
+        found = choice.choose(train, held, **given)
+        assert all(each[key] == value for each in found.tried for key, value in given.items())
+        best = min(each["log_loss"] for each in found.tried)
+        assert best <= next(e["log_loss"] for e in found.tried if e["ridge"] == found.setting.ridge)
+    few = choice.choose(train, held.of(np.arange(201) < 9))
+    assert few.setting == choice.USUAL and few.by.startswith("too few")
+
+
+def test_figures_of_a_known_probability():
+    """Two answers, p = 1 / (1 + e^-3) each, one right; times count."""
+    points = np.array([[0.0], [1.0], [2.0]])
+    rows = np.array([[0, 1, 0, 2], [0, 2, 0, 1]], np.int32)
+    made = figures(points, 0.0, 0.0, answers_of(rows, 3, np.zeros(2, int), np.array([3.0, 1.0])), by_worker=False)
+    p = 1 / (1 + np.exp(-3))
+    assert made.accuracy == 0.75 and made.answers == 4 and made.units == 1
+    assert made.log_loss == pytest.approx(-(3 * np.log(p) + np.log(1 - p)) / 4)
+    assert made.calibration_error == pytest.approx(p - 0.75)
+    rng = np.random.default_rng(0)
+    p = rng.random(100_000)
+    assert calibration_error(p, ((p > 0.5) == (rng.random(100_000) < p)).astype(float), np.ones(100_000)) < 0.01
+
+
+def test_a_wrong_kernel_is_said():
+    with pytest.raises(ValueError, match="got kernel 'rbf', expected one of ste, t-ste"):
+        fit(reference.questions(0), 2, 1.0, kernel="rbf")
