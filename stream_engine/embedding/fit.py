@@ -136,7 +136,7 @@ def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: t
 
 
 WIDER = 3  # dimensions more that are fitted first, where a truncation begins
-CAREFUL = 3e6  # questions times dimensions up to which a fit is begun at several places
+CAREFUL = 1.5e5  # questions times dimensions up to which a fit is begun at several places
 LOOSE = 1e-5  # tolerance of fits that are only begun from
 
 

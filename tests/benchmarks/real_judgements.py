@@ -55,11 +55,11 @@ for name, make in (("STE", STE), ("t-STE", TSTE), ("CKL", CKL), ("GNMDS", GNMDS)
     if name not in z["rivals"].tolist(): continue
     if len(np.unique(z["train"])) < n:
         out["cblearn " + name] = [None, 0.0, 0.0]; continue
-    for d in z["dimensions"].tolist():
+    for d in z["dimensions"].tolist() if len(z["dimensions"]) > 1 else ():
         x = make(n_components=d, random_state=0).fit_transform(z["train"].astype(np.int64))
         score = accuracy(x, z["check"])
         if best is None or score > best[0]: best = score, d
-    last = time.process_time()
+    best, last = best or (None, int(z["dimensions"][0])), time.process_time()
     x = make(n_components=best[1], random_state=0).fit_transform(whole.astype(np.int64))
     now = time.process_time()
     out["cblearn " + name] = [accuracy(x, z["test"]), now - began, now - last]
