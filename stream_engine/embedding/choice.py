@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully, with_setting
+from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.held_out import (
     Answers,
-    Figures,
-    figures,
     known_lapses,
-    population_lapse,
     probabilities,
     unit_losses,
 )
@@ -153,16 +150,3 @@ def _no_worse(one: Tried, best: Tried) -> bool:
     """Whether the mean loss of a unit is within one standard error of the best one's, paired."""
     more = one.losses - best.losses
     return bool(more.mean() <= more.std() / np.sqrt(max(len(more) - 1, 1)))
-
-
-def reported(
-    questions: Questions, held: Answers, chosen: Choice, by_worker: bool = True, **more: Any
-) -> Figures | None:
-    """The figures of a chosen setting on answers that did not choose it, each with its worker's own lapse or with that
-    of somebody unknown; None where there are no such answers."""
-    if not held.times.sum() or not len(questions.rows):
-        return None
-    found = with_setting(questions, chosen.setting, chosen.begin, **more)
-    unknown = population_lapse(found.lapse, questions)
-    lapse = known_lapses(found.lapse, questions) if by_worker else unknown
-    return figures(found.points, lapse, found.alpha, held, by_worker)

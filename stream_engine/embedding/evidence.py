@@ -1,8 +1,8 @@
-"""Answers of a snapshot as an embedding takes them: by worker where that is kept, each with its unit and its part.
+"""Answers of a snapshot as an embedding takes them: by worker where that is known, each with its unit and its part.
 
-Triplets come from `worker_votes` where that accumulator is on, else from `triplet_counts`; comparisons of four objects
-from `quadruplet_counts`. Counts do not know judgements: the unit is then the question, both answers and all repeats of
-it, and the parts are drawn by the names of its objects. O(keys log keys).
+Judgements are the units where the snapshot keeps them (`statistics.judgement_folds`), with their workers; what a
+bounded sample of them does not hold is fitted to all the same, by nobody in particular. Else the units are questions,
+both answers and all repeats of each, and workers are known where `worker_votes` is kept. O(m log m).
 """
 
 from typing import NamedTuple
@@ -11,47 +11,80 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
-from stream_engine.kernel_learning import hash_split
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import hash_split, judgement_folds
+from stream_engine.statistics.judgement_folds import FIT
+from stream_engine.statistics.judgements import judgements_of
 from stream_engine.statistics.worker_reliability import votes_of
 
-FIT, CHOOSE, REPORT = 0, 1, 2
+Sides = tuple[np.ndarray, np.ndarray, np.ndarray]  # (q, 4) rows; (2, q) how often each side was nearer; (q,) worker
 
 
 class Evidence(NamedTuple):
-    """All answers, and which part each unit is of."""
+    """All answers, and which part each is of."""
 
-    answers: Answers
-    by: str  # what a unit is: "judgements" or "questions"
-    part: np.ndarray  # (m,) of each answer: FIT, CHOOSE or REPORT
+    units: judgement_folds.Evidence  # what can be held out
+    part: np.ndarray  # (U,) of each unit: see `judgement_folds`
+    answers: Answers  # these and all others
+    answer_part: np.ndarray  # (m,) of each answer
     workers: tuple[str, ...]
 
     def of(self, *parts: int) -> Answers:
         """The answers of these parts."""
-        return self.answers.of(np.isin(self.part, parts))
+        return self.answers.of(np.isin(self.answer_part, parts))
+
+    @property
+    def reported(self) -> judgement_folds.Evidence:
+        """The answers that are only reported on."""
+        return self.units.of(self.part > judgement_folds.CHOOSE)
+
+    def workers_of(self, asked: judgement_folds.Evidence) -> np.ndarray:
+        """(m,) the worker of each answer; -1: nobody, or not known by name."""
+        return asked.worker[asked.unit] if len(self.workers) else np.full(len(asked.rows), -1, np.int32)
 
 
 def evidence(snapshot: Snapshot, seed: int, by_worker: bool, report: float, choose: float) -> Evidence:
     """What a snapshot holds. `report` is the share of units that is only reported on, `choose` that of the rest which
     chooses."""
-    rows, counts, worker, names = _counted(snapshot, by_worker)
-    draw = hash_split.comparison_draws(rows, hash_split.name_hashes(snapshot.objects, seed))
-    part = np.where(draw < report, REPORT, np.where(draw < report + choose * (1 - report), CHOOSE, FIT))
-    unit = np.unique(draw, return_inverse=True)[1].reshape(-1)
+    units = judgement_folds.evidence(snapshot, seed)
+    part = judgement_folds.parts(units, report, choose)
+    n = len(snapshot.objects)
+    if units.by == "comparisons":
+        sides, names = _counted(snapshot, by_worker)
+        draw = hash_split.comparison_draws(sides[0], hash_split.name_hashes(snapshot.objects, seed))
+        answers = _answers(sides, _found(units.draw, draw), n, len(names))
+        return Evidence(units, part, answers, np.append(part, FIT)[answers.unit], names)
+    names = judgements_of(snapshot).worker_names if by_worker else ()  # type: ignore[union-attr]  # units are of them
+    worker = units.worker[units.unit] if by_worker else np.full(len(units.rows), -1, np.int32)
+    answers = Answers(units.rows, units.times, worker, units.unit, n, len(names))
+    if units.complete:
+        return Evidence(units, part, answers, part[units.unit], names)
+    sides, _ = _counted(judgement_folds.without(snapshot, units), by_worker=False)
+    rest = _answers(sides, np.full(len(sides[0]), len(part)), n, 0)
+    rows, times, worker, unit = (np.concatenate(pair) for pair in zip(answers[:4], rest[:4]))
+    both = Answers(rows, times, worker, unit, n, len(names))
+    return Evidence(units, part, both, np.append(part, FIT)[both.unit], names)
+
+
+def _found(draws: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(q,) the unit of each draw; len(draws), which is no unit, where there is none."""
+    if not len(draws):
+        return np.zeros(len(wanted), np.int64)
+    order = np.argsort(draws, kind="stable")
+    place = order[np.minimum(np.searchsorted(draws[order], wanted), len(draws) - 1)]
+    return np.where(draws[place] == wanted, place, len(draws))
+
+
+def _answers(sides: Sides, unit: np.ndarray, n: int, n_workers: int) -> Answers:
+    """Answers from questions with two counts each."""
+    rows, counts, worker = sides
     said = counts.ravel() > 0
-    answers = Answers(
-        np.concatenate([rows, rows[:, [2, 3, 0, 1]]])[said],
-        counts.ravel()[said],
-        np.tile(worker, 2)[said],
-        np.tile(unit, 2)[said],
-        len(snapshot.objects),
-        len(names),
-    )
-    return Evidence(answers, "questions", np.tile(part, 2)[said], names)
+    both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
+    return Answers(both[said], counts.ravel()[said], np.tile(worker, 2)[said], np.tile(unit, 2)[said], n, n_workers)
 
 
-def _counted(snapshot: Snapshot, by_worker: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """`((q, 4) rows, (2, q) how often each side was nearer, (q,) worker or -1, their names)`."""
+def _counted(snapshot: Snapshot, by_worker: bool) -> tuple[Sides, tuple[str, ...]]:
+    """Triplets, by worker where that is asked for and kept, and comparisons of four objects; the workers' names."""
     names: tuple[str, ...] = ()
     if by_worker and snapshot.section("worker_votes"):
         votes = votes_of(snapshot)
@@ -70,4 +103,4 @@ def _counted(snapshot: Snapshot, by_worker: bool) -> tuple[np.ndarray, np.ndarra
         rows = np.concatenate([rows, np.stack([four[name] for name in "ijkl"], axis=1)])
         counts = np.concatenate([counts, np.stack([four["n_lo"], four["n_hi"]])], axis=1)
         worker = np.concatenate([worker, np.full(len(four["i"]), -1, np.int32)])
-    return rows.astype(np.int32), counts.astype(np.float64), worker, names
+    return (rows.astype(np.int32), counts.astype(np.float64), worker), names

@@ -1,4 +1,4 @@
-"""Answers held out from a fit, and the figures of an embedding on them."""
+"""Answers held out from a fit, and how likely an embedding thinks them."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,6 @@ import numpy as np
 
 from stream_engine.embedding.gradient import LARGEST, margins, probability
 from stream_engine.embedding.questions import NOBODY, Questions, of_rows
-
-BINS = 10  # of the calibration error
 
 
 class Answers(NamedTuple):
@@ -31,16 +29,6 @@ class Answers(NamedTuple):
         """The same to fit to. O(m log m)."""
         made = of_rows(self.rows, self.n_objects, self.times, self.worker)
         return made._replace(n_workers=1 + self.n_workers)
-
-
-class Figures(NamedTuple):
-    """How well an embedding foretells answers; ties count half."""
-
-    accuracy: float
-    log_loss: float  # nats an answer
-    calibration_error: float  # mean |share right - probability| over equally many answers, see `calibration_error`
-    answers: float
-    units: int
 
 
 def population_lapse(lapse: np.ndarray, questions: Questions) -> float:
@@ -76,33 +64,10 @@ def unit_losses(p: np.ndarray, held: Answers) -> tuple[np.ndarray, np.ndarray]:
     return np.bincount(number, loss), np.bincount(number, held.times)
 
 
-def calibration_error(p: np.ndarray, right: np.ndarray, weight: np.ndarray) -> float:
-    """Expected calibration error (Naeini, Cooper & Hauskrecht 2015, sec. 3) of the likelier side: confidence
-    max(p, 1 - p), in `BINS` bins of equal weight. O(m log m).
+def log_odds(p: np.ndarray) -> np.ndarray:
+    """(m,) log p / (1 - p): the margin at slope 1 by which `statistics.held_out` makes figures of probabilities.
 
-    >>> calibration_error(np.array([0.9, 0.9]), np.array([1.0, 0.0]), np.ones(2))
-    0.4
+    >>> log_odds(np.array([0.5, 0.75])).round(4).tolist()
+    [0.0, 1.0986]
     """
-    sure = np.maximum(p, 1.0 - p).round(12)
-    order = np.argsort(sure, kind="stable")
-    sure, right, weight = sure[order], right[order], weight[order]
-    first = np.searchsorted(sure, sure)  # equal confidences share a bin
-    place = (np.cumsum(weight) - weight)[first] / weight.sum()
-    bins = np.minimum((place * BINS).astype(int), BINS - 1)
-    gap = np.abs(np.bincount(bins, weight * (right - sure)))
-    return round(float(gap.sum() / weight.sum()), 12)
-
-
-def figures(points: np.ndarray, lapse: np.ndarray | float, alpha: float, held: Answers, by_worker: bool) -> Figures:
-    """The figures on held-out answers; `by_worker`: with each worker's own lapse. O(m (d + log m))."""
-    p = probabilities(points, held.rows, lapse, alpha, held.worker if by_worker else None)
-    right = (p > 0.5) + 0.5 * (p == 0.5)
-    loss, answers = unit_losses(p, held)
-    total = float(answers.sum())
-    return Figures(
-        float(right @ held.times) / total,
-        float(loss.sum()) / total,
-        calibration_error(p, right, held.times),
-        total,
-        len(loss),
-    )
+    return np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(1.0 - p, 1e-16))

@@ -14,6 +14,7 @@ _PUBLIC = {
     "ComparisonClustering": "stream_engine.estimators.clustering",
     "ComparisonEmbedding": "stream_engine.estimators.similarity",
     "ComparisonKernel": "stream_engine.estimators.similarity",
+    "OrdinalEmbedding": "stream_engine.estimators.embedding",
     "TripletBoostClassifier": "stream_engine.estimators.boosting",
 }
 __all__ = list(_PUBLIC)

@@ -34,6 +34,7 @@ EXPORTS = {
     "clusters": "stream_engine.exports.learned:clusters",
     "booster": "stream_engine.exports.learned:booster",
     "kernel": "stream_engine.exports.learned:kernel",
+    "embedding": "stream_engine.exports.learned:embedding",
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
     "confidence": "stream_engine.exports.evidence:confidence",

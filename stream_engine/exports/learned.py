@@ -63,6 +63,19 @@ def kernel(published: Published) -> dict[str, Content]:
     }
 
 
+def embedding(published: Published) -> dict[str, Content]:
+    """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: of whom anything was asked (the
+    others lie at 0); lapse (); alpha () of t-STE, 0 for STE; CSV object,asked,axis_1 ... axis_d. Nothing about
+    workers."""
+    artifact = _artifact(published, "embedding")
+    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
+    arrays = {"X": points, "asked": asked, "lapse": np.asarray(artifact.arrays["lapse"])}
+    arrays["alpha"] = np.array(float(artifact.report["alpha"]))
+    names = _names(published, "embedding", len(points))
+    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
+    return {"embedding": Content(arrays, {"embedding": {"object": names, "asked": asked, **axes}})}
+
+
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:
     """Names of the objects that K is over; None: of all."""
     if "ids" not in artifact.arrays:

@@ -21,6 +21,7 @@ PREDICTORS = {
     "k1": "stream_engine.prediction.similarities:k1",
     "k2": "stream_engine.prediction.similarities:k2",
     "sdp_clustering": "stream_engine.prediction.learned:clusters",
+    "embedding": "stream_engine.prediction.learned:embedding",
     "kernel_learning": "stream_engine.prediction.learned:kernel_learning",
     "partial_order_embedding": "stream_engine.prediction.learned:partial_order_embedding",
     "repeats": "stream_engine.prediction.repeats:repeats",

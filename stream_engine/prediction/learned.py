@@ -4,21 +4,24 @@ import numpy as np
 
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
+from stream_engine.embedding import held_out
 from stream_engine.prediction import Margins, Predictor
 from stream_engine.prediction.similarities import by_similarity
 from stream_engine.state.published import Published
 from stream_engine.statistics.embedding import squared_distances
 from stream_engine.statistics.subset import renumbering
 
+LINEAR_LIMIT = 1 << 31  # objects of a model that holds nothing for pairs of them
 
-def _array(published: Published, kind: str, name: str) -> np.ndarray | None:
+
+def _array(published: Published, kind: str, name: str, most: int = DENSE_LIMIT) -> np.ndarray | None:
     """An array of the newest artifact, unless it is newer than the snapshot that the state goes on from: after a
     damaged snapshot comparisons are read again that such an artifact has already seen."""
     artifact = published.artifacts.get(kind)
     if artifact is None or artifact.sequence > published.snapshot.sequence or name not in artifact.arrays:
         return None
     array = np.asarray(artifact.arrays[name])
-    return array if 3 <= len(array) <= DENSE_LIMIT else None
+    return array if 3 <= len(array) <= most else None
 
 
 def clusters(published: Published) -> Predictor | None:
@@ -46,6 +49,24 @@ def kernel_learning(published: Published) -> Predictor | None:
 def partial_order_embedding(published: Published) -> Predictor | None:
     """Distances of the partial order embedding."""
     return _distances(published, "partial_order_embedding")
+
+
+def embedding(published: Published) -> Predictor | None:
+    """Log odds by the points and the lapse of somebody unknown: P(answer) = 1 / (1 + exp(-margin)). NaN about objects
+    that nothing was asked about."""
+    points, asked = (_array(published, "embedding", name, LINEAR_LIMIT) for name in ("X", "asked"))
+    if points is None or asked is None:
+        return None
+    artifact = published.artifacts["embedding"]
+    lapse, alpha, n = float(artifact.arrays["lapse"]), float(artifact.report["alpha"]), len(points)
+
+    def log_odds(rows: np.ndarray) -> np.ndarray:
+        known = np.minimum(rows, n - 1)
+        margin = held_out.log_odds(held_out.probabilities(points, known, lapse, alpha))
+        margin[((rows >= n) | ~asked[known]).any(axis=1)] = np.nan
+        return margin
+
+    return Predictor(log_odds)
 
 
 def _distances(published: Published, kind: str) -> Predictor | None:

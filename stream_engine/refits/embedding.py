@@ -14,14 +14,17 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice
-from stream_engine.embedding.evidence import CHOOSE, FIT, REPORT, Evidence, evidence
+from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import Figures, known_lapses, population_lapse
+from stream_engine.embedding.held_out import known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import held_out
+from stream_engine.statistics.held_out import HeldOut
+from stream_engine.statistics.judgement_folds import BY_QUESTION, CHOOSE, FIT
 
 KIND = "embedding"
 AXES = EMBEDDING.axes
@@ -45,7 +48,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lapse: how often an answer is a coin's: one rate a worker who answered `least` questions (where worker_votes are
         kept), one for "all", or "none"
     least: answers of a worker below which the lapse of all others counts
-    held_out: the share of units that chooses, and after it the share that is reported on; 0 holds nothing out
+    held_out: which share of the judgements chooses, of those that are not reported
+    reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
     tolerance: of the objective's relative gain in an iteration, at which a fit ends
     max_iterations: of L-BFGS
     """
@@ -56,6 +60,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lapse: Literal["worker", "all", "none"] = "worker"
     least: Annotated[int, msgspec.Meta(ge=1)] = 20
     held_out: Share = 0.2
+    reported: Share = 0.2
     tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-7
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 1000
 
@@ -70,7 +75,7 @@ def refit(
     `offsets`, the workers' names in their order.
     """
     with threadpool_limits(1):
-        found = evidence(snapshot, seed, params.lapse == "worker", params.held_out, params.held_out)
+        found = evidence(snapshot, seed, params.lapse == "worker", params.reported, params.held_out)
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
         chosen = choice.choose(
@@ -82,8 +87,8 @@ def refit(
             progress=progress,
             **more,
         )
-        figures = choice.reported(_questions(found, params, FIT, CHOOSE), found.of(REPORT), chosen, **more)
-        questions = _questions(found, params, FIT, CHOOSE, REPORT)
+        figures = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
+        questions = _questions(found, params, *range(BY_QUESTION + 1))
         begin = (*_earlier(previous, len(snapshot.objects)), *chosen.begin)
         limits = {"tolerance": params.tolerance, "max_iterations": params.max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
@@ -106,6 +111,17 @@ def _questions(found: Evidence, params: Params, *parts: int) -> Questions:
     answers = found.of(*parts)
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker)).questions()
+
+
+def _figures(found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any) -> HeldOut:
+    """What a fit to all but the reported answers says of these; a worker that it knows has an own lapse."""
+    asked = found.reported
+    if not len(asked.rows) or not len(questions.rows):
+        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units))
+    fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
+    lapse = known_lapses(fitted.lapse, questions)
+    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked))
+    return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
 
 
 def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -133,7 +149,7 @@ def _report(
     found: Evidence,
     questions: Questions,
     chosen: choice.Choice,
-    figures: Figures | None,
+    figures: HeldOut,
     fitted: Embedding,
 ) -> dict[str, Any]:
     variance = fitted.points.var(axis=0)
@@ -142,7 +158,7 @@ def _report(
         "alpha": fitted.alpha,
         "chosen_by": chosen.by,
         "tried": chosen.tried,
-        "held_out": None if figures is None else {"by": found.by, **figures._asdict()},
+        **figures.report(),
         "answers": questions.answers,
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),
@@ -151,7 +167,7 @@ def _report(
         "workers": len(found.workers),
         "explained": (variance / (variance.sum() or 1.0)).tolist(),
         "objective": fitted.objective,
-        "log_loss": -fitted.log_likelihood / questions.answers,
+        "fitted_log_loss": -fitted.log_likelihood / questions.answers,
         "iterations": fitted.iterations,
         "evaluations": fitted.evaluations,
         "converged": fitted.converged,

@@ -98,6 +98,7 @@ def _embedding(artifact: Artifact) -> None:
     for name in ("lapse", "worker_lapse"):
         within = arrays[name].size == 0 or (arrays[name].min() >= 0 and arrays[name].max() <= 1)
         _expect(bool(within), f"{name}: expected numbers from 0 to 1")
+    check_figures(artifact.report)
     _expect(isinstance(alpha, float) and alpha >= 0, f"report.alpha: got {alpha!r}, expected a number >= 0")
 
 

@@ -25,9 +25,10 @@ from threadpoolctl import threadpool_limits
 from stream_engine.embedding import choice
 from stream_engine.embedding.fit import Setting, with_setting
 from stream_engine.embedding.gradient import margins
-from stream_engine.embedding.held_out import Answers, figures
+from stream_engine.embedding.held_out import Answers, log_odds, probabilities
 from stream_engine.embedding.questions import of_rows
 from stream_engine.kernel_learning import rckl
+from stream_engine.statistics.held_out import figures
 from tests.benchmarks import real_judgements
 from tests.benchmarks.embedding_worlds import REAL, World, guessers, planted, real
 from tests.conftest import human_judgements
@@ -56,7 +57,8 @@ def ours(train: Answers, test: Answers, d: int | None, seed: int) -> tuple[Line,
     last = time.process_time()
     found = with_setting(nobody.questions(), chosen.setting, chosen.begin)
     now = time.process_time()
-    made = figures(found.points, float(found.lapse[0]), found.alpha, test, by_worker=False)
+    odds = log_odds(probabilities(found.points, test.rows, float(found.lapse[0]), found.alpha))
+    made = figures(odds, 1.0, test.times, test.unit)
     print(f"    {chosen.setting} {made}", flush=True)
     return {"ours": [made.accuracy, now - began, now - last]}, chosen.setting
 

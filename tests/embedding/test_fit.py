@@ -7,7 +7,7 @@ from stream_engine.embedding import choice, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
 from stream_engine.embedding.gradient import loss_of, margins
-from stream_engine.embedding.held_out import Answers, calibration_error, figures, population_lapse
+from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import of_rows
 from tests.support import embedding_reference as reference
@@ -150,18 +150,17 @@ def test_what_is_given_is_not_chosen():
     assert few.setting == choice.USUAL and few.by.startswith("too few")
 
 
-def test_figures_of_a_known_probability():
-    """Two answers, p = 1 / (1 + e^-3) each, one right; times count."""
+def test_unknown_workers_lapse_like_the_population():
+    rows = np.array([[0, 1, 0, 2]] * 4, np.int32)
+    asked = of_rows(rows, 3, np.array([1.0, 2.0, 1.0, 1.0]), np.array([-1, 0, 0, 2]))
+    lapse = np.array([0.1, 0.4, 0.9, 0.2])
+    mean = (0.1 + 3 * 0.4 + 0.2) / 5
+    assert population_lapse(lapse, asked) == pytest.approx(mean)
+    np.testing.assert_allclose(known_lapses(lapse, asked), [0.1, 0.4, mean, 0.2])
     points = np.array([[0.0], [1.0], [2.0]])
-    rows = np.array([[0, 1, 0, 2], [0, 2, 0, 1]], np.int32)
-    made = figures(points, 0.0, 0.0, answers_of(rows, 3, np.zeros(2, int), np.array([3.0, 1.0])), by_worker=False)
-    p = 1 / (1 + np.exp(-3))
-    assert made.accuracy == 0.75 and made.answers == 4 and made.units == 1
-    assert made.log_loss == pytest.approx(-(3 * np.log(p) + np.log(1 - p)) / 4)
-    assert made.calibration_error == pytest.approx(p - 0.75)
-    rng = np.random.default_rng(0)
-    p = rng.random(100_000)
-    assert calibration_error(p, ((p > 0.5) == (rng.random(100_000) < p)).astype(float), np.ones(100_000)) < 0.01
+    p = probabilities(points, rows[:2], lapse, 0.0, np.array([-1, 1], np.int32))
+    np.testing.assert_allclose(p, reference.likelihood(points, rows[:2], [0.1, 0.9], 0.0))
+    np.testing.assert_allclose(1 / (1 + np.exp(-log_odds(p))), p)
 
 
 def test_a_wrong_kernel_is_said():

@@ -21,6 +21,7 @@ from stream_engine.estimators import (
     ComparisonClustering,
     ComparisonEmbedding,
     ComparisonKernel,
+    OrdinalEmbedding,
     TripletBoostClassifier,
     answers,
 )
@@ -71,6 +72,11 @@ class Embedding(Answering, ComparisonEmbedding):
 
 class Kernel(Answering, ComparisonKernel):
     pass
+
+
+class Ordinal(Answering, OrdinalEmbedding):
+    def predict_proba(self, X):
+        return super().predict_proba(compared(X, ordered=False))
 
 
 class Clustering(OfFeatures, ComparisonClustering):
@@ -126,11 +132,11 @@ FAILING = {  # check -> why it fails, for each estimator; what is not listed pas
     },
     Boost: dict.fromkeys(("check_n_features_in_after_fitting", "check_n_features_in"), WIDE),
 }
-FAILING[Embedding] = FAILING[Kernel]
+FAILING[Embedding] = FAILING[Ordinal] = FAILING[Kernel]
 
 
 @parametrize_with_checks(
-    [Kernel(), Embedding(lambda1=1.0), Clustering(n_clusters=2), Boost(rounds=5000)],
+    [Kernel(), Embedding(lambda1=1.0), Ordinal(kernel="ste", ridge=1.0), Clustering(n_clusters=2), Boost(rounds=5000)],
     expected_failed_checks=lambda estimator: FAILING[type(estimator)],
     xfail_strict=True,
 )
@@ -222,6 +228,27 @@ def test_answers_foretold(world):
         )
         assert model.score(X, y) > 0.85
     assert ComparisonEmbedding(3).fit_transform(triplets).shape == (24, 3)
+
+
+def test_an_ordinal_embedding_answers_with_probabilities(world):
+    points, _, triplets, test = world
+    X, y = questions(test)
+    model = OrdinalEmbedding(2).fit(triplets)
+    p = model.predict_proba(X)
+    assert model.embedding_.shape == (24, 2) and np.array_equal(model.transform(X), model.embedding_)
+    assert np.allclose(p.sum(axis=1), 1) and np.array_equal(model.predict(X), np.sign(p[:, 1] - 0.5))
+    assert model.score(X, y) == model.score(test) == ((p[:, 1] > 0.5) == (y > 0)).mean() > 0.9
+    four = np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1)
+    assert np.allclose(OrdinalEmbedding(2).fit(triplets[:, [0, 1, 0, 2]]).predict_proba(four), p, atol=1e-6)
+    assert OrdinalEmbedding(None, kernel="ste", ridge=0.1).fit(triplets).embedding_.shape[1] in (2, 3)
+    assert OrdinalEmbedding(2, kernel="ste", ridge=1.0, lapse=False).fit(triplets).lapse_ == 0
+    quadruplets = np.random.default_rng(0).permuted(np.tile(np.arange(24), (3000, 1)), axis=1)[:, :4]
+    i, j, k, l = (points[quadruplets[:, side]] for side in range(4))
+    near = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
+    assert OrdinalEmbedding(2).fit(quadruplets[:2500], near[:2500]).score(quadruplets[2500:], near[2500:]) > 0.9
+    for wrong, says in (({"n_components": 0}, "got n_components = 0"), ({"kernel": "rbf"}, "got kernel 'rbf'")):
+        with pytest.raises(ValueError, match=says):
+            OrdinalEmbedding(**wrong).fit(triplets)
 
 
 def test_an_object_without_comparisons(world):

@@ -1,0 +1,128 @@
+"""The refit `embedding`: which answers it takes, who is held out, what it says, and what it hands on."""
+
+import msgspec
+import numpy as np
+import pytest
+
+from connectors import Record
+from stream_engine.data.packed_names import unpack_names
+from stream_engine.embedding.evidence import evidence
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits import CannotRefit, embedding
+from stream_engine.service.ingest import Ingest
+from stream_engine.state.engine import Engine
+from stream_engine.statistics.judgement_folds import BY_QUESTION, CHOOSE, FIT
+from tests.support.generators import planted_triplets
+from tests.support.kernel_reference import snapshot_of
+
+N = 14
+QUICK = embedding.Params(dimensions=2, kernel="ste", ridge=0.3)
+
+
+def events(seed=0, m=900, workers=12, guessers=4):
+    """Lines of triplets and quadruplets by named workers, some of whom guess, and the points."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(N, 2))
+    lines = []
+    for number in range(m):
+        worker = number % workers
+        if rng.random() < 0.2:
+            i, j, k, l = rng.choice(N, 4, replace=False)
+            near = np.linalg.norm(points[i] - points[j]) < np.linalg.norm(points[k] - points[l])
+            pairs = [[f"o{i}", f"o{j}"], [f"o{k}", f"o{l}"]]
+            near = bool(rng.random() < 0.5 if worker < guessers else near)
+            lines.append({"type": "quadruplet", "near": pairs[not near], "far": pairs[near], "worker": f"w{worker}"})
+        else:
+            a, b, c = planted_triplets(rng, points, 1, 0.5 if worker < guessers else 0.0)[0]
+            lines.append(
+                {"type": "triplet", "anchor": f"o{a}", "near": f"o{b}", "far": f"o{c}", "worker": f"w{worker}"}
+            )
+    return lines, points
+
+
+def snapshot(accumulators, **more):
+    engine = Engine(accumulators, guard=None)
+    lines, points = events(**more)
+    data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    for block in Ingest(EventOptions(provenance=True), "json").blocks([Record(data, "p", 0, 1, 7, "message", "json")]):
+        engine.learn(block.decoded, block.positions(), block.counts().total())
+    return engine.snapshot(), points
+
+
+ALL = ("triplet_counts", "quadruplet_counts")
+
+
+@pytest.mark.parametrize("accumulators", [ALL, (*ALL, "worker_votes"), (*ALL, "judgements")])
+def test_every_answer_is_of_one_part(accumulators):
+    made, _ = snapshot(accumulators)
+    found = evidence(made, 3, True, 0.3, 0.3)
+    assert found.answers.times.sum() == made.counters["comparisons"] == 900
+    parts = [found.of(part) for part in range(FIT, BY_QUESTION + 1)]
+    assert sum(part.times.sum() for part in parts) == 900 and parts[FIT].times.sum() > parts[CHOOSE].times.sum() > 0
+    units = [set(part.unit.tolist()) for part in parts]
+    assert sum(len(each) for each in units) == len(set().union(*units))
+    assert found.reported.times.sum() == sum(part.times.sum() for part in parts[CHOOSE + 1 :]) > 0
+    assert found.units.by == ("judgements" if "judgements" in accumulators else "comparisons")
+    assert (len(found.workers) > 0) == (len(accumulators) > 2)
+
+
+@pytest.mark.parametrize("accumulators", [(*ALL, "worker_votes"), (*ALL, "judgements")])
+def test_those_who_guess_are_named(accumulators):
+    made, _ = snapshot(accumulators, m=1800)
+    arrays = embedding.refit(made, QUICK, 0).arrays
+    lapse = dict(zip(unpack_names(arrays["utf8"], arrays["offsets"]), arrays["worker_lapse"]))
+    assert len(lapse) == 12
+    assert min(lapse[f"w{w}"] for w in range(4)) > max(lapse[f"w{w}"] for w in range(4, 12))
+    for how in ("all", "none"):
+        one = embedding.refit(made, msgspec.structs.replace(QUICK, lapse=how), 0).arrays
+        assert len(one["worker_lapse"]) == 0 and (float(one["lapse"]) > 0) == (how == "all")
+    few = embedding.refit(made, msgspec.structs.replace(QUICK, least=1000), 0).arrays
+    assert np.ptp(few["worker_lapse"]) < 1e-12
+
+
+def test_what_is_reported_chose_nothing():
+    """The figures are near those on new answers, and say what was held out."""
+    made, points = snapshot((*ALL, "judgements"), m=3000, guessers=0)
+    report = embedding.refit(made, embedding.Params(), 1).report
+    assert report["held_out"] == "judgements" and report["d"] == 2 and report["chosen_by"] == "held-out log loss"
+    assert report["accuracy"] > 0.93 and report["by_worker"]["accuracy"] > 0.9 and report["log_loss"] < 0.25
+    assert len(report["tried"]) > 5 and report["converged"]
+    none = embedding.refit(made, msgspec.structs.replace(QUICK, held_out=0.0, reported=0.0), 1).report
+    assert none["accuracy"] is None and none["chosen_by"] == "given"
+
+
+def test_ids_do_not_matter():
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(N, 2)), 1500, 0.05)
+    order = rng.permutation(N)
+    rank = np.argsort(order)
+    one = embedding.refit(snapshot_of(triplets, N), QUICK, 0).arrays["X"]
+    other = embedding.refit(snapshot_of(rank[triplets], N, names=[f"o{i}" for i in order]), QUICK, 0).arrays["X"][rank]
+    distances = [np.linalg.norm(x[:, None] - x, axis=2) for x in (one, other)]
+    np.testing.assert_allclose(*distances, atol=0.02 * distances[0].max())
+
+
+def test_a_previous_artifact_is_a_start():
+    """Also of fewer objects and other dimensions; the optimum is as good as without it."""
+    rng = np.random.default_rng(1)
+    triplets = planted_triplets(rng, rng.normal(size=(N, 2)), 2000, 0.1)
+    cold = embedding.refit(snapshot_of(triplets, N), QUICK, 0)
+    early = triplets[(triplets < 11).all(axis=1)]
+    for d in (1, 2, 4):
+        before = embedding.refit(snapshot_of(early, 11), msgspec.structs.replace(QUICK, dimensions=d), 0)
+        warm = embedding.refit(snapshot_of(triplets, N), QUICK, 0, previous=before)
+        assert warm.arrays["X"].shape == (N, 2)
+        assert warm.report["objective"] <= cold.report["objective"] * 1.001
+
+
+def test_objects_never_compared_are_said_and_lie_at_the_middle():
+    rng = np.random.default_rng(2)
+    triplets = planted_triplets(rng, rng.normal(size=(10, 2)), 800)
+    made = embedding.refit(snapshot_of(triplets, 12), QUICK, 0)
+    assert made.report["never_asked_about"] == 2 and made.arrays["asked"].tolist() == [True] * 10 + [False] * 2
+    assert (made.arrays["X"][10:] == 0).all() and np.abs(made.arrays["X"][:10]).max() > 0.1
+
+
+def test_nothing_to_embed_is_one_line():
+    with pytest.raises(CannotRefit, match="embedding: got 0 comparisons of 5 objects; expected at least one, next"):
+        embedding.refit(snapshot_of(np.empty((0, 3), int), 5), QUICK, 0)
