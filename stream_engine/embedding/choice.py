@@ -28,6 +28,7 @@ BEYOND = 1e-3  # ridges below are not tried
 GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
 WITHOUT = 1  # ridges in a row that do not help, after which a path ends
 FEW = 40.0  # answers that must choose at least
+MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have so many iterations
 USUAL = Setting("t-ste", 2, 0.3)  # where there are fewer
 
 
@@ -92,6 +93,7 @@ class _Search:
     def __init__(self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., None]) -> None:
         self.questions, self.held, self.progress = questions, held, progress
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
+        self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Tried] = []
 
     def attempt(self, setting: Setting, near: Tried | None = None) -> Tried:
@@ -103,7 +105,10 @@ class _Search:
         if len(q.rows) * d <= CAREFUL:
             found, wide = fit_carefully(q, d, ridge, kernel=kernel, start=start, wide=wide, lapse=lapse, **self.more)
         else:
-            found, wide = fit(q, d, ridge, kernel=kernel, start=start, lapse=lapse, **self.more), None
+            found, wide = (
+                fit(q, d, ridge, kernel=kernel, start=start, lapse=lapse, max_iterations=self.most, **self.more),
+                None,
+            )
         lapse = known_lapses(found.lapse, q)
         p = probabilities(found.points, self.held.rows, lapse, found.alpha, self.held.worker)
         losses, answers = unit_losses(p, self.held)

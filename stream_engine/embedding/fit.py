@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.embedding import starts
+from stream_engine.embedding import minibatch, starts
 from stream_engine.embedding.gradient import STE, Loss, loss_of
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
@@ -21,6 +21,9 @@ from stream_engine.embedding.questions import Questions
 PRIOR = (0.5, 4.5)  # pseudo-answers of guessing and of knowing
 FIRST = 0.05  # lapse that a descent begins at
 LEAST, MOST = 1e-4, 0.99  # lapses stay between
+LARGE = 2e6  # questions times dimensions above which stochastic passes come first, and L-BFGS ends earlier
+ROUGH = 1e-4  # the tolerance there
+SPREAD = 3.0  # of random points that passes begin at, in units of `starts.at_random`
 MEMORY = 12  # pairs of steps and slopes that L-BFGS keeps
 KERNELS = ("ste", "t-ste")
 
@@ -68,16 +71,22 @@ def fit(
     max_iterations: int = 1000,
     progress: Callable[..., None] = lambda done, total, **figures: None,
 ) -> Embedding:
-    """Points in d dimensions. `start` (n, any number of columns): where to begin, by default `starts.directions`;
-    `lapse` (n_workers,): likewise; with `fixed_lapse` it stays there, by default at 0. Ends when an iteration
-    gains less than `tolerance` of the objective. O(q d) an iteration; deterministic.
+    """Points in d dimensions. `start` (n, any number of columns): where to begin, by default `starts.directions`, or
+    for many questions `minibatch.descend`; `lapse` (n_workers,): likewise; with `fixed_lapse` it stays there, by
+    default at 0. Ends when an iteration gains less than `tolerance` of the objective (for many questions `ROUGH`).
+    O(q d) an iteration; deterministic.
     """
     alpha, n = alpha_of(kernel, d), questions.n_objects
     loss = loss_of(questions, alpha)
     if lapse is None:
         lapse = np.full(questions.n_workers, 0.0 if fixed_lapse else FIRST)
     held = np.clip(lapse, 0.0 if fixed_lapse else LEAST, MOST)
-    if start is None:
+    large = len(questions.rows) * d > LARGE
+    if large:
+        tolerance = max(tolerance, ROUGH)
+    if start is None and large:
+        start = minibatch.descend(questions, starts.at_random(n, d, 0) * SPREAD, held, ridge, alpha)
+    elif start is None:
         start = starts.scaled(starts.directions(questions, d).points, loss, held, ridge)
     points = starts.widened(start, d, seed=0)
     if len(questions.rows) == 0:

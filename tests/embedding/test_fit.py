@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stream_engine.embedding import choice, starts
+from stream_engine.embedding import choice, minibatch, starts
 from stream_engine.embedding import fit as fits
 from stream_engine.embedding.fit import Setting, fit, fit_carefully, with_setting
 from stream_engine.embedding.gradient import loss_of, margins
@@ -166,3 +166,29 @@ def test_unknown_workers_lapse_like_the_population():
 def test_a_wrong_kernel_is_said():
     with pytest.raises(ValueError, match="got kernel 'rbf', expected one of ste, t-ste"):
         fit(reference.questions(0), 2, 1.0, kernel="rbf")
+
+
+def test_stochastic_passes_come_near_the_optimum(monkeypatch):
+    """And are what a fit of many questions begins at; the same passes give the same points."""
+    _, rows = world(5, n=80, m=12_000, flip=0.1)
+    asked, lapse = of_rows(rows, 80), np.full(1, 0.05)
+    for kernel, alpha in (("ste", 0.0), ("t-ste", 1.0)):
+        best = fit(asked, 2, 0.3, kernel=kernel)
+        points = minibatch.descend(asked, starts.at_random(80, 2, 0) * 3, lapse, 0.3, alpha)
+        assert np.array_equal(points, minibatch.descend(asked, starts.at_random(80, 2, 0) * 3, lapse, 0.3, alpha))
+        near = loss_of(asked, alpha)(points, lapse)[0] + 0.3 * (points**2).sum()
+        assert near < 1.25 * best.objective
+        with monkeypatch.context() as patched:
+            patched.setattr(fits, "LARGE", 10)
+            assert fit(asked, 2, 0.3, kernel=kernel).objective < 1.02 * best.objective
+
+
+def test_a_stochastic_step_goes_down_the_gradient():
+    """One question, one pass, a tiny rate: each coordinate moves against the sign of its slope."""
+    points, asked = np.random.default_rng(0).normal(size=(4, 2)), of_rows(np.array([[0, 1, 2, 3]]), 4)
+    for alpha in (0.0, 2.0):
+        slope = loss_of(asked, alpha)(points, np.full(1, 0.1))[1] + 2 * 0.5 * points
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(minibatch, "RATE", 1e-7)
+            moved = minibatch.descend(asked, points, np.full(1, 0.1), 0.5, alpha) - points
+        assert np.array_equal(np.sign(moved), -np.sign(slope))

@@ -19,6 +19,7 @@ ROOMS = (
     "guard",
     "boosting",
     "formats",
+    "embedding",
     "statistics/gram_matrices.py",
     "statistics/kernels.py",
     "accumulators/adds_similarity.py",
@@ -38,6 +39,8 @@ FILES = (
     "guard/test_transitive_reduction.py",
     "statistics/test_kernels.py",
     "boosting/test_triplet_boost.py",
+    "embedding/test_gradient.py",
+    "embedding/test_fit.py",
     "laws/test_formats.py",
 )
 TESTS = (
@@ -69,6 +72,8 @@ TESTS = (
     "formats_agree",
     "any_order_of_events",
     "threshold_falls",
+    "likelihood_is_the_formula",
+    "stochastic_step",
 )
 KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 
