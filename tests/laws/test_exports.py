@@ -11,6 +11,7 @@ import pytest
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport, json_text
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
@@ -77,6 +78,21 @@ def state() -> Published:
                 "by_worker": {"accuracy": 0.75},
                 "ceiling": None,
             },
+        ),
+        "embedding": Artifact(
+            "embedding",
+            "",
+            1,
+            {},
+            0,
+            {
+                "X": np.linspace(-1, 1, 2 * n).reshape(n, 2),
+                "asked": np.arange(n) < n - 1,
+                "lapse": np.array(0.1),
+                "worker_lapse": np.array([0.2]),
+                **pack_names(["ann"]),
+            },
+            {"alpha": 1.0},
         ),
     }
     snapshot = engine.snapshot()
