@@ -6,21 +6,23 @@ and they are judged there. O(members), a quarter of the time.
 
 import numpy as np
 
-from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds
+from stream_engine.data.comparisons import EVENT_TYPES, Decoded, Kinds, Provenance
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.packed_names import Names
 from stream_engine.formats import expand_in_pieces
-from stream_engine.formats.event_columns import Piece
+from stream_engine.formats.event_columns import Origins, Piece
 from stream_engine.formats.event_fields import TRIPLET
 from stream_engine.formats.expand import name_flags
 
 
 def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
     """The comparisons of events that are triplets without a fault; None of any others, of none, of more than a piece
-    holds, and of those with origins."""
-    m = len(events.kind)
-    if not 0 < m <= expand_in_pieces.COMPARISONS_AT_ONCE or events.origins is not None or len(events.members) != 3 * m:
+    holds, and of those that say who answered, when, or how they were asked."""
+    m, origins = len(events.kind), events.origins
+    if not 0 < m <= expand_in_pieces.COMPARISONS_AT_ONCE or len(events.members) != 3 * m:
+        return None
+    if origins is not None and not all(column.strides == (0,) for column in origins):
         return None
     if (events.kind != TRIPLET).any() or (events.size != 3).any() or name_flags(texts).any():
         return None
@@ -28,7 +30,8 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
     used = _numbered(read_only(events.members, np.int32), triplets, order)
     if used < 0:
         return None
-    none = np.empty(0, np.int64)
+    none, of_triplet = np.empty(0, np.int64), np.arange(m, dtype=np.int32)
+    kinds = Kinds(of_triplet, none.astype(np.int32), events.kind)
     return Decoded(
         texts.taken(order[:used]),
         triplets,
@@ -37,8 +40,15 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
         [],
         {EVENT_TYPES[TRIPLET]: m},
         [],
-        kinds=Kinds(np.arange(m, dtype=np.int32), none.astype(np.int32), events.kind),
+        provenance=None if origins is None else _told_nothing(kinds, origins),
+        kinds=kinds,
     )
+
+
+def _told_nothing(kinds: Kinds, origins: Origins) -> Provenance:
+    """That of events which name neither worker nor sampler."""
+    worker, weight, time, sampler = origins
+    return Provenance(*kinds[:3], worker, [], weight, time, sampler=sampler)
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ from stream_engine.data.packed_names import Names, pack_names
 from stream_engine.formats import event_block, fault_messages
 from stream_engine.formats import expand as room
 from stream_engine.formats.event_block import Block
-from stream_engine.formats.event_columns import FieldNames, Origins, Piece
+from stream_engine.formats.event_columns import FieldNames, Origins, Piece, untold
 from stream_engine.formats.event_fields import KIND
 from stream_engine.formats.plain_triplets import plain_triplets
 from tests.support.event_reference import FIELDS, reference_expand
@@ -164,7 +164,9 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
         for row, event in enumerate(events):
             kind = "triplet" if len(event) == 3 else "odd_one_out"
             columns = [np.array([number]) for number in block.names.ids(event)]
-            origins = Origins(np.array([-1]), np.ones(1), np.zeros(1)) if block.provenance else None
+            origins = untold(1) if block.provenance else None
+            if seed == 12:
+                origins = Origins(np.array([-1], np.int32), np.ones(1), np.zeros(1), np.array([-1], np.int32))
             block.add_columns(KIND[kind], np.array([row]), columns, 1, origins)
         if seed % 8 == 6:
             block.refused.append((99, InvalidEvent("wrong_type", "no event")))
@@ -175,8 +177,12 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
     taken = []
     long = decoded()
     assert [each.dtype for each in short[1:4]] == [each.dtype for each in long[1:4]] and len(taken) == (seed % 8 != 6)
-    for one, other in zip(short[1:4] + tuple(short.kinds), long[1:4] + tuple(long.kinds), strict=True):
+    for one, other in zip(short[1:4] + short.kinds[:3], long[1:4] + long.kinds[:3], strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape and (one == other).all()
+    assert (short.provenance is None) == (long.provenance is None) == (seed % 8 != 4)
+    for one, other in zip(short.provenance or (), long.provenance or (), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert short.kinds[3:] == long.kinds[3:] == (False, False)
     for field in ("names", "labels", "events", "rejected", "filtered", "empty", "unknown_fields", "rest", "values"):
         assert getattr(short, field) == getattr(long, field)
 
@@ -185,11 +191,13 @@ def test_the_short_way_is_taken_by_plain_triplets_alone():
     texts = Names(**pack_names(["a", "b", "c"]))
     three, none = np.array([3]), np.empty(0, np.int64)
 
-    def short(members, kind="triplet", texts=texts, sizes=three):
+    def short(members, kind="triplet", texts=texts, sizes=three, origins=None):
         kinds = np.full(len(sizes), KIND[kind], np.int8)
-        return plain_triplets(Piece(np.arange(len(sizes)), kinds, sizes, sizes - 1, np.array(members), None), texts)
+        return plain_triplets(Piece(np.arange(len(sizes)), kinds, sizes, sizes - 1, np.array(members), origins), texts)
 
     assert short([2, 0, 1]).names == ("c", "a", "b") and short([2, 0, 1]).triplets.tolist() == [[0, 1, 2]]
+    assert short([2, 0, 1], origins=untold(1)).provenance.workers == []
+    assert short([2, 0, 1], origins=untold(1)._replace(sampler=np.array([0], np.int32))) is None
     assert all(short(members) is None for members in ([0, 0, 1], [0, 1, 0], [0, 1, 1]))
     assert short([], sizes=none) is None and short([0, 1, 2], kind="ranking") is None
     assert short([0, 1, 2], texts=Names(**pack_names(["a", "b", ""]))) is None

@@ -58,8 +58,6 @@ SHARED = {
         "judgement_kernels",
         "judgement_states",
     },
-    "refits": {"kernel_refits"},
-    "accumulators": {"key_counts", "radix", "sorted_counts", "float_sums", "leaving", "leaving_workers"},
     "refits": {"beta_choice", "held_out_answers", "kernel_refits"},
     "exports": {"by_name", "files", "json_text"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "scores"},
