@@ -65,14 +65,19 @@ def kernel(published: Published) -> dict[str, Content]:
 
 def embedding(published: Published) -> dict[str, Content]:
     """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: of whom anything was asked (the
-    others lie at 0); lapse (); alpha () of t-STE, 0 for STE; CSV object,asked,axis_1 ... axis_d. Nothing about
-    workers."""
+    others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; lapse (); alpha () of t-STE, 0
+    for STE; CSV object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each
+    axis (a place lies within 1.96 of them 95 times in 100). Nothing about workers."""
     artifact = _artifact(published, "embedding")
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
     arrays = {"X": points, "asked": asked, "lapse": np.asarray(artifact.arrays["lapse"])}
     arrays["alpha"] = np.array(float(artifact.report["alpha"]))
     names = _names(published, "embedding", len(points))
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
+    if "covariance" in artifact.arrays:
+        arrays["covariance"] = np.asarray(artifact.arrays["covariance"])
+        deviations = np.sqrt(np.einsum("naa->na", arrays["covariance"]).astype(np.float64))
+        axes |= {f"sd_{number + 1}": deviations[:, number] for number in range(points.shape[1])}
     return {"embedding": Content(arrays, {"embedding": {"object": names, "asked": asked, **axes}})}
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
-from stream_engine.embedding import choice
+from stream_engine.embedding import choice, dimensions
+from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import known_lapses, log_odds, population_lapse, probabilities
+from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
@@ -71,8 +72,9 @@ def refit(
     """Embed a snapshot's objects. Raises `CannotRefit`.
 
     Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
-    was asked at 0; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`,
-    `offsets`, the workers' names in their order.
+    was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
+    coordinates; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`, `offsets`,
+    the workers' names in their order.
     """
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker", params.reported, params.held_out)
@@ -88,13 +90,17 @@ def refit(
             **more,
         )
         figures = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
-        questions = _questions(found, params, *range(BY_QUESTION + 1))
+        answers = _answers(found, params, *range(BY_QUESTION + 1))
+        questions = answers.questions()
         begin = (*_earlier(previous, len(snapshot.objects)), *chosen.begin)
         limits = {"tolerance": params.tolerance, "max_iterations": params.max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         progress(1, 1, log_likelihood=fitted.log_likelihood)
-        report = _report(snapshot, found, questions, chosen, figures, fitted)
-        arrays = _arrays(found, questions, fitted)
+        tested = (
+            {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
+        )
+        report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
+        arrays = {**_arrays(found, questions, fitted), **_covariance(found, answers, fitted, **more)}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
@@ -107,10 +113,14 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
 
 
 def _questions(found: Evidence, params: Params, *parts: int) -> Questions:
-    """Questions of these parts; workers of fewer answers than `least` have the lapse of nobody in particular."""
+    return _answers(found, params, *parts).questions()
+
+
+def _answers(found: Evidence, params: Params, *parts: int) -> Answers:
+    """Answers of these parts; workers of fewer answers than `least` have the lapse of nobody in particular."""
     answers = found.of(*parts)
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
-    return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker)).questions()
+    return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker))
 
 
 def _figures(found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any) -> HeldOut:
@@ -142,6 +152,14 @@ def _arrays(found: Evidence, questions: Questions, fitted: Embedding) -> dict[st
         "worker_lapse": known[1:],
         **pack_names(found.workers),
     }
+
+
+def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
+    """How sure of each place, where that is computed; answers that are of no unit stand by themselves."""
+    alone = answers.unit == len(found.part)
+    unit = np.where(alone, len(found.part) + np.cumsum(alone), answers.unit)
+    made = covariances(fitted, answers._replace(unit=unit), fixed_lapse)
+    return {} if made is None else {"covariance": made.astype(np.float32)}
 
 
 def _report(

@@ -267,6 +267,7 @@ EMBEDDING = Schema(
     {
         "X": _finite(OBJECTS, OTHER),
         "asked": speaks(OBJECTS, kinds="b"),
+        "covariance": _finite(OBJECTS, OTHER, OTHER),
         "lapse": _finite(),
         "worker_lapse": _finite(OTHER),
         **numbers("utf8", "offsets"),

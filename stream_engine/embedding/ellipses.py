@@ -1,0 +1,131 @@
+"""How sure of each place: covariances of the points by Laplace's approximation, in the frame the points are given in.
+
+The Fisher information of the answers about the coordinates x = vec(X), with the ridge as the prior x ~ N(0, 1 / (2
+ridge)) and the lapses integrated out, is
+
+    H = sum_q a_q g_q g_q' + 2 ridge I - C V^-1 C',        g_q = dDelta_q / dx,  s = sigma(Delta_q),
+    a_q = f_q u_q^2,  C[:, w] = sum_{q of w} f_q u_q v_q g_q,  V[w, w] = sum_{q of w} f_q v_q^2 + prior,
+    u = (1 - lapse) s (1 - s) = dp/dDelta,  v = 1/2 - s = dp/dlapse,  f = answers / (p (1 - p)).
+
+Answers tell only distances: moving and turning all points together, the gauge, is in the kernel of the information. G
+is an orthonormal basis of it at X, and the covariance is P H^-1 P, P = I - G G': how points spread that are aligned to
+X by Procrustes. How large all distances are is told by how noisy answers are; the doubt about it is in the covariance.
+Answers of one judgement hang together and say less than as many by themselves: with e_t the slope of answer t at the
+answer given, the covariance is multiplied by the design effect (Kish 1965; Huber's sandwich of 1967 as one number)
+
+    max(1, tr(H^-1 sum_u (sum_{t in u} e_t)(...)') / tr(H^-1 sum_t e_t e_t')),      u the units.
+"""
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+
+from stream_engine.embedding.fit import PRIOR, Embedding
+from stream_engine.embedding.gradient import margins
+from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.questions import asked_about
+
+LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
+LEVEL = 0.95
+
+
+def covariances(found: Embedding, answers: Answers, fixed_lapse: bool = False) -> np.ndarray | None:
+    """(n, d, d) float64 covariance of each place; None above `LARGEST` coordinates. `answers` are those that `found`
+    was fitted to, with their units. Objects never asked about have the prior's, I / (2 ridge). O((n d)^3 + m d^2).
+    """
+    n, d = found.points.shape
+    if n * d > LARGEST:
+        return None
+    questions = answers.questions()
+    out = np.tile(np.eye(d) / (2 * found.ridge), (n, 1, 1))
+    seen = asked_about(questions)
+    if not seen.any():
+        return out
+    own = np.repeat(seen, d)
+    slopes, f, u, v = _parts(found, questions.rows, questions.near + questions.far, found.lapse[questions.worker])
+    slopes = slopes[:, own]
+    information = _weighted(slopes, f * u**2) + 2 * found.ridge * np.eye(int(own.sum()))
+    if not fixed_lapse:
+        information -= _of_lapses(slopes, f, u, v, questions.worker, found.lapse)
+    gauge = gauge_of(found.points[seen])
+    inverse = cho_solve(cho_factor(information), np.eye(len(information)))
+    inverse -= gauge @ (gauge.T @ inverse)
+    inverse -= (inverse @ gauge) @ gauge.T
+    inverse *= _design_effect(found, answers, inverse, own)
+    out[seen] = np.einsum("iaib->iab", inverse.reshape(len(gauge) // d, d, len(gauge) // d, d))
+    return out
+
+
+def gauge_of(points: np.ndarray) -> np.ndarray:
+    """(n d, g) orthonormal directions in which all distances stay: d translations, d (d - 1) / 2 rotations, fewer where
+    points coincide.
+
+    >>> gauge_of(np.array([[0.0, 0.0], [1.0, 0.0]])).shape
+    (4, 3)
+    """
+    n, d = points.shape
+    middle = points - points.mean(axis=0)
+    moves = [np.tile(axis, (n, 1)) for axis in np.eye(d)]
+    for a in range(d):
+        for b in range(a):
+            turned = np.zeros((n, d))
+            turned[:, a], turned[:, b] = -middle[:, b], middle[:, a]
+            moves.append(turned)
+    vectors, sizes, _ = np.linalg.svd(np.stack([move.ravel() for move in moves], axis=1), full_matrices=False)
+    return vectors[:, sizes > 1e-9 * sizes[0]]
+
+
+def radius(d: int, level: float = LEVEL) -> float:
+    """r such that (x - X_i)' covariance_i^-1 (x - X_i) <= r^2 holds the true place with probability `level`.
+
+    >>> round(radius(1), 2), round(radius(2), 2)
+    (1.96, 2.45)
+    """
+    from scipy.stats import chi2
+
+    return float(np.sqrt(chi2.ppf(level, d)))
+
+
+def _parts(found: Embedding, rows: np.ndarray, times: np.ndarray, lapse: np.ndarray):
+    """dDelta/dx (m, n d) sparse, f, u, v of the formulas."""
+    n, d = found.points.shape
+    share = 1.0 / (1.0 + np.exp(-np.clip(margins(found.points, rows, found.alpha), -500, 500)))
+    p = np.clip(lapse / 2 + (1 - lapse) * share, 1e-12, 1 - 1e-12)
+    i, j, k, l = rows.T
+    near, far = found.points[i] - found.points[j], found.points[k] - found.points[l]
+    if found.alpha:
+        for gap in (near, far):
+            gap *= 0.5 * (found.alpha + 1) / (found.alpha + (gap**2).sum(axis=1, keepdims=True))
+    values = np.stack([-2 * near, 2 * near, 2 * far, -2 * far], axis=1)
+    columns = rows[:, :, None] * d + np.arange(d)
+    at = np.repeat(np.arange(len(rows)), 4 * d)
+    slopes = csr_array((values.ravel(), (at, columns.ravel())), shape=(len(rows), n * d))
+    return slopes, times / (p * (1 - p)), (1 - lapse) * share * (1 - share), 0.5 - share
+
+
+def _weighted(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
+    """(n d, n d) sum of weight g g'."""
+    return (slopes.T @ (slopes * weight[:, None])).toarray()
+
+
+def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray) -> np.ndarray:
+    """C V^-1 C': what not knowing the lapses takes."""
+    a, b = PRIOR
+    who = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
+    cross = (slopes.T @ who).toarray()
+    own = np.bincount(worker, f * v**2, len(lapse)) + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))
+    return (cross / own) @ cross.T
+
+
+def _design_effect(found: Embedding, answers: Answers, inverse: np.ndarray, own: np.ndarray) -> float:
+    """How much more the sums of units scatter than answers by themselves would."""
+    lapse = found.lapse[answers.worker + 1]
+    slopes, _, u, _ = _parts(found, answers.rows, answers.times, lapse)
+    share = 1.0 / (1.0 + np.exp(-np.clip(margins(found.points, answers.rows, found.alpha), -500, 500)))
+    each = slopes[:, own] * (u / (lapse / 2 + (1 - lapse) * share))[:, None]
+    number = np.unique(answers.unit, return_inverse=True)[1].reshape(-1)
+    of_unit = csr_array((answers.times, (number, np.arange(len(number)))), shape=(int(number.max()) + 1, len(number)))
+    sums = of_unit @ each
+    alone = float((_weighted(each, answers.times) * inverse).sum())
+    together = float(((sums.T @ sums).toarray() * inverse).sum())
+    return max(1.0, together / alone) if alone > 0 else 1.0

@@ -1,0 +1,84 @@
+"""How many dimensions at least: planted ones are found, noise adds none, and the tests are those of the papers."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from stream_engine.embedding.dimensions import FOLDS, REST, corrected_test, dimensions_at_least, folds_of, holm
+from stream_engine.embedding.held_out import Answers
+from stream_engine.refits import embedding
+from tests.support.generators import planted_triplets
+from tests.support.kernel_reference import snapshot_of
+
+
+def planted(seed, d, n=14, m=1200, flip=0.1):
+    rng = np.random.default_rng(seed)
+    rows = planted_triplets(rng, rng.normal(size=(n, d)), m, flip)[:, [0, 1, 0, 2]]
+    return Answers(rows, np.ones(m), np.full(m, -1, np.int32), np.arange(m), n)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_planted_dimensions_are_found(d):
+    answers = planted(d, d, m=900 * d)
+    made = dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+    assert made.at_least == d and len(made.accuracy) == d + 1
+    assert all(each <= 0.05 for each in made.p_values[:-1]) and made.p_values[-1] > 0.05
+    assert made == dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+
+
+def test_coins_show_one_dimension_and_few_objects_allow_no_more():
+    for seed in range(5):
+        answers = planted(seed, 2, m=400, flip=0.5)
+        assert dimensions_at_least(answers, folds_of(answers.unit, FOLDS)).at_least == 1
+    answers = planted(0, 2, n=3, m=100)
+    made = dimensions_at_least(answers, folds_of(answers.unit, FOLDS))
+    assert made.at_least <= 2 and len(made.accuracy) <= 2
+
+
+def test_the_test_is_that_of_nadeau_and_bengio():
+    rng = np.random.default_rng(0)
+    x = rng.normal(0.3, 1, 10)
+    t = x.mean() / np.sqrt((1 / 10 + 1 / 9) * x.var(ddof=1))
+    assert corrected_test(x) == pytest.approx(1 - stats.t.cdf(t, 9))
+    assert corrected_test(np.zeros(10)) == 1.0 and corrected_test(np.full(10, 0.25)) == 0.0
+    plain = stats.ttest_1samp(x, 0, alternative="greater").pvalue
+    assert corrected_test(x) > plain
+
+
+def test_holm_rejects_what_the_steps_reject():
+    """Holm (1979): the i-th smallest p is rejected while p_(i) <= level / (m - i + 1)."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        p = (rng.random(6) ** 3).round(3)
+        rejected = np.zeros(6, bool)
+        for rank, at in enumerate(np.argsort(p, kind="stable")):
+            if p[at] > 0.05 / (6 - rank):
+                break
+            rejected[at] = True
+        assert ((np.array(holm(p.tolist())) <= 0.05) == rejected).all()
+
+
+def test_groups_are_not_torn_and_the_rest_is_never_held_out():
+    group = np.random.default_rng(0).integers(0, 50, 400)
+    fold = folds_of(group, FOLDS)
+    assert all(len(np.unique(fold[group == each])) == 1 for each in np.unique(group))
+    groups = [len(np.unique(group[fold == each])) for each in range(FOLDS)]
+    assert max(groups) - min(groups) <= 1
+    answers = planted(3, 1, m=300)
+    fold = folds_of(answers.unit, FOLDS)
+    fold[:150] = REST
+    some = dimensions_at_least(answers, fold)
+    assert some.at_least == 1 and some.accuracy != dimensions_at_least(answers, folds_of(answers.unit, FOLDS)).accuracy
+
+
+def test_the_refit_says_both_numbers_of_dimensions():
+    rng = np.random.default_rng(4)
+    triplets = planted_triplets(rng, rng.normal(size=(12, 2)), 1500, 0.05)
+    made = snapshot_of(triplets, 12)
+    report = embedding.refit(made, embedding.Params(kernel="ste", ridge=0.3), 0).report
+    assert report["dimensions_at_least"] == 2 <= report["d"]
+    assert report["dimensions_tested"]["by"] == "comparisons" and len(report["dimensions_tested"]["p_values"]) >= 2
+    given = embedding.refit(made, embedding.Params(kernel="ste", ridge=0.3, dimensions=3), 0).report
+    assert "dimensions_at_least" not in given
+    few = embedding.refit(snapshot_of(triplets[:20], 12), embedding.Params(), 0).report
+    assert few["dimensions_at_least"] is None and few["dimensions_tested"].startswith("no: too few")

@@ -1,0 +1,109 @@
+"""How sure of each place: the formula, the gauge, the design effect, and that the ellipses cover what was planted."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from stream_engine.embedding import ellipses
+from stream_engine.embedding.ellipses import covariances, gauge_of, radius
+from stream_engine.embedding.fit import PRIOR, Setting, fit, with_setting
+from stream_engine.embedding.held_out import Answers
+from tests.support import embedding_reference as reference
+from tests.support.embedding_worlds import by_the_model, covered
+
+
+def slow(found, answers, fixed):
+    """H of all coordinates and lapses by differences of p at each answer, inverted; then the gauge taken out."""
+    n, d = found.points.shape
+    size = n * d
+
+    def p_of(x, lapse):
+        return reference.likelihood(x.reshape(n, d), answers.rows, lapse[answers.worker + 1], found.alpha)
+
+    x, lapse, h = found.points.ravel(), found.lapse, 1e-5
+    p, slopes = p_of(x, lapse), []
+    for at in range(size + (0 if fixed else len(lapse))):
+        step = np.zeros(size + len(lapse))
+        step[at] = h
+        up, down = p_of(x + step[:size], lapse + step[size:]), p_of(x - step[:size], lapse - step[size:])
+        slopes.append((up - down) / (2 * h))
+    slopes = np.stack(slopes, axis=1)
+    full = slopes.T @ (slopes * (answers.times / (p * (1 - p)))[:, None])
+    full[:size, :size] += 2 * found.ridge * np.eye(size)
+    if not fixed:
+        a, b = PRIOR
+        full[size:, size:] += np.diag((a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse)))
+    gauge = gauge_of(found.points)
+    away = np.eye(size) - gauge @ gauge.T
+    inverse = away @ np.linalg.inv(full)[:size, :size] @ away
+    slope = slopes[:, :size] / p[:, None]
+    units = np.unique(answers.unit, return_inverse=True)[1]
+    sums = np.zeros((units.max() + 1, size))
+    np.add.at(sums, units, slope * answers.times[:, None])
+    alone = np.trace(inverse @ (slope.T @ (slope * answers.times[:, None])))
+    inverse *= max(1.0, np.trace(inverse @ sums.T @ sums) / alone)
+    return np.stack([inverse[i * d : i * d + d, i * d : i * d + d] for i in range(n)])
+
+
+@pytest.mark.parametrize("kernel", ["ste", "t-ste"])
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("units", [200, 15])
+def test_the_covariance_is_the_formula(kernel, fixed, units):
+    rows, times, worker = reference.world(0, n=7, m=200)
+    unit = np.random.default_rng(0).integers(0, units, 200)
+    answers = Answers(rows, times, worker, unit, 7, 3)
+    found = fit(answers.questions(), 2, 0.7, kernel=kernel, fixed_lapse=fixed)
+    np.testing.assert_allclose(covariances(found, answers, fixed), slow(found, answers, fixed), rtol=1e-4, atol=1e-9)
+
+
+def test_moving_turning_change_no_distance():
+    points = np.random.default_rng(0).normal(size=(6, 3))
+    gauge = gauge_of(points)
+    assert gauge.shape == (18, 6)
+    np.testing.assert_allclose(gauge.T @ gauge, np.eye(6), atol=1e-12)
+    before = ((points[:, None] - points) ** 2).sum(axis=2)
+    for way in gauge.T:
+        moved = points + 1e-5 * way.reshape(6, 3)
+        assert np.abs(((moved[:, None] - moved) ** 2).sum(axis=2) - before).max() < 1e-9
+
+
+def test_answers_that_are_copies_of_each_other_count_once():
+    """Nine copies of each answer in one unit say as much as one; taken for nine they seem to say far more."""
+    _, answers = by_the_model(0, 10, 2, 600, copies=9)
+    found = with_setting(answers.questions(), Setting("ste", 2, 0.5))
+    together = covariances(found, answers)
+    apart = covariances(found, answers._replace(unit=np.arange(len(answers.rows))))
+    np.testing.assert_allclose(together, 9 * apart, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_ellipses_cover_what_was_planted(d):
+    hits = []
+    for seed in range(12):
+        points, answers = by_the_model(seed, 15, d, 1500)
+        found = with_setting(answers.questions(), Setting("ste", d, 0.5))
+        hits.append(covered(points, found.points, covariances(found, answers), radius(d)))
+    assert 0.9 <= np.mean(hits) <= 0.99
+
+
+def test_a_scale_of_one_dimension_has_its_order_and_intervals():
+    """What MLDS and Thurstone scales are used for: the order comes back, and the intervals hold the places."""
+    points, answers = by_the_model(3, 20, 1, 4000, lapse=0.05)
+    found = with_setting(answers.questions(), Setting("ste", 1, 0.3))
+    assert abs(spearmanr(points[:, 0], found.points[:, 0]).statistic) > 0.97
+    covariance = covariances(found, answers)
+    assert covariance.shape == (20, 1, 1)
+    assert covered(points, found.points, covariance, radius(1)).sum() >= 17
+    wide, narrow = radius(1) * np.sqrt(covariance[:, 0, 0]).max(), np.ptp(found.points)
+    assert 0 < wide < narrow / 4
+
+
+def test_what_is_not_asked_about_has_the_prior_and_what_is_large_nothing(monkeypatch):
+    rows, times, worker = reference.world(1, n=6, m=90)
+    answers = Answers(rows, times, worker, np.arange(90), 8, 3)
+    found = fit(answers.questions(), 2, 0.5)
+    made = covariances(found, answers)
+    np.testing.assert_allclose(made[6:], np.tile(np.eye(2), (2, 1, 1)))
+    assert (np.linalg.eigvalsh(made[:6]) > 0).all() and np.trace(made[:6].mean(axis=0)) < 2
+    monkeypatch.setattr(ellipses, "LARGEST", 15)
+    assert covariances(found, answers) is None
