@@ -717,9 +717,30 @@ BUGS = [
     Bug(
         "alpha is not smoothed by 1/n",
         "stream_engine/boosting/rounds.py",
-        "return 0.5 * np.log((right + 1 / n) / (wrong + 1 / n))",
-        "return 0.5 * np.log((right + 1e-9) / (wrong + 1e-9))",
+        "return 0.5 * np.log1p(edge / state.total[0] / (wrong + 1 / n))",
+        "return 0.5 * np.log1p(edge / state.total[0] / (wrong + 1e-9))",
         BOOST,
+    ),
+    Bug(
+        "a label sum is compared with the terms of all",
+        "stream_engine/boosting/rounds.py",
+        "says[side, y] = lead > tie * own",
+        "says[side, y] = lead > tie * size.sum()",
+        "tests/boosting/test_exact_rounds.py",
+    ),
+    Bug(
+        "small label sums forget how far their terms lag",
+        "stream_engine/boosting/rounds.py",
+        "small = whole < SMALL and state.rng[2] > 0",
+        "small = False",
+        "tests/boosting/test_exact_rounds.py -k small",
+    ),
+    Bug(
+        "equal weights do not cancel before the rest is looked at",
+        "stream_engine/boosting/label_sums.py",
+        "net[order[i + 1]] += net[order[i]]",
+        "pass",
+        "tests/boosting/test_exact_rounds.py -k small",
     ),
     Bug(
         "references of the same class are drawn",

@@ -2,26 +2,34 @@
 
 Weights are kept unnormalised and with a sign, v[x, y] = +w if y is in x's label set, -w if not, starting at 1: a round
 then needs only d[side, y] = sum of v over the side, since o_side = {y: d > 0} (eq. 2), W+ - W- = sum |d| and
-W+ + W- = the weight of all that do not abstain (eq. 3). A weight too small to matter stays representable: its true
-logarithm is log |v| + lag, where lag is 0 for all others.
+W+ + W- = the weight of all that do not abstain (eq. 3). A sum is a tie when it is rounding beside its own terms,
+however small these are beside others. Weights with equal pasts are equal to the bit, so what ties by symmetry cancels.
 
-Sampling: j from the marginal of the weights on the examples, k from the same marginal given another group than j's
-(what redrawing k until the labels differ amounts to), by group totals -> block sums -> elements. Totals move by
-differences, and those lose digits as totals shrink; invariant: a group's total is re-summed whenever it has halved.
+A weight far below the largest stays representable: the true one is |v| 2^lag, and all scaling is by powers of two, so
+no digit is lost. Invariant: a weight with lag != 0 is below LEAST after a refresh, none moves by more than DRIFT until
+the next one, and so a label sum above SMALL is not touched by any such weight; one below is summed with its lags.
+
+Totals, from which `draws.py` draws references, move by differences, and those lose digits as totals shrink; invariant:
+a group's total is re-summed whenever it has halved.
 O(column * |Y| + sqrt n) a round.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from stream_engine.boosting.codes import Codes
+from stream_engine.boosting.draws import draw
+from stream_engine.boosting.label_sums import careful_sum
 from stream_engine.boosting.labels import Groups, scramble
 from stream_engine.data.compiled import njit
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
 
-ROUNDING = 1e-13  # |d| below this share of the touched weight is rounding, not evidence: an exact tie
-NEGLIGIBLE = 1e-100  # of the largest weight; smaller ones are kept here, and how far they lag behind beside
+ROUNDING = 2.0**-43  # |d| below this share of its own terms is rounding, not evidence: an exact tie
+LEAST = -500  # log2 of the least weight kept as it is, beside a largest in [1, 2)
+LIFTED = -800  # log2 of where smaller ones are kept, each with a lag of its own
+DRIFT = 140.0  # what the sum of alpha between two refreshes may reach, in bits
+SMALL = 2.0 ** (LEAST + DRIFT + 60)  # label sums below it are taken with the lags of their terms
 REFRESH = 4096  # rounds between two refreshes at least, more where a refresh costs more
 
 
@@ -29,7 +37,7 @@ class State(NamedTuple):
     """The weights after some rounds, and what the sampler needs; arrays are changed in place by `advance`."""
 
     v: np.ndarray  # (n, Y) float64 signed unnormalised weights
-    lag: np.ndarray  # (n, Y) float64: log of the true weight over |v|; 0 but for negligible weights
+    lag: np.ndarray  # (n, Y) int64: log2 of the true weight over |v|; 0 but for negligible weights
     mass: np.ndarray  # (n,) float64: sum_y |v[x, y]|
     positive: np.ndarray  # (n, Y) bool: y in the label set of x
     group: np.ndarray  # (n,) int32
@@ -39,8 +47,8 @@ class State(NamedTuple):
     block_sum: np.ndarray  # (B,) float64
     group_sum: np.ndarray  # (G,) float64
     group_peak: np.ndarray  # (G,) float64: the largest total since it was last summed up
-    total: np.ndarray  # (2,) float64: sum of mass; log of the factor taken out of the weights
-    rng: np.ndarray  # (2,) uint64: SplitMix64 state; rounds since the last refresh
+    total: np.ndarray  # (3,) float64: sum of mass; log of the factor taken out of the weights; alpha since a refresh
+    rng: np.ndarray  # (3,) uint64: SplitMix64 state; rounds since the last refresh; weights below LEAST at that time
 
 
 class Classifiers(NamedTuple):
@@ -88,8 +96,12 @@ def start(groups: Groups, seed: int, f: np.ndarray | None = None) -> State:
     first_example = np.append(np.searchsorted(block, np.arange(first_block[-1])), n).astype(np.int64)
     positive = np.ascontiguousarray(groups.truth[of])
     v = np.where(positive, 1.0, -1.0)
-    lag = np.zeros(v.shape) if f is None else -v * f
-    rng = np.array([scramble(np.array([0x7072]), seed)[0], 0], np.uint64)
+    lag = np.zeros(v.shape, np.int64)
+    if f is not None:
+        log = -v * f
+        lag = np.floor(log / np.log(2.0)).astype(np.int64)
+        v *= np.exp(log - lag * np.log(2.0))
+    rng = np.array([scramble(np.array([0x7072]), seed)[0], 0, 0], np.uint64)
     state = State(
         v,
         lag,
@@ -102,7 +114,7 @@ def start(groups: Groups, seed: int, f: np.ndarray | None = None) -> State:
         np.zeros(first_block[-1]),
         np.zeros(len(sizes)),
         np.zeros(len(sizes)),
-        np.zeros(2),
+        np.zeros(3),
         rng,
     )
     _refresh(state)
@@ -136,7 +148,7 @@ def log_bound(state: State) -> float:
 def confidences(state: State) -> np.ndarray:
     """(n, Y) float64: sum_c alpha_c (+1 if y is said, -1 if not) over classifiers that do not abstain on x; its argmax
     is eq. (5). The weight of (x, y) is exp of minus it where y is in the label set, of plus it elsewhere."""
-    return np.where(state.positive, -1.0, 1.0) * (np.log(np.abs(state.v)) + state.lag + state.total[1])
+    return np.where(state.positive, -1.0, 1.0) * (np.log(np.abs(state.v)) + state.lag * np.log(2.0) + state.total[1])
 
 
 def errors(confidence: np.ndarray, positive: np.ndarray) -> float:
@@ -152,33 +164,33 @@ def errors(confidence: np.ndarray, positive: np.ndarray) -> float:
 
 @njit(cache=True)
 def _refresh(state):
-    """Scale the weights by a power of two (exact) so that the largest is about 1, lift those that have become
-    negligible to that level, bring back those that are not any more, and sum everything up anew."""
-    v, lag, floor = state.v, state.lag, np.log(NEGLIGIBLE)
-    largest, top = 0.0, -np.inf
+    """Scale the weights by a power of two (exact) so that the largest is in [1, 2), lift those that have become
+    negligible to 2^LIFTED, bring back those that are not any more, and sum everything up anew."""
+    v, lag = state.v, state.lag
+    top = -(2**62)
     for x in range(v.shape[0]):
         for y in range(v.shape[1]):
-            if lag[x, y] == 0:
-                largest = max(largest, abs(v[x, y]))
-            else:
-                top = max(top, np.log(abs(v[x, y])) + lag[x, y])
-    shift = np.floor(-max(top, np.log(largest) if largest > 0 else -np.inf) / np.log(2.0))
-    factor = 2.0**shift
-    state.total[1] -= shift * np.log(2.0)
+            top = max(top, math.frexp(v[x, y])[1] - 1 + int(lag[x, y]))
+    factor, lagging = math.ldexp(1.0, max(-top, -1100)), 0
+    state.total[1] += top * np.log(2.0)
     for x in range(v.shape[0]):
         mass = 0.0
         for y in range(v.shape[1]):
             w = abs(v[x, y]) * factor
-            if lag[x, y] != 0 or w < NEGLIGIBLE:
-                true = np.log(max(abs(v[x, y]), 1e-300)) + lag[x, y] + shift * np.log(2.0)
-                w, lag[x, y] = (np.exp(true), 0.0) if true > floor else (NEGLIGIBLE, true - floor)
+            if lag[x, y] != 0 or w < 2.0**LEAST:
+                mantissa, exponent = math.frexp(abs(v[x, y]))
+                power = exponent + lag[x, y] - top
+                small = power <= LEAST
+                lag[x, y] = power - LIFTED if small else 0
+                w = math.ldexp(mantissa, LIFTED if small else power)
+                lagging += small
             v[x, y] = w if state.positive[x, y] else -w
             mass += w
         state.mass[x] = mass
     for g in range(len(state.group_sum)):
         _sum_up(state, g)
-    state.total[0] = state.group_sum.sum()
-    state.rng[1] = np.uint64(0)
+    state.total[0], state.total[2] = state.group_sum.sum(), 0.0
+    state.rng[1], state.rng[2] = np.uint64(0), np.uint64(lagging)
 
 
 @njit(cache=True)
@@ -193,40 +205,6 @@ def _sum_up(state, g):
         whole += part
     state.group_sum[g] = whole
     state.group_peak[g] = whole
-
-
-@njit(cache=True)
-def _uniform(rng):
-    """A float64 in [0, 1) (SplitMix64, 53 bits)."""
-    rng[0] += np.uint64(GOLDEN_GAMMA)
-    return np.float64(mix64(rng[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True)
-def _draw(state, other_than):
-    """An example from the marginal of the weights, given that its group is not `other_than` (-1: any group)."""
-    sums = state.group_sum
-    rest = 0.0
-    for g in range(len(sums)):
-        rest += sums[g] if g != other_than else 0.0
-    left, chosen = _uniform(state.rng) * rest, -1
-    for g in range(len(sums)):
-        if g != other_than:
-            chosen = g
-            if left < sums[g]:
-                break
-            left -= sums[g]
-    # a total that is off by a rounding error may leave a remainder: the last candidate takes it, as it does below
-    left = min(left, sums[chosen])
-    block = state.first_block[chosen]
-    while block < state.first_block[chosen + 1] - 1 and left >= state.block_sum[block]:
-        left -= state.block_sum[block]
-        block += 1
-    x = state.first_example[block]
-    while x < state.first_example[block + 1] - 1 and left >= state.mass[x]:
-        left -= state.mass[x]
-        x += 1
-    return x
 
 
 @njit(cache=True)
@@ -251,7 +229,7 @@ def find(codes, a, b):
 @njit(cache=True)
 def _rounds(state, codes, rounds, given, out):
     n, labels = state.v.shape
-    d = np.zeros((2, labels))
+    d, size = np.zeros((2, labels)), np.zeros((2, labels))
     says = np.zeros((2, labels), np.bool_)
     every = max(REFRESH, state.v.size // 8)
     stored = 0
@@ -259,42 +237,51 @@ def _rounds(state, codes, rounds, given, out):
         if len(given):
             j, k = given[c]
         else:
-            j = _draw(state, -1)
-            k = _draw(state, state.group[j])
+            j = draw(state, -1)
+            k = draw(state, state.group[j])
         a, b = min(j, k), max(j, k)
         column = find(codes, a, b)
         if column >= 0:
             begin, end = np.int64(codes.start[column]), np.int64(codes.start[column + 1])
-            alpha = _choose(state, codes, begin, end, d, says, n)
+            alpha = _choose(state, codes, begin, end, d, size, says, n)
             if alpha > 0:
                 _reweight(state, codes, begin, end, alpha, says)
                 _store(out, stored, j, k, alpha, says, j > k)
                 stored += 1
+                state.total[2] += alpha
         state.rng[1] += np.uint64(1)
-        if state.rng[1] >= every or state.total[0] < 2.0**-40 * state.v.size:
+        used = state.total[2] > (DRIFT - 10) * np.log(2.0)  # one alpha is below log(n + 1) / 2
+        if used or state.rng[1] >= every or state.total[0] < 2.0**-40 * state.v.size:
             _refresh(state)
     return stored
 
 
 @njit(cache=True)
-def _choose(state, codes, begin, end, d, says, n):
-    """Eq. (2) into `says`, and alpha of eq. (3); 0 where the classifier is no better than chance."""
+def _choose(state, codes, begin, end, d, size, says, n):
+    """Eq. (2) into `says`, and alpha of eq. (3); 0 where the classifier is no better than chance.
+
+    d (2, Y) are eq. (2)'s sums and size (2, Y) those of their terms' absolute values."""
     d[:] = 0.0
-    touched = 0.0
+    size[:] = 0.0
     for e in range(begin, end):
         x, side = codes.code[e] >> 1, codes.code[e] & 1
-        touched += state.mass[x]
         for y in range(d.shape[1]):
             d[side, y] += state.v[x, y]
-    edge = 0.0
+            size[side, y] += abs(state.v[x, y])
+    tie = ROUNDING + (end - begin) * 2.0**-53
+    edge = touched = 0.0
     for side in range(2):
         for y in range(d.shape[1]):
-            says[side, y] = d[side, y] > ROUNDING * touched
-            if abs(d[side, y]) > ROUNDING * touched:
-                edge += abs(d[side, y])
-    right = (touched + edge) / (2 * state.total[0])
+            lead, whole, own, power = d[side, y], size[side, y], size[side, y], 0
+            small = whole < SMALL and state.rng[2] > 0
+            if whole > 0 and (small or abs(lead) <= tie * whole):
+                lead, whole, own, power = careful_sum(state.v, state.lag, codes.code[begin:end], side, y)
+            says[side, y] = lead > tie * own
+            if abs(lead) > tie * own:
+                edge += math.ldexp(abs(lead), power)
+            touched += whole
     wrong = max(0.0, (touched - edge) / (2 * state.total[0]))
-    return 0.5 * np.log((right + 1 / n) / (wrong + 1 / n))
+    return 0.5 * np.log1p(edge / state.total[0] / (wrong + 1 / n))
 
 
 @njit(cache=True)

@@ -19,6 +19,7 @@ from stream_engine.boosting import labels
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import Booster, compacted, fit, predict, votes_of
 from stream_engine.boosting.rounds import Classifiers, state_bytes
+from stream_engine.boosting.theorems import abstention_bound, figures
 from stream_engine.boosting.votes import Predictions, decide
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
@@ -287,6 +288,7 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
         "held_out": _right(decided, world, labels.TEST),
         "stopped_early": bool(booster.rounds < curve.rounds[-1]),
         "abstention_rate": float(decided.abstained[world.asked].mean()),
+        **figures(booster, world.columns, confidence),
     }
     if world.learned < len(world.classes):
         report["other_classes"] = world.classes[
@@ -304,13 +306,3 @@ def _given_sets(booster: Booster, world: World) -> dict[str, np.ndarray]:
         "given_sets": np.packbits(given, axis=1, bitorder="little"),
         "predicted_sets": np.packbits(_asked(booster, world)[1] > 0, axis=1, bitorder="little"),
     }
-
-
-def abstention_bound(n: int, p: float, classifiers: int) -> float:
-    """Theorem 4: a booster of C triplet classifiers abstains on a new object with at least this probability,
-    (1 - p + p (1 - p)^n)^C, when each triplet is there with probability p and n objects were trained on.
-
-    >>> abstention_bound(10, 0.0, 5), abstention_bound(10, 1.0, 1)
-    (1.0, 0.0)
-    """
-    return (1 - p + p * (1 - p) ** n) ** classifiers

@@ -41,6 +41,8 @@ FILES = (
     "boosting/test_triplet_boost.py",
     "embedding/test_gradient.py",
     "embedding/test_fit.py",
+    "boosting/test_exact_rounds.py",
+    "boosting/test_theorems.py",
     "laws/test_formats.py",
 )
 TESTS = (

@@ -85,8 +85,10 @@ def numpy_rounds(column_of, y: np.ndarray, n_labels: int, pairs, rng=None, round
         j, k = pairs[c] if pairs is not None else _drawn(w, y, rng)
         anchors, near_j = column_of(j, k)
         signed = sign[anchors] * w[anchors]
-        zero = 1e-13 * w[anchors].sum()
-        o_j, o_k = signed[near_j].sum(axis=0) > zero, signed[~near_j].sum(axis=0) > zero
+        o_j, o_k = (
+            signed[here].sum(axis=0) > 1e-13 * w[anchors[here]].sum(axis=0)  # of its own terms: rounding is a tie
+            for here in (near_j, ~near_j)
+        )
         said = np.where(np.where(near_j[:, None], o_j, o_k), 1.0, -1.0)
         right = w[anchors][said == sign[anchors]].sum()
         wrong = w[anchors][said != sign[anchors]].sum()

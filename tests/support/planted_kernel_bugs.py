@@ -240,7 +240,7 @@ KERNEL_BUGS = [
     ),
     Bug(
         "a draw forgets the blocks that it has passed",
-        "stream_engine/boosting/rounds.py",
+        "stream_engine/boosting/draws.py",
         "        left -= state.block_sum[block]\n",
         "",
         BOOSTED + " -k 'distribution or drawn'",
