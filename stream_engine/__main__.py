@@ -54,6 +54,7 @@ def exit_status(error: Exception) -> int | None:
     from stream_engine.data.signatures import BadKey
     from stream_engine.exports import NothingToExport
     from stream_engine.formats.options import UnusableOptions
+    from stream_engine.prediction import NoModel
     from stream_engine.refits import CannotRefit, SolverFailed
     from stream_engine.service.settings import BadSettings
     from stream_engine.state.engine import OverlappingStates
@@ -72,6 +73,7 @@ def exit_status(error: Exception) -> int | None:
         SolverFailed,
         OverlappingStates,
         NothingToExport,
+        NoModel,
         CannotForget,
         UnknownName,
         TooLarge,

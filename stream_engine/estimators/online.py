@@ -32,8 +32,8 @@ class ComparisonClassifier(base.Classifier):
     Parameters
     ----------
     similarity
-        adds3, k1 or k2: renewed from the engine's counts after every `refresh` comparisons. online: a stochastic
-        triplet embedding that follows every comparison (`kernel_learning.online`).
+        online: a stochastic triplet embedding that follows every comparison (`kernel_learning.online`), which foretells
+        best. adds3, k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
     refresh
         Comparisons between two renewals; AddS costs O(n^2) at each, k1 and k2 more. Also how many the embedding takes
         at once.
@@ -53,7 +53,7 @@ class ComparisonClassifier(base.Classifier):
 
     """
 
-    def __init__(self, similarity: str = "adds3", refresh: int = 100, rank: int = 10, seed: int = 0):
+    def __init__(self, similarity: str = "online", refresh: int = 20, rank: int = 10, seed: int = 0):
         if similarity not in SIMILARITIES or refresh < 1 or rank < 1:
             raise ValueError(
                 f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, rank {rank}; expected one "

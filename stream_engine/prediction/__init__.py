@@ -33,6 +33,10 @@ COSTLY = ("k1", "k2")  # not O(n^2) to make: renewed only as often as the time b
 Margins = Callable[[np.ndarray], np.ndarray]
 
 
+class NoModel(LookupError):
+    """The state has no such model; the message says which there are and what makes one."""
+
+
 class Predictor(NamedTuple):
     """`margins` takes (m, 4) rows near_i, near_j, far_i, far_j (a triplet's anchor is near_i = far_i), gives (m,)
     float64."""

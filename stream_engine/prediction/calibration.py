@@ -9,6 +9,7 @@ import numpy as np
 
 HELD = 2000  # answers that the fit sees
 STEPS = 2  # of Newton after each block
+WHOLE = 30  # of Newton where all answers are there at once
 
 
 def features(x: np.ndarray) -> np.ndarray:
@@ -30,16 +31,31 @@ class Calibration:
     def learn(self, x: np.ndarray) -> None:
         """Margins of answers that came: > 0 came as expected. O(HELD)."""
         self._held = np.concatenate([self._held, features(x[x != 0][-HELD:])])[-HELD:]
-        for _ in range(STEPS if len(self._held) else 0):
-            p = 1 / (1 + np.exp(-self._held @ self.weights))
+        self._descend(self._held, np.ones(len(self._held)), STEPS)
+
+    def _descend(self, held: np.ndarray, times: np.ndarray, steps: int) -> None:
+        for _ in range(steps if len(held) else 0):
+            p = 1 / (1 + np.exp(-held @ self.weights))
             # one more answer each way at x = 1 and a weak prior keep the weights finite while all comes as expected
             one = features(np.ones(1))[0]
             q = 1 / (1 + np.exp(-one @ self.weights))
-            slope = self._held.T @ (1 - p) + one * (1 - 2 * q) - 1e-2 * self.weights
+            slope = held.T @ (times * (1 - p)) + one * (1 - 2 * q) - 1e-2 * self.weights
             curve = (
-                (self._held * (p * (1 - p))[:, None]).T @ self._held
+                (held * (times * p * (1 - p))[:, None]).T @ held
                 + 2 * q * (1 - q) * np.outer(one, one)
                 + 1e-2 * np.eye(2)
             )
             step = np.linalg.solve(curve, slope)
             self.weights = self.weights + step / max(1.0, np.abs(step).max() / 2)
+
+
+def calibrated(x: np.ndarray, times: np.ndarray) -> Calibration:
+    """The calibration that (m,) margins of answers ask for, each `times` over; > 0 came as expected. O(m).
+
+    >>> made = calibrated(np.array([1.0, -1.0]), np.array([800.0, 200.0]))
+    >>> made.probability(np.array([1.0, 0.0, -1.0])).round(2).tolist()
+    [0.8, 0.5, 0.2]
+    """
+    made, decided = Calibration(), (x != 0) & ~np.isnan(x)
+    made._descend(features(x[decided]), times[decided], WHOLE)
+    return made

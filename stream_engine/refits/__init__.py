@@ -19,10 +19,10 @@ from typing import Any, Protocol
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
     "hierarchy": "stream_engine.refits.hierarchy",
-    "embedding": "stream_engine.refits.embedding",
     "reliability": "stream_engine.refits.reliability",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
+    "embedding": "stream_engine.refits.embedding",
     "kernel_learning": "stream_engine.refits.kernel_learning",
     "partial_order_embedding": "stream_engine.refits.partial_order_embedding",
 }

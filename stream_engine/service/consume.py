@@ -18,6 +18,7 @@ from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.snapshot_publisher import Publication
 from stream_engine.service.source_health import POLL_SECONDS
 from stream_engine.service.taken_losses import take_loss
+from stream_engine.service.triggers import block_bytes
 from stream_engine.state.labels import waiting
 
 
@@ -76,7 +77,7 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     """Take in what a source has now."""
     run.heartbeat.tick()
     run.memory.wait("poll", 0, _surroundings(run))
-    run.ingest.block_bytes = run.memory.block_bytes(BLOCK_BYTES)
+    run.ingest.block_bytes = run.memory.block_bytes(block_bytes(run.settings.snapshot.every, BLOCK_BYTES))
     run.health.polled(source)
     started = time.monotonic()
     records = source.poll(0.0 if run.ahead.polls else timeout)

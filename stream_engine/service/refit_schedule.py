@@ -22,6 +22,11 @@ from stream_engine.service.refit_workers import Outcome, Workers
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import RefitSettings
 from stream_engine.service.triggers import refits_due
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.snapshot import Snapshot
+
+OF_LABELS = "triplet_boost"  # a default refit that learns from labels
+TOLD = ("accuracy", "log_loss", "calibration_error")  # of held-out judgements, in the log
 
 
 class RefitSchedule:
@@ -75,7 +80,7 @@ class RefitSchedule:
             if artifact.snapshot == snapshot.digest
         }
         done, quickest = made | self._tried, list(REFITS).index
-        due = refits_due(self._settings.kinds, self._workers.running, done, snapshot.sequence)
+        due = refits_due(self._kinds(snapshot), self._workers.running, done, snapshot.sequence)
         due = sorted(due, key=lambda kind: (done.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)
@@ -87,6 +92,14 @@ class RefitSchedule:
                 continue
             self._workers.start(kind, snapshot.sequence, share if self._memory.is_given else None)
             self._tried[kind] = snapshot.sequence
+
+    def _kinds(self, snapshot: Snapshot) -> list[str]:
+        """What the settings say; where they say nothing, no refit of labels before there is a label."""
+        kinds = list(self._settings.kinds)
+        if self._settings.kinds == RefitSettings().kinds and not snapshot.labels:
+            kinds.remove(OF_LABELS)
+            self._log.debug("refit not planned, no object has a label", refit=OF_LABELS, snapshot=snapshot.sequence)
+        return kinds
 
     def _wait_for_memory(self, kind: str, sequence: int, left: int) -> None:
         """Say once that a refit has no room; it is looked at again when another one ends, and at the next snapshot."""
@@ -135,10 +148,14 @@ class RefitSchedule:
             self._log.info("refit published", refit=outcome.kind, snapshot=outcome.sequence, seconds=seconds, **note)
         self.start_due()
 
-    def _note(self, kind: str) -> dict[str, str]:
-        """What the newest artifact of a kind has to say for itself, for the log."""
+    def _note(self, kind: str) -> dict[str, Any]:
+        """What the newest artifact of a kind has to say for itself, for the log: how well it answers what it never had,
+        and its note."""
         artifact = self._published.newest.artifacts.get(kind) if self._published.newest else None
-        return {"note": artifact.report["note"]} if artifact and artifact.report.get("note") else {}
+        if artifact is None:
+            return {}
+        figures = {name: round(value, 4) for name in TOLD if (value := figure(artifact.report, name)) is not None}
+        return figures | ({"note": artifact.report["note"]} if artifact.report.get("note") else {})
 
     def finish(self, progress: Bars | None) -> None:
         """Wait for the refits of the final snapshot; a request to stop cancels them. One that still runs on an older

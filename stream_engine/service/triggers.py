@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 GROWTH = 1 / 4  # of what the last snapshot held: as a state costs by its size, all snapshots cost five times the last
+BYTES_EACH = 4  # of a comparison; a ranking of many is as short as that
+LEAST_BLOCK = 4096  # bytes
 LEAST_GROWTH = 10_000_000  # comparisons: seconds of work, which the interval covers
 
 
@@ -21,6 +23,16 @@ class SnapshotRule(NamedTuple):
         (10000000, 250000000, 10)
         """
         return max(LEAST_GROWTH, int(GROWTH * held)) if self.every is None else self.every
+
+
+def block_bytes(every: int | None, most: int) -> int:
+    """How large a block of records may be, for a snapshot every so many comparisons to come about when it is due: a
+    comparison is `BYTES_EACH` at least in any format, so that a block holds a fraction of them.
+
+    >>> block_bytes(None, 8 << 20), block_bytes(0, 8 << 20), block_bytes(10_000, 8 << 20), block_bytes(1, 8 << 20)
+    (8388608, 8388608, 40000, 4096)
+    """
+    return min(most, max(LEAST_BLOCK, BYTES_EACH * every)) if every else most
 
 
 class Grown(NamedTuple):

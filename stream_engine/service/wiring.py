@@ -14,6 +14,7 @@ from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.settings import NO_GUARD, BadSettings, Settings, shard
 from stream_engine.service.share import agreed_share
+from stream_engine.service.triggers import block_bytes
 from stream_engine.state import spark_deltas
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
@@ -116,6 +117,7 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     """A source at the positions of the state."""
     scheme, _ = split_uri(uri)
     events = settings.input
+    block = block_bytes(settings.snapshot.every, events.block_bytes)
     if scheme == "kafka":
         return open_source(
             uri,
@@ -132,14 +134,16 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
             positions,
             format=events.format,
             follow=settings.follow,
-            block_bytes=events.block_bytes,
+            block_bytes=block,
             max_item_bytes=events.max_message_bytes,
         )
     if scheme == "deltas":
         _check_deltas(settings, uri)
         return open_source(uri, positions, follow=settings.follow)
     if scheme == "stdin":
-        return open_source(uri, positions, format=events.format, max_item_bytes=events.max_message_bytes)
+        return open_source(
+            uri, positions, format=events.format, block_bytes=block, max_item_bytes=events.max_message_bytes
+        )
     return open_source(uri, positions, format=events.format)
 
 

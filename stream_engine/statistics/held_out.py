@@ -47,6 +47,7 @@ class HeldOut(NamedTuple):
     worker: Figures | None  # of workers who were never heard
     question: Figures | None  # of questions that were never asked
     ceiling: Ceiling | None
+    slope: float | None = None  # P(the answer came) = sigmoid(slope * margin)
 
     def report(self) -> dict[str, Any]:
         """The fields of an artifact's report: those of `judgement` by their own names, and `error`."""
@@ -58,6 +59,7 @@ class HeldOut(NamedTuple):
             "by_worker": self.worker._asdict() if self.worker else None,
             "by_question": self.question._asdict() if self.question else None,
             "ceiling": self.ceiling._asdict() if self.ceiling else None,
+            "probability_slope": self.slope,
         }
 
 
@@ -77,6 +79,7 @@ def held_out(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndar
         figures_of(BY_WORKER, found.worker),
         figures_of(BY_QUESTION, found.question),
         ceiling(found),
+        slope,
     )
 
 

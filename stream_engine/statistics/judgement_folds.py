@@ -71,7 +71,7 @@ def evidence(snapshot: Snapshot, seed: int) -> Evidence:
         found = of_judgements(kept, name_hashes(snapshot.objects, seed), seed)
         if _counted(snapshot, found):
             return found
-    return _of_comparisons(snapshot, seed)
+    return of_comparisons(snapshot, seed)
 
 
 def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
@@ -101,7 +101,8 @@ def _draw(hashes: np.ndarray) -> np.ndarray:
     return (mix64(hashes) >> np.uint64(11)) / float(1 << 53)
 
 
-def _of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
+def of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
+    """Evidence whose units are the counted comparisons, both directions of one together. O(keys)."""
     columns = triplet_columns(snapshot)
     pair = pair_of_entry(columns)
     keys = [np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)]

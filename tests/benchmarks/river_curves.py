@@ -31,9 +31,9 @@ def pairs(x: dict) -> dict:
 def models() -> dict[str, Callable]:
     """name -> a fresh one."""
     return {
-        "adds3": lambda: ComparisonClassifier(refresh=100),
+        "adds3": lambda: ComparisonClassifier("adds3", refresh=100),
         "k1": lambda: ComparisonClassifier("k1", refresh=1000),
-        "online": lambda: ComparisonClassifier("online", refresh=20, rank=10),
+        "online": lambda: ComparisonClassifier(),
         "river: logistic regression on pairs": lambda: (
             compose.FuncTransformer(pairs) | linear_model.LogisticRegression(intercept_lr=0.0)
         ),

@@ -4,6 +4,7 @@ scikit-learn's checks feed matrices of features. As cblearn's suite does, every 
 row, before the estimator sees it; anything else (NaN, sparse, complex, empty, one-dimensional) reaches it as it is.
 """
 
+import pickle
 import zlib
 
 import numpy as np
@@ -61,6 +62,9 @@ class Answering(OfFeatures):
 
     def predict(self, X):
         return super().predict(compared(X, ordered=False))
+
+    def predict_proba(self, X):
+        return super().predict_proba(compared(X, ordered=False))
 
     def score(self, X, y=None):
         return super().score(compared(X))
@@ -190,7 +194,7 @@ def test_every_form_of_answers_gives_the_same(world, form):
         "lists": (X.tolist(), y.tolist()),
         "quadruplets": (np.stack([X[:, 1], X[:, 0], X[:, 0], X[:, 2]], axis=1), y),
     }[form]
-    assert np.array_equal(ComparisonKernel().fit(*given).kernel_, kernels.k1(columns_from_triplets(triplets, 24)))
+    assert np.array_equal(ComparisonKernel("k1").fit(*given).kernel_, kernels.k1(columns_from_triplets(triplets, 24)))
     assert adjusted_rand_score(ComparisonClustering(3).fit_predict(*given), world[1]) == 1
 
 
@@ -251,6 +255,28 @@ def test_an_ordinal_embedding_answers_with_probabilities(world):
             OrdinalEmbedding(**wrong).fit(triplets)
 
 
+@pytest.mark.parametrize(
+    "model", [ComparisonKernel(), ComparisonKernel("k1"), ComparisonKernel("k2"), ComparisonEmbedding(),
+              ComparisonEmbedding(loss="hinge")], ids=str
+)  # fmt: skip
+def test_probabilities(world, model):
+    """They agree with what is predicted, turn round with the question, and are as sure as the answers allow."""
+    rng, (_, _, triplets, test) = np.random.default_rng(0), world
+    wrong = rng.random(len(triplets)) < 0.2
+    model = clone(model).fit(np.where(wrong[:, None], triplets[:, [0, 2, 1]], triplets))
+    p, said = model.predict_proba(test), model.predict(test)
+    assert model.classes_.tolist() == [-1, 1] and p.shape == (len(test), 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (np.sign(p[:, 1] - 0.5) == said)[np.abs(p[:, 1] - 0.5) > 1e-6].all()
+    np.testing.assert_allclose(model.predict_proba(test[:, [0, 2, 1]])[:, 0], p[:, 1])
+    flipped = rng.random(len(test)) < 0.2
+    right = (said == 1) != flipped
+    sure = p.max(axis=1)
+    assert abs(right.mean() - sure.mean()) < 0.07
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(test), p)
+
+
 def test_an_object_without_comparisons(world):
     assert ComparisonKernel(n_objects=26).fit_transform(world[2]).shape == (26, 26)
     assert ComparisonClustering(3, n_objects=26).fit_predict(world[2])[24:].tolist() == [-1, -1]
@@ -296,11 +322,11 @@ def test_boosting_says_what_the_votes_say(world):
 )
 def test_bad_input(X, y, says):
     with pytest.raises(ValueError, match=says):
-        ComparisonKernel(n_objects=5).fit(X, y)
+        ComparisonKernel("k1", n_objects=5).fit(X, y)
 
 
 def test_bad_parameters(world):
-    with pytest.raises(ValueError, match="got kernel 'k9', expected k1 or k2"):
+    with pytest.raises(ValueError, match="got kernel 'k9', expected embedding, k1 or k2"):
         ComparisonKernel("k9").fit(world[2])
     with pytest.raises(ValueError, match="got no triplets"):
         TripletBoostClassifier().fit([[0], [1]], [0, 1])

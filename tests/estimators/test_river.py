@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.support.generators import planted_triplets
 
 MODELS = [
-    ComparisonClassifier(refresh=20),
+    ComparisonClassifier("adds3", refresh=20),
     ComparisonClassifier("k1", refresh=50),
     ComparisonClassifier("online", refresh=20, rank=3),
 ]

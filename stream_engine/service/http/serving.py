@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.exports.models import table
 from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http.admin import admin
 from stream_engine.service.http.connection import Patience
@@ -71,8 +72,12 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
     async def progressive(request: Request) -> JSONResponse:
         return JSONResponse(seen.progressive())
 
+    async def models(request: Request) -> JSONResponse:
+        published = seen.published()
+        return JSONResponse([] if published is None else table(published))
+
     exports = Exports(cache, seen.published, settings.max_downloads, refusals)
-    return [*_probes(seen, stack), Route("/progressive", progressive), *exports.routes()]
+    return [*_probes(seen, stack), Route("/progressive", progressive), Route("/models", models), *exports.routes()]
 
 
 def _asking(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:

@@ -1,0 +1,195 @@
+"""How likely is it that people find the first of two pairs more alike? One function for each model of a state.
+
+    embedding                  lapse / 2 + (1 - lapse) sigma(Delta), its own formula, the lapse of somebody unknown
+    kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope 1 for STE, which is
+    partial_order_embedding    a likelihood, else Platt's, fitted by the refit on judgements that it held out
+    adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
+
+A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are fitted when they
+are asked for, to three fifths of the judgements; a fifth calibrates and another one gives the figures.
+Turning a question round turns the probability round: P(a; b, c) = 1 - P(a; c, b).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
+from stream_engine.embedding.gradient import margins, probability
+from stream_engine.prediction import NoModel, Predictor
+from stream_engine.prediction.calibration import Calibration, calibrated
+from stream_engine.prediction.learned import kernel_learning, partial_order_embedding
+from stream_engine.prediction.similarities import by_similarity, only
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import held_out, judgement_folds, kernels
+from stream_engine.statistics.adds_of_triplets import adds3
+from stream_engine.statistics.held_out import HeldOut
+from stream_engine.statistics.judgement_folds import CHOOSE
+
+LEARNED = ("embedding", "kernel_learning", "partial_order_embedding")
+COUNTED = ("adds3", "k1", "k2")
+MODELS = (*LEARNED, *COUNTED)
+SHARE = 0.2  # of the judgements that is reported on, and of the rest that calibrates
+SURE = 1e-12  # a probability is never nearer to 0 or 1
+
+Probability = Callable[[np.ndarray], np.ndarray]
+
+
+class Model(NamedTuple):
+    """`probability` takes (m, 4) rows i, j, k, l and gives (m,) P(d(i, j) < d(k, l) is said), NaN where the model does
+    not know an object, or is not for questions about four. `log_loss` (nats an answer) is on held-out judgements, None
+    where too little was held out."""
+
+    name: str
+    probability: Probability
+    log_loss: float | None = None
+
+
+def model(published: Published, name: str | None = None) -> Model:
+    """The model of that name; without a name the one of the artifacts with the least held-out log loss, or AddS-3 where
+    no artifact gives probabilities. Raises `NoModel`."""
+    if name is not None:
+        found = _made(published, name)
+        if found is None:
+            there = [each for each in LEARNED if _learned(published, each)]
+            raise NoModel(
+                f"model {name!r}: "
+                + (
+                    f"this state holds no {name}; expected one of {', '.join((*there, *COUNTED))}, next: "
+                    f"`stream-engine refit --state DIR {name}`"
+                    if name in LEARNED
+                    else f"expected one of {', '.join(MODELS)}"
+                    if name not in MODELS
+                    else f"it is made of triplets about at most {DENSE_LIMIT} objects, and there are none that decide"
+                )
+            )
+        return found
+    found = best(published) or _made(published, "adds3")
+    if found is None:
+        raise NoModel(
+            "no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding` makes one"
+        )
+    return found
+
+
+def best(published: Published) -> Model | None:
+    """Of the artifacts that give probabilities the one with the least held-out log loss; None where there is none."""
+    made = [each for name in LEARNED if (each := _learned(published, name))]
+    return min(made, key=lambda each: np.inf if each.log_loss is None else each.log_loss, default=None)
+
+
+def _made(published: Published, name: str) -> Model | None:
+    return counted(published.snapshot, name)[0] if name in COUNTED else _learned(published, name)
+
+
+def _learned(published: Published, name: str) -> Model | None:
+    artifact = published.artifacts.get(name)
+    if artifact is None:
+        return None
+    if name == "embedding":
+        given = of_embedding(artifact)
+    else:
+        by = {"kernel_learning": kernel_learning, "partial_order_embedding": partial_order_embedding}.get(name)
+        predictor, slope = by(published) if by else None, _slope(artifact)
+        if predictor is None or slope is None:
+            return None
+        given = sigmoid_of(predictor, slope)
+    return Model(name, given, figure(artifact.report, "log_loss"))
+
+
+def _slope(artifact: Artifact) -> float | None:
+    """The slope that its report tells; 1 of a loss that is a likelihood."""
+    return 1.0 if artifact.report.get("loss") == "ste" else figure(artifact.report, "probability_slope")
+
+
+def of_embedding(artifact: Artifact) -> Probability:
+    """By an artifact of the refit `embedding`."""
+    points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
+    lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
+    return of_points(points, asked, lapse, alpha)
+
+
+def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float) -> Probability:
+    """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
+        known = inside[asked[rows[inside]].all(axis=1)]
+        p[known] = probability(margins(points, rows[known], alpha), lapse)
+        return p
+
+    return given
+
+
+def sigmoid_of(predictor: Predictor, slope: float) -> Probability:
+    """P = sigma(slope * margin)."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        known = (rows >= 0).all(axis=1)
+        p[known] = expit(slope * predictor.margins(rows[known]))
+        return p
+
+    return given
+
+
+def platt(predictor: Predictor, calibration: Calibration) -> Probability:
+    """P by a calibration of margins in units of the predictor's scale."""
+
+    def given(rows: np.ndarray) -> np.ndarray:
+        p = np.full(len(rows), np.nan)
+        known = (rows >= 0).all(axis=1)
+        p[known] = calibration.probability(predictor.margins(rows[known]) / predictor.scale)
+        return p
+
+    return given
+
+
+def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None, HeldOut | None]:
+    """AddS-3, k1 or k2 with its probabilities, and its figures on judgements that neither its counts nor its
+    calibration had; None where the counts decide nothing. Three times the similarity's cost."""
+    whole = _similarity(snapshot, name)
+    if whole is None:
+        return None, None
+    calibration, figures = calibration_of(snapshot, name, seed)
+    log_loss = figures.judgement.log_loss if figures and figures.judgement else None
+    return Model(name, platt(whole, calibration), log_loss), figures
+
+
+def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
+    """Of margins of AddS-3, k1 or k2, in units of the predictor's scale: on judgements that its counts did not have."""
+    found = judgement_folds.evidence(snapshot, seed).of_triplets()
+    part = judgement_folds.parts(found, SHARE, SHARE)
+    counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
+    of_counts = snapshot._replace(arrays=counts)
+    choosing, asked = found.of(part == CHOOSE), found.of(part > CHOOSE)
+    fitted = _similarity(judgement_folds.without(of_counts, found.of(part >= CHOOSE)), name)
+    if fitted is None or not len(choosing.rows):
+        return Calibration(), None
+    calibration = calibrated(fitted.margins(choosing.rows) / fitted.scale, choosing.times)
+    outside = _similarity(judgement_folds.without(of_counts, asked), name)
+    if outside is None or not len(asked.rows):
+        return calibration, None
+    p = platt(outside, calibration)(asked.rows)
+    p = np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE)
+    return calibration, held_out.held_out(found, part, asked, logit(p), 1.0)
+
+
+def _similarity(snapshot: Snapshot, name: str) -> Predictor | None:
+    columns = triplet_columns(snapshot)
+    n = columns.n_objects
+    if not 3 <= n <= DENSE_LIMIT or not (columns.n_lo != columns.n_hi).any():
+        return None
+    if name == "adds3":
+        rows = judgement_folds.of_comparisons(snapshot, 0).of_triplets()
+        sums = adds3(rows.rows[:, 0], rows.rows[:, 1], rows.rows[:, 3], rows.times.astype(np.int64), n)
+        similarity = dense_matrix(*sums, n, np.float64)
+    else:
+        similarity = {"k1": kernels.k1, "k2": kernels.k2}[name](columns)
+    return only(by_similarity(similarity), triplets=True)

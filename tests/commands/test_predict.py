@@ -1,0 +1,138 @@
+"""`predict`: every format in and out, unknown objects, other fields, and what is wrong said in one line."""
+
+import csv
+import gzip
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+from tests.support.process import engine, jsonl, one_line
+
+QUESTIONS = [
+    {"trial": 1, "anchor": "0", "left": "1", "right": "4"},
+    {"trial": 2, "anchor": "0", "left": "4", "right": "1"},
+    {"trial": 3, "anchor": "5", "left": "nobody", "right": "0"},
+]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """Objects 0 to 5 on a line, 400 answers, with an embedding."""
+    folder = tmp_path_factory.mktemp("predict")
+    rng = np.random.default_rng(0)
+    events = []
+    for _ in range(400):
+        a, b, c = (int(each) for each in rng.choice(6, 3, replace=False))
+        b, c = (b, c) if abs(a - b) < abs(a - c) or (abs(a - b) == abs(a - c) and rng.random() < 0.5) else (c, b)
+        events.append({"anchor": a, "near": b, "far": c})
+    engine("run", jsonl(folder / "events.jsonl", events), "--state", folder / "s", "--refit", "embedding")
+    return folder / "s"
+
+
+def rows_of(path):
+    if path.suffix == ".parquet":
+        return parquet.read_table(path).to_pylist()
+    if path.suffix == ".csv":
+        return [
+            {**row, "p": float(row["p"]) if row["p"] else None} for row in csv.DictReader(io.StringIO(path.read_text()))
+        ]
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def written(path, questions):
+    kind = path.name.removesuffix(".gz").rpartition(".")[2]
+    if kind in ("parquet", "arrow"):
+        table = pa.Table.from_pylist(questions)
+        parquet.write_table(table, path) if kind == "parquet" else feather.write_feather(table, str(path))
+        return path
+    if kind == "csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(questions[0]))
+        writer.writeheader()
+        writer.writerows(questions)
+        content = text.getvalue().encode()
+    else:
+        content = "\n".join(map(json.dumps, questions)).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize("into", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("name", ["q.csv", "q.jsonl", "q.parquet", "q.arrow", "q.csv.gz", "q.jsonl.gz"])
+def test_every_format_gives_the_same(state, tmp_path, name, into):
+    path, out = written(tmp_path / name, QUESTIONS), tmp_path / f"p.{into}"
+    told = engine("predict", "--state", state, path, "--out", out).stderr
+    rows = rows_of(out)
+    assert "3 questions answered by embedding (held-out log loss" in told and "1 without p" in told
+    assert [str(row["trial"]) for row in rows] == ["1", "2", "3"] and {row["model"] for row in rows} == {"embedding"}
+    assert rows[0]["p"] > 0.8 and rows[0]["p"] + rows[1]["p"] == pytest.approx(1) and rows[2]["p"] is None
+    assert [row["left"] for row in rows] == ["1", "4", "nobody"]
+
+
+def test_pairs_are_questions_too(state, tmp_path):
+    """Two pairs, in every way they are written; those that share an object are the triplet's question."""
+    lines = [
+        {"near": ["0", "1"], "far": ["2", "5"]},
+        {"near": [1, 0], "far": [0, 4]},
+        {"anchor": 0, "near": 1, "far": 4},
+    ]
+    engine("predict", "--state", state, jsonl(tmp_path / "q.jsonl", lines), "--out", tmp_path / "p.jsonl")
+    pairs, shared, triplet = rows_of(tmp_path / "p.jsonl")
+    assert pairs["p"] > 0.8 and shared["p"] == pytest.approx(triplet["p"])
+    (tmp_path / "q.csv").write_text("near_i,near_j,far_i,far_j\n0,1,2,5\n1,0,0,4\n")
+    engine("predict", "--state", state, tmp_path / "q.csv", "--out", tmp_path / "p.csv")
+    assert [row["p"] for row in rows_of(tmp_path / "p.csv")] == pytest.approx([pairs["p"], shared["p"]])
+
+
+def test_what_ask_writes_can_be_predicted(state, tmp_path):
+    engine("ask", "--state", state, "--n", 5, "--strategy", "random", "--out", tmp_path / "q.jsonl")
+    rows = [json.loads(line) for line in engine("predict", "--state", state, tmp_path / "q.jsonl").stdout.splitlines()]
+    assert len(rows) == 5 and all(0 < row["p"] < 1 and row["id"] for row in rows)
+
+
+def test_a_model_by_name_and_columns_by_name(state, tmp_path):
+    path = jsonl(tmp_path / "q.jsonl", [{"probe": "0", "a": "1", "b": "4"}])
+    said = engine("predict", "--state", state, path, "--model", "k1", "--columns", "anchor=probe,left=a,right=b")
+    row = json.loads(said.stdout)
+    assert row["model"] == "k1" and row["p"] > 0.7 and row["probe"] == "0"
+
+
+@pytest.mark.parametrize(
+    "name, content, expected",
+    [
+        (
+            "q.jsonl",
+            b'{"anchor": "a", "left": "a", "right": "b"}',
+            "q.jsonl line 1: got anchor 'a', left 'a', right 'b'",
+        ),
+        ("q.jsonl", b'\n{"anchor": "a", "left": "b"}', "line 2: right: got None, expected the name"),
+        ("q.jsonl", b'{"anchor": "a", "left": 1.5, "right": "b"}', "left: got 1.5, expected the name"),
+        ("q.jsonl", b"[1]", "got [1], expected an object"),
+        ("q.jsonl", b"{", "line 1: not JSON"),
+        ("q.jsonl", b'{"near": ["a", "b"], "far": ["b", "a"]}', "expected two different pairs"),
+        ("q.jsonl", b'{"near": ["a", "b"], "far": ["c"]}', "expected anchor, left, right, or pairs"),
+        ("q.jsonl", b"\xff\xfe", "byte 0 is not UTF-8"),
+        ("q.csv", b"x,y\n1,2\n", "q.csv line 2: got fields x, y; expected anchor, left, right"),
+        ("q.csv", b"anchor,left,right\n1,2\n", "line 2: expected 3 fields"),
+        ("q.parquet", b"junk", "q.parquet: cannot be read"),
+        ("q.jsonl.gz", b"junk", "not gzip"),
+        ("q.txt", b"", "expected one of .jsonl"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_writes_nothing(state, tmp_path, name, content, expected):
+    (tmp_path / name).write_bytes(content)
+    said = engine("predict", "--state", state, tmp_path / name, "--out", tmp_path / "p.csv", status=2)
+    assert expected in one_line(said.stderr) and not (tmp_path / "p.csv").exists()
+
+
+def test_bad_arguments_are_one_line(state, tmp_path):
+    path = jsonl(tmp_path / "q.jsonl", [QUESTIONS[0]])
+    assert "cannot be read" in one_line(engine("predict", "--state", state, tmp_path / "no.csv", status=2).stderr)
+    out = engine("predict", "--state", state, path, "--out", tmp_path / "p.txt", status=2)
+    assert "expected one of .jsonl, .csv, .parquet" in one_line(out.stderr)
+    out = engine("predict", "--state", state, path, "--model", "kernel_learning", status=1)
+    assert "holds no kernel_learning; expected one of embedding, adds3" in one_line(out.stderr)
