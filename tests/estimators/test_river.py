@@ -74,7 +74,7 @@ def test_the_checks_as_river_runs_them():
 
 def test_what_it_says_is_addS_of_what_came_before():
     """With refresh=1, against W from the formula, comparison by comparison."""
-    model, w, right = ComparisonClassifier(refresh=1), {}, 0
+    model, w, right = ComparisonClassifier("adds3", refresh=1), {}, 0
     stream = list(as_stream(triplets(150)))
     for x, y in stream:
         a, b, c = x["anchor"], x["left"], x["right"]
@@ -86,7 +86,7 @@ def test_what_it_says_is_addS_of_what_came_before():
         w[frozenset((a, near))] = w.get(frozenset((a, near)), 0) + 1
         w[frozenset((a, far))] = w.get(frozenset((a, far)), 0) - 1
         model.learn_one(x, y)
-    score = evaluate.progressive_val_score(stream, ComparisonClassifier(refresh=1), metrics.Accuracy())
+    score = evaluate.progressive_val_score(stream, ComparisonClassifier("adds3", refresh=1), metrics.Accuracy())
     assert score.get() == pytest.approx(right / 150) and right > 85
 
 
