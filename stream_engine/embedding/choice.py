@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
+from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.held_out import (
     Answers,
     known_lapses,
+    population_lapse,
     probabilities,
     unit_losses,
 )
 from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
+from stream_engine.embedding.sureness import Sureness, sureness
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
@@ -49,6 +52,7 @@ class Choice(NamedTuple):
     by: str
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
+    sureness: Sureness | None = None  # of answers that chose; None: as sure as the fit
 
 
 def choose(
@@ -76,7 +80,9 @@ def choose(
         if ridge is None and best.setting.d != first:
             best = min((best, *search.beside(best)), key=_loss)
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(best.setting, "held-out log loss", tried, (best.found.points,))
+    delta = margins(best.found.points, held.rows, best.found.alpha)
+    made = sureness(delta, held.times, population_lapse(best.found.lapse, questions))
+    return Choice(best.setting, "held-out log loss", tried, (best.found.points,), made)
 
 
 def _loss(tried: Tried) -> float:

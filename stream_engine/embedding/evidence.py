@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.integer_hash import mix64
 from stream_engine.data.triplet_columns import pair_of_entry
 from stream_engine.embedding.held_out import Answers
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -32,6 +33,20 @@ class Evidence(NamedTuple):
     def of(self, *parts: int) -> Answers:
         """The answers of these parts."""
         return self.answers.of(np.isin(self.answer_part, parts))
+
+    def some(self, part: int, most: int) -> Answers:
+        """The answers of a part; where they are more than `most`, those of about as many of its units as make it."""
+        answers = self.of(part)
+        share = most / max(len(answers.rows), 1)
+        if share >= 1:
+            return answers
+        unit = self.apart(answers).unit.astype(np.uint64)
+        return answers.of(mix64(unit) < np.uint64(share * 2.0**64))
+
+    def apart(self, answers: Answers) -> Answers:
+        """The same answers; each of those that are of no unit is one by itself."""
+        alone = answers.unit == len(self.part)
+        return answers._replace(unit=np.where(alone, len(self.part) + np.cumsum(alone), answers.unit))
 
     @property
     def reported(self) -> judgement_folds.Evidence:

@@ -15,6 +15,7 @@ from stream_engine.prediction.probability import calibration_of, of_embedding, p
 from stream_engine.prediction.similarities import by_similarity
 from stream_engine.refits import embedding as embedding_refit
 from stream_engine.refits import kernel_learning
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import embedding, judgement_folds, kernels
 
@@ -85,7 +86,7 @@ class ComparisonKernel(_Answering):
             snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"))
             artifact = embedding_refit.refit(snapshot, embedding_refit.Params(), seed)
             self.kernel_ = artifact.arrays["X"] @ artifact.arrays["X"].T
-            self._model = artifact
+            self._model: Artifact | Calibration = artifact
             return self
         only_triplets(answers, self.kernel)
         snapshot = snapshot_of(answers, ("triplet_counts",))

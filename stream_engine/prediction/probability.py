@@ -1,6 +1,6 @@
 """How likely is it that people find the first of two pairs more alike? One function for each model of a state.
 
-    embedding                  lapse / 2 + (1 - lapse) sigma(Delta), its own formula, the lapse of somebody unknown
+    embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown
     kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope 1 for STE, which is
     partial_order_embedding    a likelihood, else Platt's, fitted by the refit on judgements that it held out
     adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
@@ -111,17 +111,17 @@ def of_embedding(artifact: Artifact) -> Probability:
     """By an artifact of the refit `embedding`."""
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"], bool)
     lapse, alpha = float(artifact.arrays["lapse"]), float(artifact.report["alpha"])
-    return of_points(points, asked, lapse, alpha)
+    return of_points(points, asked, lapse, alpha, figure(artifact.report, "scale") or 1.0)
 
 
-def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float) -> Probability:
+def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float, scale: float = 1.0) -> Probability:
     """By the embedding's formula over points (n, d); NaN about objects that were never `asked` (n,) about. O(m d)."""
 
     def given(rows: np.ndarray) -> np.ndarray:
         p = np.full(len(rows), np.nan)
         inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
         known = inside[asked[rows[inside]].all(axis=1)]
-        p[known] = probability(margins(points, rows[known], alpha), lapse)
+        p[known] = probability(scale * margins(points, rows[known], alpha), lapse)
         return p
 
     return given

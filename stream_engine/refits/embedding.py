@@ -17,8 +17,10 @@ from stream_engine.embedding import choice, dimensions
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
+from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import Answers, log_odds, population_lapse
 from stream_engine.embedding.questions import Questions, asked_about
+from stream_engine.embedding.sureness import Sureness, lapses
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -37,6 +39,8 @@ LAWS_EXCLUDED = {
     "subset_of_objects": _LINEAR,
     "subset_of_objects_of_poor_snapshots": _LINEAR,
 }
+SEARCHED = 300_000  # answers that a setting is searched with at most,
+SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
 Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
 
@@ -81,7 +85,7 @@ def refit(
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
         chosen = choice.choose(
-            _questions(found, params, FIT),
+            _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects))), params).questions(),
             found.of(CHOOSE),
             params.kernel,
             params.dimensions,
@@ -100,7 +104,7 @@ def refit(
             {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         )
         report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
-        arrays = {**_arrays(found, questions, fitted), **_covariance(found, answers, fitted, **more)}
+        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
@@ -117,8 +121,11 @@ def _questions(found: Evidence, params: Params, *parts: int) -> Questions:
 
 
 def _answers(found: Evidence, params: Params, *parts: int) -> Answers:
-    """Answers of these parts; workers of fewer answers than `least` have the lapse of nobody in particular."""
-    answers = found.of(*parts)
+    return _known(found.of(*parts), params)
+
+
+def _known(answers: Answers, params: Params) -> Answers:
+    """The same answers; workers who gave fewer than `least` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker))
 
@@ -129,9 +136,14 @@ def _figures(found: Evidence, questions: Questions, chosen: choice.Choice, **mor
     if not len(asked.rows) or not len(questions.rows):
         return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units))
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
-    lapse = known_lapses(fitted.lapse, questions)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked))
+    sure = _sureness(chosen, fitted, questions)
+    lapse = lapses(fitted.lapse, questions, sure.lapse)[found.workers_of(asked) + 1]
+    p = probability(sure.scale * margins(fitted.points, asked.rows, fitted.alpha), lapse)
     return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
+
+
+def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:
+    return chosen.sureness or Sureness(1.0, population_lapse(fitted.lapse, questions))
 
 
 def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -143,22 +155,20 @@ def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
     return (points,)
 
 
-def _arrays(found: Evidence, questions: Questions, fitted: Embedding) -> dict[str, np.ndarray]:
-    known = known_lapses(fitted.lapse, questions)
+def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted: Embedding) -> dict[str, np.ndarray]:
+    unknown = _sureness(chosen, fitted, questions).lapse
     return {
         "X": fitted.points,
         "asked": asked_about(questions),
-        "lapse": np.array(population_lapse(fitted.lapse, questions)),
-        "worker_lapse": known[1:],
+        "lapse": np.array(unknown),
+        "worker_lapse": lapses(fitted.lapse, questions, unknown)[1:],
         **pack_names(found.workers),
     }
 
 
 def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
-    """How sure of each place, where that is computed; answers that are of no unit stand by themselves."""
-    alone = answers.unit == len(found.part)
-    unit = np.where(alone, len(found.part) + np.cumsum(alone), answers.unit)
-    made = covariances(fitted, answers._replace(unit=unit), fixed_lapse)
+    """How sure of each place, where that is computed."""
+    made = covariances(fitted, found.apart(answers), fixed_lapse)
     return {} if made is None else {"covariance": made.astype(np.float32)}
 
 
@@ -170,7 +180,7 @@ def _report(
     figures: HeldOut,
     fitted: Embedding,
 ) -> dict[str, Any]:
-    variance = fitted.points.var(axis=0)
+    variance, sure = fitted.points.var(axis=0), _sureness(chosen, fitted, questions)
     return {
         **chosen.setting._asdict(),
         "alpha": fitted.alpha,
@@ -181,7 +191,9 @@ def _report(
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),
         "never_asked_about": int(len(snapshot.objects) - asked_about(questions).sum()),
-        "lapse": population_lapse(fitted.lapse, questions),
+        "lapse": sure.lapse,
+        "lapse_fitted": population_lapse(fitted.lapse, questions),
+        "scale": sure.scale,
         "workers": len(found.workers),
         "explained": (variance / (variance.sum() or 1.0)).tolist(),
         "objective": fitted.objective,

@@ -5,7 +5,8 @@
 Every data set of people's judgements in STREAM_ENGINE_DATA. Folds by worker (by judgement where nobody is named): a
 fold goes to no model. All models learn from the same snapshot of the rest, choose and calibrate within it, and answer
 the fold as `stream-engine predict` does. Accuracy (ties half), log loss in nats, expected calibration error over ten
-bins of confidence, each the mean over folds; `said` the log loss that the model itself reported; CPU seconds of a fold.
+bins of confidence, of all folds together; `least` the error of coins that fall with just these probabilities (few
+answers cannot show less); `said` the log loss that the model itself reported; CPU seconds of a fold.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import gzip
 import json
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -105,8 +107,18 @@ def snapshot_of(events: list[dict]) -> Snapshot:
     return engine.snapshot()
 
 
-def answer(name: str, train: Snapshot, test: Snapshot) -> tuple[float, ...]:
-    """(accuracy, log loss, calibration error, share answered, log loss that the model said, CPU seconds)."""
+class Answered(NamedTuple):
+    """What a model said of a fold: logits of the answers that came, how often they did, their judgements."""
+
+    logits: np.ndarray
+    times: np.ndarray
+    judgement: np.ndarray
+    said: float  # its own held-out log loss
+    seconds: float  # of CPU
+
+
+def answer(name: str, train: Snapshot, test: Snapshot) -> Answered:
+    """Fit a model to one snapshot and ask it about the answers of the other; unknown objects are a coin."""
     began = time.process_time()
     module, params = REFITS.get(name, (None, None))
     artifacts = {name: module.refit(train, params, 0)} if module else {}
@@ -116,11 +128,24 @@ def answer(name: str, train: Snapshot, test: Snapshot) -> tuple[float, ...]:
     number = {each: i for i, each in enumerate(train.objects)}
     rows = np.array([number.get(each, -1) for each in test.objects], np.int32)[held.rows]
     p, times = made.probability(rows), held.times[held.judgement].astype(float)
-    known = ~np.isnan(p)
-    logits = np.log(p[known]) - np.log1p(-p[known])
-    found = figures(logits, 1.0, times[known], held.judgement[known])
+    p = np.where(np.isnan(p), 0.5, p)
     said = np.nan if made.log_loss is None else made.log_loss
-    return found.accuracy, found.log_loss, found.calibration_error, float(known.mean()), said, seconds
+    return Answered(np.log(p) - np.log1p(-p), times, held.judgement, said, seconds)
+
+
+def row(found: list[Answered]) -> str:
+    """The figures over all folds together, and the calibration error that coins with just these probabilities have."""
+    logits, times = (np.concatenate([each[column] for each in found]) for column in (0, 1))
+    judgement = np.concatenate([1_000_000 * n + each.judgement for n, each in enumerate(found)])
+    made = figures(logits, 1.0, times, judgement)
+    rng, sure = np.random.default_rng(0), np.abs(logits)
+    coins = [np.where(rng.random(len(sure)) < 1 / (1 + np.exp(-sure)), sure, -sure) for _ in range(20)]
+    least = np.mean([figures(coin, 1.0, times, judgement).calibration_error for coin in coins])
+    said, seconds = np.mean([(each.said, each.seconds) for each in found], axis=0)
+    return (
+        f"{made.accuracy:9.3f}{made.log_loss:9.3f}{made.calibration_error:9.3f}{least:7.3f}{said:7.3f}{seconds:8.1f}"
+        f"{'' if made.calibration_error <= GOAL else ' *'}"
+    )
 
 
 def main() -> None:
@@ -129,7 +154,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--folds", type=int, default=3)
     given = parser.parse_args()
-    print(f"{'set':14}{'model':26}{'accuracy':>9}{'log loss':>9}{'calibr.':>9}{'answered':>9}{'said':>7}{'CPU s':>8}")
+    print(f"{'set':14}{'model':26}{'accuracy':>9}{'log loss':>9}{'calibr.':>9}{'least':>7}{'said':>7}{'CPU s':>8}")
     for name in given.sets:
         events = SETS[name](human_judgements())
         by = "worker" if "worker" in events[0] else "judgement"
@@ -149,13 +174,7 @@ def main() -> None:
                     print(f"{name:14}{which:26}{str(error)[:80]}", flush=True)
                     break
             if len(found) == given.folds:
-                a, loss, error, known, said, seconds = np.mean(found, axis=0)
-                mark = "" if error <= GOAL else " *"
-                print(
-                    f"{name:14}{which:26}{a:9.3f}{loss:9.3f}{error:9.3f}{known:9.2f}{said:7.3f}{seconds:8.1f}{mark}"
-                    f"{'  by ' + by if which == given.models[0] else ''}",
-                    flush=True,
-                )
+                print(f"{name:14}{which:26}{row(found)}{'  by ' + by if which == given.models[0] else ''}", flush=True)
 
 
 if __name__ == "__main__":

@@ -89,9 +89,10 @@ def test_pairs_are_questions_too(state, tmp_path):
 
 
 def test_what_ask_writes_can_be_predicted(state, tmp_path):
-    engine("ask", "--state", state, "--n", 5, "--strategy", "random", "--out", tmp_path / "q.jsonl")
-    rows = [json.loads(line) for line in engine("predict", "--state", state, tmp_path / "q.jsonl").stdout.splitlines()]
-    assert len(rows) == 5 and all(0 < row["p"] < 1 and row["id"] for row in rows)
+    asked = {"id": "2f", "type": "pick", "anchor": "0", "shown": ["1", "4"]}
+    path = jsonl(tmp_path / "q.jsonl", [asked, {"anchor": "0", "left": "1", "right": "4"}])
+    one, other = (json.loads(line) for line in engine("predict", "--state", state, path).stdout.splitlines())
+    assert one["p"] == other["p"] and one["id"] == "2f" and one["shown"] == ["1", "4"]
 
 
 def test_a_model_by_name_and_columns_by_name(state, tmp_path):

@@ -1,0 +1,49 @@
+"""How sure an embedding may be of answers that it was not fitted to, and whose lapse counts for whom."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from stream_engine.embedding.fit import FIRST, LEAST, MOST, PRIOR
+from stream_engine.embedding.gradient import probability
+from stream_engine.embedding.questions import NOBODY, Questions
+
+WORTH = 20.0  # answers, of the prior of how sure a fit is
+
+
+class Sureness(NamedTuple):
+    """P(near) = lapse / 2 + (1 - lapse) sigma(scale Delta) of somebody unknown. A ridge draws points together, so that
+    a fit to few answers is not sure enough; many dimensions make it too sure."""
+
+    scale: float
+    lapse: float
+
+
+def sureness(delta: np.ndarray, times: np.ndarray, fitted: float) -> Sureness:
+    """The scale and the lapse with the least log loss of answers with these margins, > 0 expected, that the fit did not
+    have: Platt's scaling with a lapse. Few answers leave them near 1 and the `fitted` lapse. O(20 m).
+
+    >>> made = sureness(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
+    >>> round(made.lapse / 2 + (1 - made.lapse) / (1 + np.exp(-2 * made.scale)), 2)
+    0.9
+    """
+    a, b = PRIOR[0] + WORTH * fitted, PRIOR[1] + WORTH * (1.0 - fitted)
+
+    def loss(at: np.ndarray) -> float:
+        scale, lapse = np.exp(at[0]), expit(at[1])
+        p = probability(scale * delta, lapse)
+        prior = WORTH / 4 * at[0] ** 2 - a * np.log(lapse) - b * np.log1p(-lapse)
+        return float(-(times @ np.log(np.maximum(p, 1e-300))) + prior)
+
+    bounds = [(-np.log(10.0), np.log(10.0)), (logit(LEAST), logit(MOST))]
+    found = minimize(loss, np.array([0.0, logit(FIRST)]), bounds=bounds, method="L-BFGS-B")
+    return Sureness(float(np.exp(found.x[0])), float(expit(found.x[1])))
+
+
+def lapses(fitted: np.ndarray, questions: Questions, unknown: float) -> np.ndarray:
+    """(w,) the lapses by which answers are foretold: the `fitted` one of everybody who answered some of the questions,
+    else that of somebody `unknown`, who comes first."""
+    answers = np.bincount(questions.worker, questions.near + questions.far, len(fitted))
+    return np.where((answers > 0) & (np.arange(len(fitted)) != NOBODY), fitted, unknown)
