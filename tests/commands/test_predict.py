@@ -83,6 +83,9 @@ def test_pairs_are_questions_too(state, tmp_path):
     engine("predict", "--state", state, jsonl(tmp_path / "q.jsonl", lines), "--out", tmp_path / "p.jsonl")
     pairs, shared, triplet = rows_of(tmp_path / "p.jsonl")
     assert pairs["p"] > 0.8 and shared["p"] == pytest.approx(triplet["p"])
+    engine("predict", "--state", state, tmp_path / "q.jsonl", "--out", tmp_path / "k.jsonl", "--model", "k1")
+    none, by_pairs, by_triplet = rows_of(tmp_path / "k.jsonl")
+    assert none["p"] is None and by_pairs["p"] == by_triplet["p"] > 0.5
     (tmp_path / "q.csv").write_text("near_i,near_j,far_i,far_j\n0,1,2,5\n1,0,0,4\n")
     engine("predict", "--state", state, tmp_path / "q.csv", "--out", tmp_path / "p.csv")
     assert [row["p"] for row in rows_of(tmp_path / "p.csv")] == pytest.approx([pairs["p"], shared["p"]])

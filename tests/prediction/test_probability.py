@@ -119,6 +119,16 @@ def test_what_counts_calibrate_by_is_held_out(world, name):
     assert abs(made.log_loss - loss) < 0.08
 
 
+@pytest.mark.parametrize("name", COUNTED)
+def test_coins_are_no_evidence(name):
+    """Answers that mean nothing look sure to counts that hold them; calibrated on others they are coins."""
+    rng, engine = np.random.default_rng(1), Engine()
+    lines = [json.dumps(dict(zip(("anchor", "near", "far"), map(str, row[[0, 1, 3]])))) for row in asked(rng, 700)]
+    engine.learn(decoder("json", EventOptions(provenance=True))("\n".join(lines).encode()))
+    p = counted(engine.snapshot(), name)[0].probability(asked(rng, 500))
+    assert np.abs(p - 0.5).mean() < 0.08
+
+
 def test_calibration_by_times_is_calibration_by_repeats():
     rng = np.random.default_rng(0)
     x, times = rng.normal(0.4, 1, 200), rng.integers(1, 5, 200)
