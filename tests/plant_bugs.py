@@ -46,6 +46,11 @@ BUGS = [
         "        if kinds is not None and (kinds.continues or kinds.goes_on):\n",
         "        if kinds is not None and kinds.goes_on:\n",
         "tests/accumulators/test_judgements.py -k too_large",
+        "counts are calibrated on answers that they do not hold",
+        "stream_engine/prediction/probability.py",
+        "found.of(part >= CHOOSE)), name)",
+        "found.of(part > CHOOSE)), name)",
+        "tests/prediction/test_probability.py",
     ),
     Bug(
         "a CSV block may end inside a record that a stray quote begins",
