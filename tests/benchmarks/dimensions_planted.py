@@ -16,7 +16,7 @@ from stream_engine.embedding.dimensions import FOLDS, dimensions_at_least, folds
 from stream_engine.embedding.held_out import Answers
 from tests.support.generators import planted_triplets
 
-WORLDS = {1: (12, 600), 2: (12, 1200), 3: (12, 2000), 5: (12, 6000)}  # dimensions: objects, answers
+WORLDS = {1: (12, 600), 2: (12, 1200), 3: (12, 2000), 5: (30, 6000)}  # dimensions: objects, answers
 
 
 def stream(seed: int, d: int, n: int, m: int, flip: float = 0.05) -> Answers:
