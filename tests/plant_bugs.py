@@ -730,7 +730,7 @@ BUGS = [
         "a label sum is compared with the terms of all",
         "stream_engine/boosting/rounds.py",
         "says[side, y] = lead > tie * own",
-        "says[side, y] = lead > tie * size.sum()",
+        "says[side, y] = lead > tie * touched",
         "tests/boosting/test_exact_rounds.py",
     ),
     Bug(

@@ -13,15 +13,14 @@ from stream_engine.data.compiled import njit
 
 @njit(cache=True)
 def careful_sum(v, lag, code, side, y):
-    """(lead, whole, own, power) of the entries of one side: sum of v 2^lag, sum of |v| 2^lag, the same over the terms
-    that no other one cancels; lead and own times 2^power, whole as it is (0 where it is beyond float64)."""
+    """(lead, own, power) of the entries of one side: the sum of v 2^lag, and that of |v| 2^lag over the terms that no
+    other one cancels; both times 2^power."""
     size, late, net = np.empty(len(code)), np.empty(len(code), np.int64), np.empty(len(code))
-    count, whole = 0, 0.0
+    count = 0
     for e in range(len(code)):
         if code[e] & 1 == side:
             x = code[e] >> 1
             size[count], late[count], net[count] = abs(v[x, y]), lag[x, y], 1.0 if v[x, y] > 0 else -1.0
-            whole += math.ldexp(size[count], max(late[count], -3000))
             count += 1
     order = np.argsort(late[:count], kind="mergesort")
     order = order[np.argsort(size[:count][order], kind="mergesort")]
@@ -38,4 +37,14 @@ def careful_sum(v, lag, code, side, y):
             term = net[at] * math.ldexp(size[at], max(late[at] - power, -3000))
             lead += term
             own += abs(term)
-    return lead, whole, own, max(power, -3000)
+    return lead, own, max(power, -3000)
+
+
+@njit(cache=True)
+def plain_size(v, code, begin, end, side, y):
+    """The sum of |v| over the entries of one side."""
+    size = 0.0
+    for e in range(begin, end):
+        if code[e] & 1 == side:
+            size += abs(v[code[e] >> 1, y])
+    return size

@@ -21,7 +21,7 @@ import numpy as np
 
 from stream_engine.boosting.codes import Codes
 from stream_engine.boosting.draws import draw
-from stream_engine.boosting.label_sums import careful_sum
+from stream_engine.boosting.label_sums import careful_sum, plain_size
 from stream_engine.boosting.labels import Groups, scramble
 from stream_engine.data.compiled import njit
 
@@ -229,7 +229,7 @@ def find(codes, a, b):
 @njit(cache=True)
 def _rounds(state, codes, rounds, given, out):
     n, labels = state.v.shape
-    d, size = np.zeros((2, labels)), np.zeros((2, labels))
+    d = np.zeros((2, labels))
     says = np.zeros((2, labels), np.bool_)
     every = max(REFRESH, state.v.size // 8)
     stored = 0
@@ -243,7 +243,7 @@ def _rounds(state, codes, rounds, given, out):
         column = find(codes, a, b)
         if column >= 0:
             begin, end = np.int64(codes.start[column]), np.int64(codes.start[column + 1])
-            alpha = _choose(state, codes, begin, end, d, size, says, n)
+            alpha = _choose(state, codes, begin, end, d, says, n)
             if alpha > 0:
                 _reweight(state, codes, begin, end, alpha, says)
                 _store(out, stored, j, k, alpha, says, j > k)
@@ -257,29 +257,30 @@ def _rounds(state, codes, rounds, given, out):
 
 
 @njit(cache=True)
-def _choose(state, codes, begin, end, d, size, says, n):
-    """Eq. (2) into `says`, and alpha of eq. (3); 0 where the classifier is no better than chance.
+def _choose(state, codes, begin, end, d, says, n):
+    """Eq. (2) into `says`, and alpha of eq. (3); 0 where the classifier is no better than chance. d: (2, Y) scratch.
 
-    d (2, Y) are eq. (2)'s sums and size (2, Y) those of their terms' absolute values."""
+    A sum's own terms are no more than all that is touched: they are added up only where that does not settle it."""
     d[:] = 0.0
-    size[:] = 0.0
+    touched = 0.0
     for e in range(begin, end):
         x, side = codes.code[e] >> 1, codes.code[e] & 1
+        touched += state.mass[x]
         for y in range(d.shape[1]):
             d[side, y] += state.v[x, y]
-            size[side, y] += abs(state.v[x, y])
     tie = ROUNDING + (end - begin) * 2.0**-53
-    edge = touched = 0.0
+    edge = 0.0
     for side in range(2):
         for y in range(d.shape[1]):
-            lead, whole, own, power = d[side, y], size[side, y], size[side, y], 0
-            small = whole < SMALL and state.rng[2] > 0
-            if whole > 0 and (small or abs(lead) <= tie * whole):
-                lead, whole, own, power = careful_sum(state.v, state.lag, codes.code[begin:end], side, y)
+            lead, own, power = d[side, y], touched, 0
+            if abs(lead) <= tie * touched or abs(lead) < SMALL:
+                own = plain_size(state.v, codes.code, begin, end, side, y)
+                small = own < SMALL and state.rng[2] > 0
+                if own > 0 and (small or abs(lead) <= tie * own):
+                    lead, own, power = careful_sum(state.v, state.lag, codes.code[begin:end], side, y)
             says[side, y] = lead > tie * own
             if abs(lead) > tie * own:
                 edge += math.ldexp(abs(lead), power)
-            touched += whole
     wrong = max(0.0, (touched - edge) / (2 * state.total[0]))
     return 0.5 * np.log1p(edge / state.total[0] / (wrong + 1 / n))
 
