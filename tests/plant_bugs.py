@@ -736,7 +736,7 @@ BUGS = [
     Bug(
         "small label sums forget how far their terms lag",
         "stream_engine/boosting/rounds.py",
-        "small = whole < SMALL and state.rng[2] > 0",
+        "small = own < SMALL and state.rng[2] > 0",
         "small = False",
         "tests/boosting/test_exact_rounds.py -k small",
     ),
