@@ -46,6 +46,8 @@ BUGS = [
         "        if kinds is not None and (kinds.continues or kinds.goes_on):\n",
         "        if kinds is not None and kinds.goes_on:\n",
         "tests/accumulators/test_judgements.py -k too_large",
+    ),
+    Bug(
         "counts are calibrated on answers that they do not hold",
         "stream_engine/prediction/probability.py",
         "found.of(part >= CHOOSE)), name)",
