@@ -221,8 +221,8 @@ BUGS = [
     Bug(
         "sorted rows have their ends the wrong way round",
         "stream_engine/guard/pair_rows.py",
-        "packed.view(np.int32).reshape(m, 2).T[::-1]",
-        "packed.view(np.int32).reshape(m, 2).T",
+        "near, far = key[both[e] >> 32], key[both[e] & 0xFFFFFFFF]",
+        "near, far = key[both[e] & 0xFFFFFFFF], key[both[e] >> 32]",
         "tests/guard/test_canonical_order.py -k sorted_alike",
     ),
     Bug(
@@ -394,8 +394,8 @@ BUGS = [
     Bug(
         "merging forgets to unite names",
         "stream_engine/state/engine.py",
-        "mine.merge(type(mine).from_state(mine.renamed(theirs[name].state(), new_id), self.allocation))",
-        "mine.merge(type(mine).from_state(theirs[name].state(), self.allocation))",
+        "mine.merge(type(mine).from_state(mine.renamed(state_of(name), new_id), self.allocation))",
+        "mine.merge(type(mine).from_state(state_of(name), self.allocation))",
         ENGINE,
     ),
     Bug(
@@ -408,8 +408,8 @@ BUGS = [
     Bug(
         "ids are not given by first appearance",
         "stream_engine/data/interner.py",
-        "        ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1\n    return n, len(begins)",
-        "        ids[q] = n - np.int64(table[slot] & np.uint64(0xFFFFFFFF))\n    return n, len(begins)",
+        "            ids[q] = np.int64(table[slot] & np.uint64(0xFFFFFFFF)) - 1\n            if ask",
+        "            ids[q] = n - np.int64(table[slot] & np.uint64(0xFFFFFFFF))\n            if ask",
         ENGINE,
     ),
     Bug(
@@ -752,8 +752,8 @@ BUGS = [
     Bug(
         "references of the same class are drawn",
         "stream_engine/boosting/rounds.py",
-        "k = _draw(state, state.group[j])",
-        "k = _draw(state, -1)",
+        "k = draw(state, state.group[j])",
+        "k = draw(state, -1)",
         BOOST,
     ),
     Bug(
