@@ -26,7 +26,7 @@ def sureness(delta: np.ndarray, times: np.ndarray, fitted: float) -> Sureness:
     have: Platt's scaling with a lapse. Few answers leave them near 1 and the `fitted` lapse. O(20 m).
 
     >>> made = sureness(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
-    >>> round(made.lapse / 2 + (1 - made.lapse) / (1 + np.exp(-2 * made.scale)), 2)
+    >>> round(float(made.lapse / 2 + (1 - made.lapse) / (1 + np.exp(-2 * made.scale))), 2)
     0.9
     """
     a, b = PRIOR[0] + WORTH * fitted, PRIOR[1] + WORTH * (1.0 - fitted)
