@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.kernel_learning.distance_operator import excess
-from stream_engine.refits import kernel_learning, partial_order_embedding, triplet_boost
+from stream_engine.refits import embedding, kernel_learning, partial_order_embedding, triplet_boost
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.judgements import Judgements, judgements_of
@@ -90,7 +90,8 @@ def of_answers(refit, params, likelihood: bool) -> Callable[[list[bytes], int, i
         seconds = time.process_time() - began
         kept = judgements_of(rest)
         assert kept is not None
-        error, loss = errors(made.arrays["K"], tuple(train.objects), kept, tuple(rest.objects))
+        gram = made.arrays["K"] if "K" in made.arrays else made.arrays["X"] @ made.arrays["X"].T
+        error, loss = errors(gram, tuple(train.objects), kept, tuple(rest.objects))
         report = made.report
         worker = report["by_worker"] and 1.0 - report["by_worker"]["accuracy"]
         told = (report["log_loss"], loss) if likelihood else (None, None)
@@ -129,6 +130,7 @@ RUNS = {
     "partial_order_embedding, raw": of_answers(
         partial_order_embedding.refit, partial_order_embedding.Params(constraints="raw"), False
     ),
+    "embedding": of_answers(embedding.refit, embedding.Params(), False),
     "triplet_boost": of_labels,
 }
 
