@@ -277,6 +277,16 @@ def test_probabilities(world, model):
     assert np.array_equal(again.predict_proba(test), p)
 
 
+def test_a_search_over_dimensions_finds_those_that_were_planted():
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(20, 3)), 4000, 0.1)
+    X, y = questions(triplets)
+    model = OrdinalEmbedding(kernel="ste", ridge=0.1)
+    search = GridSearchCV(model, {"n_components": [1, 2, 3, 5]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"n_components": 3}
+    assert (np.diff(search.cv_results_["mean_test_score"][:3]) > 0.03).all()
+
+
 def test_an_object_without_comparisons(world):
     assert ComparisonKernel(n_objects=26).fit_transform(world[2]).shape == (26, 26)
     assert ComparisonClustering(3, n_objects=26).fit_predict(world[2])[24:].tolist() == [-1, -1]
