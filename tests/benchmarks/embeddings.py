@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.embedding import choice
 from stream_engine.embedding.fit import Setting, with_setting
-from stream_engine.embedding.gradient import margins
-from stream_engine.embedding.held_out import Answers, log_odds, probabilities
+from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import Answers, log_odds
 from stream_engine.embedding.questions import of_rows
+from stream_engine.embedding.sureness import Sureness
 from stream_engine.kernel_learning import rckl
 from stream_engine.statistics.held_out import figures
 from tests.benchmarks import real_judgements
@@ -39,7 +40,7 @@ PLANTED = {  # what -> (n, d, answers)
     "dense": [(100, d, m) for d, m in ((1, 5000), (2, 10_000), (5, 25_000), (10, 50_000))],
     "sparse": [(400, d, 8000) for d in (1, 2, 5, 10)],
 }
-Line = dict[str, list[float]]  # method -> accuracy, CPU seconds, of one fit
+Line = dict[str, list]  # method -> accuracy, CPU seconds, of one fit, log loss or None
 
 
 def right(points: np.ndarray, rows: np.ndarray) -> float:
@@ -57,10 +58,11 @@ def ours(train: Answers, test: Answers, d: int | None, seed: int) -> tuple[Line,
     last = time.process_time()
     found = with_setting(nobody.questions(), chosen.setting, chosen.begin)
     now = time.process_time()
-    odds = log_odds(probabilities(found.points, test.rows, float(found.lapse[0]), found.alpha))
+    sure = chosen.sureness or Sureness(1.0, float(found.lapse[0]))
+    odds = log_odds(probability(sure.scale * margins(found.points, test.rows, found.alpha), sure.lapse))
     made = figures(odds, 1.0, test.times, test.unit)
     print(f"    {chosen.setting} {made}", flush=True)
-    return {"ours": [made.accuracy, now - began, now - last]}, chosen.setting
+    return {"ours": [made.accuracy, now - began, now - last, made.log_loss]}, chosen.setting
 
 
 def split(world: World, seed: int, splits: int) -> tuple[Answers, Answers]:
@@ -95,7 +97,7 @@ def beside(world: Callable[[int], World], name: str, d: int | None, splits: int,
         lines.append({key: value for key, value in line.items() if value[0] is not None})
     told = [f"{name}, d = {d or 'free'}:"]
     for method in lines[0]:
-        made = np.array([line[method] for line in lines if method in line])
+        made = np.array([line[method][:3] for line in lines if method in line])
         error = made[:, 0].std(ddof=1) / np.sqrt(len(made)) if len(made) > 1 else float("nan")
         told.append(f"{method} {made[:, 0].mean():.4f} +- {error:.4f} ({made[:, 2].mean():.2f} s)")
     best = max((m for m in lines[0] if m != "ours"), key=lambda m: np.mean([e[m][0] for e in lines]), default=None)
@@ -104,6 +106,9 @@ def beside(world: Callable[[int], World], name: str, d: int | None, splits: int,
         error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else float("nan")
         told.append(f"ours - {best}: {less.mean():+.4f} +- {error:.4f}")
     print("  ".join(told), flush=True)
+    losses = {m: [e[m][3] for e in lines] for m in lines[0] if lines[0][m][3] is not None}
+    said = "  ".join(f"{m} {np.mean(each):.4f}" for m, each in losses.items())
+    print(f"  log loss, each by its own probability: {said}", flush=True)
     if out:
         with out.open("a") as file:
             print(json.dumps({"row": name, "d": d, "splits": lines}), file=file)

@@ -45,10 +45,20 @@ import sys, json, time, warnings; warnings.simplefilter("ignore")
 import numpy as np
 from cblearn.embedding import STE, TSTE, CKL, GNMDS, SOE
 z = np.load(sys.argv[1]); n = int(z["n"]); out = {}
-def accuracy(x, t):
+def squared(x, t):
     d = lambda a, b: ((x[a] - x[b]) ** 2).sum(1)
-    near, far = d(t[:, 0], t[:, 1]), d(t[:, 0], t[:, 2])
+    return d(t[:, 0], t[:, 1]), d(t[:, 0], t[:, 2])
+def accuracy(x, t):
+    near, far = squared(x, t)
     return float(((near < far) + 0.5 * (near == far)).mean())
+def log_loss(name, x, t):  # by the method's own probability; None where it has none
+    near, far = squared(x, t)
+    alpha = max(x.shape[1] - 1, 1)
+    if name == "STE": odds = far - near
+    elif name == "t-STE": odds = (alpha + 1) / 2 * (np.log1p(far / alpha) - np.log1p(near / alpha))
+    elif name == "CKL": odds = np.log((0.05 + far) / (0.05 + near))
+    else: return None
+    return float(np.logaddexp(0, -odds).mean())
 for name, make in (("STE", STE), ("t-STE", TSTE), ("CKL", CKL), ("GNMDS", GNMDS), ("SOE", SOE)):
     best, began = None, time.process_time()
     whole = np.concatenate([z["train"], z["check"]])
@@ -62,7 +72,7 @@ for name, make in (("STE", STE), ("t-STE", TSTE), ("CKL", CKL), ("GNMDS", GNMDS)
     best, last = best or (None, int(z["dimensions"][0])), time.process_time()
     x = make(n_components=best[1], random_state=0).fit_transform(whole.astype(np.int64))
     now = time.process_time()
-    out["cblearn " + name] = [accuracy(x, z["test"]), now - began, now - last]
+    out["cblearn " + name] = [accuracy(x, z["test"]), now - began, now - last, log_loss(name, x, z["test"])]
 print(json.dumps(out))
 """
 

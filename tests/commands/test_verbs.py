@@ -17,6 +17,7 @@ def test_every_file_of_a_verb_is_registered():
         "__init__",
         "inspect_text",
         "input_options",
+        "question_files",
     }
     assert files == {target.partition(":")[0].rpartition(".")[2] for target in VERBS.values()}
     assert {name.replace("-", "_") for name in VERBS} == files | {"skip"}  # which stands beside seek

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -48,6 +47,11 @@ def dead(state) -> list[str]:
     return [line for path in sorted((state / "dead_letters").glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
+def newest(state):
+    """The number of the newest snapshot, 0 where there is none."""
+    return max((int(path.stem) for path in (state / "snapshots").glob("*.snapshot")), default=0)
+
+
 def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_path):
     rng = random.Random(7)
     events = jsonl(tmp_path / "events.jsonl", stream(rng, 20_000))
@@ -57,19 +61,20 @@ def test_killed_at_random_and_restarted_until_the_end_equals_uninterrupted(tmp_p
     )  # an alarm's snapshot comes where the observer remembers, which a crash forgets
     common = ("run", events, "--config", config, "--no-refits")
     engine(*common, "--state", tmp_path / "whole")
-    kills = 0
-    began = time.monotonic()
-    process(*common, "--state", tmp_path / "warm")  # how long an uninterrupted run takes here and now
-    usual = time.monotonic() - began
+    kills, state = 0, tmp_path / "killed"
     while True:
-        running = started(*common, "--state", tmp_path / "killed")
-        try:
-            _, said = running.communicate(timeout=usual * rng.uniform(0.5, 0.95) if kills < 5 else 200)
-        except subprocess.TimeoutExpired:
+        running = started(*common, "--state", state)
+        if kills < 5:
+            reached = newest(state) + rng.randrange(1, 6)  # snapshots are what a run leaves behind on its way
+            while running.poll() is None and newest(state) < reached:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 0.05))
+        if kills < 5 and running.poll() is None:
             running.kill()
             running.communicate()
             kills += 1
             continue
+        _, said = running.communicate(timeout=200)
         assert running.returncode == 0, said
         break
     assert kills >= 1

@@ -85,6 +85,15 @@ def world():
         ),
         "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {}),
         "partial_order_embedding": Artifact("partial_order_embedding", "", 1, {}, 0, {"K": x[:, :2] @ x[:, :2].T}, {}),
+        "embedding": Artifact(
+            "embedding",
+            "",
+            1,
+            {},
+            0,
+            {"X": x, "asked": np.arange(6) < 5, "lapse": np.array(0.2)},
+            {"alpha": 0.0, "scale": 1.5},
+        ),
     }
     return Published(engine.snapshot(), made), batch, x
 
@@ -121,6 +130,10 @@ def expected_margins(name, world, rows):
         elif name == "repeats":
             near, far = said.count((i, j, l)), said.count((i, l, j))
             yield math.log((near + 1) / (far + 1)) if three and near + far else math.nan
+        elif name == "embedding":
+            delta = ((x[k] - x[l]) ** 2).sum() - ((x[i] - x[j]) ** 2).sum()
+            p = 0.1 + 0.8 / (1 + math.exp(-1.5 * delta))
+            yield math.log(p / (1 - p)) if max(i, j, k, l) < 5 else math.nan
         else:
             at = x if name == "kernel_learning" else x[:, :2]
             yield ((at[k] - at[l]) ** 2).sum() - ((at[i] - at[j]) ** 2).sum()

@@ -459,6 +459,15 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
             "kernel_learning": Artifact(
                 "kernel_learning", "", 1, {}, 0, {"K": K, "mu": np.ones(1), "triplets": np.array([ring])}, {}
             ),
+            "embedding": Artifact(
+                "embedding",
+                "",
+                1,
+                {},
+                0,
+                {"X": np.stack([ids, ids], 1) * 1.0, "asked": np.array(ids) > 0, "lapse": np.array(0.1)},
+                {"alpha": 0.0, "held_out": "judgements", "log_loss": 0.5, "accuracy": 0.8},
+            ),
         }
         published = by_name(exports.Published(one.snapshot(), artifacts))
         found = {}
