@@ -145,6 +145,16 @@ def _refit() -> None:
         module.refit(_counted(), msgspec.convert(quick, module.Params), 0)
 
 
+def _embed() -> None:
+    """An embedding, and the passes that many questions begin with."""
+    from stream_engine.embedding import minibatch
+    from stream_engine.embedding.questions import of_rows
+    from stream_engine.refits import embedding
+
+    embedding.refit(_counted(), embedding.Params(), 0)
+    minibatch.descend(of_rows(np.array([[0, 1, 0, 2]]), 3), np.zeros((3, 2)), np.zeros(1), 1.0, 1.0)
+
+
 def _run() -> None:
     """A run as anybody's, with snapshots and predictions, over events of every type as JSON lines and triplets as CSV
     and Arrow."""
@@ -188,6 +198,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "a run": _run,
     "predictions": _predict,
     "refits": _refit,
+    "embedding": _embed,
     "online kernel": _online,
     **{f"guard {policy}": partial(_guard, policy) for policy in POLICIES[1:] if policy != "sift"},
 }
