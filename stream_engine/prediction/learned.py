@@ -7,6 +7,7 @@ from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.embedding import gradient, held_out
 from stream_engine.prediction import Margins, Predictor
 from stream_engine.prediction.similarities import by_similarity
+from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
 from stream_engine.statistics.embedding import squared_distances
 from stream_engine.statistics.subset import renumbering
@@ -59,7 +60,7 @@ def embedding(published: Published) -> Predictor | None:
         return None
     artifact = published.artifacts["embedding"]
     lapse, alpha, n = float(artifact.arrays["lapse"]), float(artifact.report["alpha"]), len(points)
-    scale = float(artifact.report.get("scale", 1.0))
+    scale = figure(artifact.report, "scale") or 1.0
 
     def log_odds(rows: np.ndarray) -> np.ndarray:
         known = np.minimum(rows, n - 1)

@@ -4,7 +4,7 @@ refit."""
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import Batch
@@ -178,8 +178,9 @@ def test_every_comparison_of_an_order_is_satisfied(seed, n, canonical):
         guard = PartialOrder()
         guard.offer(batch)
         rows = guard.kept()
+    assume(len(rows))  # where all votes cancel there is no order
     made = constant_shift.embed_order(rows, n)
-    assert (excess(made.gram, rows) <= -1 + 1e-6).all() and len(rows)
+    assert (excess(made.gram, rows) <= -1 + 1e-6).all()
     assert np.linalg.eigvalsh(made.gram)[0] > -1e-8 * max(1, made.shift)
     np.testing.assert_allclose(made.gram.sum(axis=0), 0, atol=1e-8 * max(1, made.shift))  # centred: rank n - 1 at most
     own = np.diag(made.gram)
