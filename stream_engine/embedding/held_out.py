@@ -43,18 +43,34 @@ def population_lapse(lapse: np.ndarray, questions: Questions) -> float:
     return float(answers @ lapse / answers.sum()) if answers.sum() else float(lapse[NOBODY])
 
 
-def known_lapses(lapse: np.ndarray, questions: Questions) -> np.ndarray:
-    """(w,) the lapses, that of somebody unknown for whoever answered nothing."""
+def known_lapses(lapse: np.ndarray, questions: Questions, unknown: float | None = None) -> np.ndarray:
+    """(w,) the lapses, that of somebody unknown (`population_lapse`) for whoever answered nothing; or what is given for
+    somebody `unknown`, which then counts for nobody in particular, too.
+
+    >>> from stream_engine.embedding.questions import of_rows
+    >>> asked = of_rows(np.array([[0, 1, 0, 2], [0, 1, 0, 2]]), 3, worker=np.array([0, -1]))._replace(n_workers=3)
+    >>> lapse = np.array([0.4, 0.2, 0.7])
+    >>> known_lapses(lapse, asked).round(1).tolist(), known_lapses(lapse, asked, 0.1).tolist()
+    ([0.4, 0.2, 0.3], [0.1, 0.2, 0.1])
+    """
     answers = np.bincount(questions.worker, questions.near + questions.far, len(lapse))
-    return np.where(answers > 0, lapse, population_lapse(lapse, questions))
+    if unknown is None:
+        return np.where(answers > 0, lapse, population_lapse(lapse, questions))
+    return np.where((answers > 0) & (np.arange(len(lapse)) != NOBODY), lapse, unknown)
 
 
 def probabilities(
-    points: np.ndarray, rows: np.ndarray, lapse: np.ndarray | float, alpha: float, worker: np.ndarray | None = None
+    points: np.ndarray,
+    rows: np.ndarray,
+    lapse: np.ndarray | float,
+    alpha: float,
+    worker: np.ndarray | None = None,
+    scale: float = 1.0,
 ) -> np.ndarray:
-    """(m,) P(d(i, j) < d(k, l)), by one lapse or by the lapse of row worker + 1 of each. O(m d)."""
+    """(m,) P(d(i, j) < d(k, l)), by one lapse or by the lapse of row worker + 1 of each; `scale` of the margins says
+    how sure the points are (`sureness`). O(m d)."""
     who = lapse if worker is None else np.asarray(lapse)[worker + 1]
-    return probability(margins(points, rows, alpha), who)
+    return probability(scale * margins(points, rows, alpha), who)
 
 
 def unit_losses(p: np.ndarray, held: Answers) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""How sure an embedding may be of answers that it was not fitted to, and whose lapse counts for whom."""
+"""How sure an embedding may be of answers that it was not fitted to."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,6 @@ from scipy.special import expit, logit
 
 from stream_engine.embedding.fit import FIRST, LEAST, MOST, PRIOR
 from stream_engine.embedding.gradient import probability
-from stream_engine.embedding.questions import NOBODY, Questions
 
 WORTH = 20.0  # answers, of the prior of how sure a fit is
 
@@ -40,10 +39,3 @@ def sureness(delta: np.ndarray, times: np.ndarray, fitted: float) -> Sureness:
     bounds = [(-np.log(10.0), np.log(10.0)), (logit(LEAST), logit(MOST))]
     found = minimize(loss, np.array([0.0, logit(FIRST)]), bounds=bounds, method="L-BFGS-B")
     return Sureness(float(np.exp(found.x[0])), float(expit(found.x[1])))
-
-
-def lapses(fitted: np.ndarray, questions: Questions, unknown: float) -> np.ndarray:
-    """(w,) the lapses by which answers are foretold: the `fitted` one of everybody who answered some of the questions,
-    else that of somebody `unknown`, who comes first."""
-    answers = np.bincount(questions.worker, questions.near + questions.far, len(fitted))
-    return np.where((answers > 0) & (np.arange(len(fitted)) != NOBODY), fitted, unknown)

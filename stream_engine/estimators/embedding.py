@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from stream_engine.embedding.fit import KERNELS
-from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import probabilities
 from stream_engine.estimators.answers import answers_of, rows_of, seed_of, snapshot_of
 from stream_engine.refits import embedding
 
@@ -105,4 +105,4 @@ class OrdinalEmbedding(TransformerMixin, BaseEstimator):
         if rows.max(initial=-1) >= len(self.embedding_):
             raise ValueError(f"X: got object {rows.max()}, expected numbers below {len(self.embedding_)}, as in fit")
         rows = rows[:, [0, 1, 0, 2]] if rows.shape[1] == 3 else rows
-        return probability(self.report_["scale"] * margins(self.embedding_, rows, self.alpha_), self.lapse_)
+        return probabilities(self.embedding_, rows, self.lapse_, self.alpha_, scale=self.report_["scale"])

@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.embedding import gradient, held_out
+from stream_engine.embedding import held_out
 from stream_engine.prediction import Margins, Predictor
 from stream_engine.prediction.similarities import by_similarity
 from stream_engine.state.artifact_figures import figure
@@ -64,7 +64,7 @@ def embedding(published: Published) -> Predictor | None:
 
     def log_odds(rows: np.ndarray) -> np.ndarray:
         known = np.minimum(rows, n - 1)
-        margin = held_out.log_odds(gradient.probability(scale * gradient.margins(points, known, alpha), lapse))
+        margin = held_out.log_odds(held_out.probabilities(points, known, lapse, alpha, scale=scale))
         margin[((rows >= n) | ~asked[known]).any(axis=1)] = np.nan
         return margin
 

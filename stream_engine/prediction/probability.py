@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
-from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import probabilities
 from stream_engine.prediction import NoModel, Predictor
 from stream_engine.prediction.calibration import Calibration, calibrated
 from stream_engine.prediction.learned import kernel_learning, partial_order_embedding
@@ -121,7 +121,7 @@ def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float,
         p = np.full(len(rows), np.nan)
         inside = np.flatnonzero(((rows >= 0) & (rows < len(points))).all(axis=1))
         known = inside[asked[rows[inside]].all(axis=1)]
-        p[known] = probability(scale * margins(points, rows[known], alpha), lapse)
+        p[known] = probabilities(points, rows[known], lapse, alpha, scale=scale)
         return p
 
     return given
@@ -129,23 +129,21 @@ def of_points(points: np.ndarray, asked: np.ndarray, lapse: float, alpha: float,
 
 def sigmoid_of(predictor: Predictor, slope: float) -> Probability:
     """P = sigma(slope * margin)."""
-
-    def given(rows: np.ndarray) -> np.ndarray:
-        p = np.full(len(rows), np.nan)
-        known = (rows >= 0).all(axis=1)
-        p[known] = expit(slope * predictor.margins(rows[known]))
-        return p
-
-    return given
+    return _of_margins(predictor, lambda margin: expit(slope * margin))
 
 
 def platt(predictor: Predictor, calibration: Calibration) -> Probability:
     """P by a calibration of margins in units of the predictor's scale."""
+    return _of_margins(predictor, lambda margin: calibration.probability(margin / predictor.scale))
+
+
+def _of_margins(predictor: Predictor, made: Callable[[np.ndarray], np.ndarray]) -> Probability:
+    """By what is `made` of a predictor's margins; NaN about objects that nobody knows."""
 
     def given(rows: np.ndarray) -> np.ndarray:
         p = np.full(len(rows), np.nan)
         known = (rows >= 0).all(axis=1)
-        p[known] = calibration.probability(predictor.margins(rows[known]) / predictor.scale)
+        p[known] = made(predictor.margins(rows[known]))
         return p
 
     return given

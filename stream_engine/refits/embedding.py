@@ -17,10 +17,9 @@ from stream_engine.embedding import choice, dimensions
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
-from stream_engine.embedding.gradient import margins, probability
-from stream_engine.embedding.held_out import Answers, log_odds, population_lapse
+from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.embedding.sureness import Sureness, lapses
+from stream_engine.embedding.sureness import Sureness
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -137,8 +136,8 @@ def _figures(found: Evidence, questions: Questions, chosen: choice.Choice, **mor
         return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units))
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
     sure = _sureness(chosen, fitted, questions)
-    lapse = lapses(fitted.lapse, questions, sure.lapse)[found.workers_of(asked) + 1]
-    p = probability(sure.scale * margins(fitted.points, asked.rows, fitted.alpha), lapse)
+    lapse = known_lapses(fitted.lapse, questions, sure.lapse)
+    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
     return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
 
 
@@ -161,7 +160,7 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
         "X": fitted.points,
         "asked": asked_about(questions),
         "lapse": np.array(unknown),
-        "worker_lapse": lapses(fitted.lapse, questions, unknown)[1:],
+        "worker_lapse": known_lapses(fitted.lapse, questions, unknown)[1:],
         **pack_names(found.workers),
     }
 

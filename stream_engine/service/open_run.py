@@ -98,15 +98,7 @@ def open_run(
     stack.callback(available_memory.give, None)
     exporting: set[int] = set()  # processes
     memory = Memory(budget, metrics, log, lambda: [*workers.processes(), *tuple(exporting)])
-    allocation = mapped_arrays.IN_MEMORY
-    if settings.counts.on_disk_above:
-        allocation = mapped_arrays.on_disk(directory / "scratch", settings.counts.on_disk_above)
-        stack.callback(allocation.close)
-    engines: list[Engine] = []
-    newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
-    engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
-    if not engine.accumulators.keys() >= set(settings.accumulators):
-        log.info("no judgements are kept", because="of a state made without them, or of deltas, which hold counts")
+    newest, engine = _restored(settings, store, stack, log)
     monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)
@@ -141,29 +133,24 @@ def open_run(
         settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params, at_end
     )
     stack.callback(refits.close)
-    seen = Seen(
-        directory=directory,
-        metrics=metrics,
-        published=lambda: published.newest,
-        ready=health.not_ready,
-        progressive=lambda: monitor.figures,
-        heartbeat=heartbeat,
-        requests=requests,
-        running_refits=lambda: tuple(workers.running),
-        memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
-        export_processes=exporting,
-        secrets_for_exports=in_environment(signing),
-    )
     if is_asked_for(settings):
         from stream_engine.service.http.serving import serve
 
+        seen = Seen(
+            directory=directory,
+            metrics=metrics,
+            published=lambda: published.newest,
+            ready=health.not_ready,
+            progressive=lambda: monitor.figures,
+            heartbeat=heartbeat,
+            requests=requests,
+            running_refits=lambda: tuple(workers.running),
+            memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
+            export_processes=exporting,
+            secrets_for_exports=in_environment(signing),
+        )
         serve(seen, settings.listen, settings.http, log, stack)
-    log.info(
-        "dead letters",
-        folder=str(wiring.letters_folder(settings, directory)),
-        keep_bytes=settings.dead_letters_keep_bytes or "all",
-        keep_days=settings.dead_letters_keep_days or "all",
-    )
+    _say_where_letters_go(settings, directory, log)
     return OpenRun(
         settings=settings,
         directory=directory,
@@ -184,6 +171,32 @@ def open_run(
         heartbeat=heartbeat,
         metrics=metrics,
         log=log,
+    )
+
+
+def _restored(
+    settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger
+) -> tuple[Snapshot | None, Engine]:
+    """The newest whole snapshot, if there is one, and the engine that goes on from it, its large arrays kept where the
+    settings say."""
+    allocation = mapped_arrays.IN_MEMORY
+    if settings.counts.on_disk_above:
+        allocation = mapped_arrays.on_disk(store.directory / "scratch", settings.counts.on_disk_above)
+        stack.callback(allocation.close)
+    engines: list[Engine] = []
+    newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
+    engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
+    if not engine.accumulators.keys() >= set(settings.accumulators):
+        log.info("no judgements are kept", because="of a state made without them, or of deltas, which hold counts")
+    return newest, engine
+
+
+def _say_where_letters_go(settings: Settings, directory: Path, log: FilteringBoundLogger) -> None:
+    log.info(
+        "dead letters",
+        folder=str(wiring.letters_folder(settings, directory)),
+        keep_bytes=settings.dead_letters_keep_bytes or "all",
+        keep_days=settings.dead_letters_keep_days or "all",
     )
 
 

@@ -1,11 +1,11 @@
 """A command as a user runs it: a process of its own, with the CPU seconds of it and its children, wall, and memory."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from typing import NamedTuple
 
 ENGINE = (sys.executable, "-m", "stream_engine")
@@ -21,33 +21,42 @@ class Spent(NamedTuple):
     problem: str = ""
 
 
+# A process whose program is replaced goes on counting the memory of the one that it was forked from. So the command is
+# the child of a small program, which tells what its children took.
+LAUNCHER = """
+import json, resource, subprocess, sys, time
+began = time.perf_counter()
+done = subprocess.run(sys.argv[2:])
+wall, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024], file)
+sys.exit(done.returncode if done.returncode >= 0 else 128 - done.returncode)
+"""
+
+
 def spent(*command: object, most: float = 300.0, **environment: object) -> Spent:
     """Run it to its end, or stop it (and its children) after `most` seconds; `environment`: variables besides ours."""
-    began = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output:
+    with tempfile.NamedTemporaryFile("r") as report, tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [str(word) for word in command],
+            [sys.executable, "-I", "-S", "-c", LAUNCHER, report.name, *(str(word) for word in command)],
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             env={**os.environ, **{name: str(value) for name, value in environment.items()}},
         )
-        problem = ""
-        while True:
-            pid, status, used = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.perf_counter() - began > most and not problem:
-                problem = f"stopped after {most:.0f} s"
-                os.killpg(process.pid, signal.SIGKILL)
-            time.sleep(0.005)
-        wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
+        try:
+            process.wait(most)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return Spent(most, most, 0, "", f"stopped after {most:.0f} s")
+        cpu, wall, peak = json.load(report)
         output.seek(0)
         said = output.read()
-    if process.returncode and not problem:
+    problem = ""
+    if process.returncode:
         problem = said.strip().splitlines()[-1][-200:] if said.strip() else f"exit status {process.returncode}"
-    return Spent(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, said, problem)
+    return Spent(cpu, wall, peak, said, problem)
 
 
 def engine(*arguments: object, most: float = 300.0, **environment: object) -> Spent:

@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.embedding import choice
 from stream_engine.embedding.fit import Setting, with_setting
-from stream_engine.embedding.gradient import margins, probability
-from stream_engine.embedding.held_out import Answers, log_odds
+from stream_engine.embedding.gradient import margins
+from stream_engine.embedding.held_out import Answers, log_odds, probabilities
 from stream_engine.embedding.questions import of_rows
 from stream_engine.embedding.sureness import Sureness
 from stream_engine.kernel_learning import rckl
@@ -60,7 +60,7 @@ def ours(train: Answers, test: Answers, d: int | None, seed: int) -> tuple[Line,
     found = with_setting(nobody.questions(), chosen.setting, chosen.begin)
     now = time.process_time()
     sure = chosen.sureness or Sureness(1.0, float(found.lapse[0]))
-    odds = log_odds(probability(sure.scale * margins(found.points, test.rows, found.alpha), sure.lapse))
+    odds = log_odds(probabilities(found.points, test.rows, sure.lapse, found.alpha, scale=sure.scale))
     made = figures(odds, 1.0, test.times, test.unit)
     print(f"    {chosen.setting} {made}", flush=True)
     return {"ours": [made.accuracy, now - began, now - last, made.log_loss]}, chosen.setting
