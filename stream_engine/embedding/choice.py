@@ -1,9 +1,11 @@
 """The kernel, the ridge and the number of dimensions, by the log loss of held-out units; what is given is not chosen.
 
 Units (whole judgements) are fitted to, choose, or are reported on: never two of these. Log loss and not the share of
-errors decides, because on easy data the latter says too little about the ridge. The ridge falls along a path, each fit
-begun at the one before, and goes on below the grid while that helps. Of the dimensions the smallest counts that is
-within one standard error (paired, by unit) of the best; larger ones are tried while they help. Some 20 fits.
+errors decides, because on easy data the latter says too little about the ridge. Each fit is judged as it would be
+delivered, by its `sureness` of the same units: else one that orders better loses to one whose margins happen to be of
+the right size (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on
+below the grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard
+error (paired, by unit) of the best; larger ones are tried while they help. Some 25 fits.
 """
 
 from collections.abc import Callable
@@ -12,14 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.gradient import margins
-from stream_engine.embedding.held_out import (
-    Answers,
-    known_lapses,
-    population_lapse,
-    probabilities,
-    unit_losses,
-)
+from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
 from stream_engine.embedding.sureness import Sureness, sureness
@@ -43,6 +39,7 @@ class Tried(NamedTuple):
     losses: np.ndarray  # by unit
     found: Embedding
     wide: np.ndarray | None
+    sure: Sureness  # by which the losses are
 
 
 class Choice(NamedTuple):
@@ -52,7 +49,7 @@ class Choice(NamedTuple):
     by: str
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
-    sureness: Sureness | None = None  # of answers that chose; None: as sure as the fit
+    sureness: Sureness | None = None  # of the answers that chose; None: as sure as the fit
 
 
 def choose(
@@ -74,15 +71,14 @@ def choose(
     search = _Search(questions, held, fixed_lapse, progress)
     ridges = [ridge] if ridge is not None else _ridges(questions)
     first = d if d is not None else min(FIRST, most)
-    best = min((search.path(each, first, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss)
+    paths = sorted((search.path(each, first, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss)
+    best = paths[0]
     if d is None:
-        best = search.dimensions(best, most)
+        best = search.dimensions(paths, most)
         if ridge is None and best.setting.d != first:
             best = min((best, *search.beside(best)), key=_loss)
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    delta = margins(best.found.points, held.rows, best.found.alpha)
-    made = sureness(delta, held.times, population_lapse(best.found.lapse, questions))
-    return Choice(best.setting, "held-out log loss", tried, (best.found.points,), made)
+    return Choice(best.setting, "held-out log loss", tried, (best.found.points,), best.sure)
 
 
 def _loss(tried: Tried) -> float:
@@ -115,10 +111,11 @@ class _Search:
                 fit(q, d, ridge, kernel=kernel, start=start, lapse=lapse, max_iterations=self.most, **self.more),
                 None,
             )
-        lapse = known_lapses(found.lapse, q)
-        p = probabilities(found.points, self.held.rows, lapse, found.alpha, self.held.worker)
-        losses, answers = unit_losses(p, self.held)
-        done = Tried(setting, float(losses.sum() / answers.sum()), losses, found, wide)
+        delta = margins(found.points, self.held.rows, found.alpha)
+        sure = sureness(delta, self.held.times, population_lapse(found.lapse, q))
+        lapse = known_lapses(found.lapse, q, sure.lapse)[self.held.worker + 1]
+        losses, answers = unit_losses(probability(sure.scale * delta, lapse), self.held)
+        done = Tried(setting, float(losses.sum() / answers.sum()), losses, found, wide, sure)
         self.tried.append(done)
         self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
         return done
@@ -135,21 +132,23 @@ class _Search:
             worse, best = (0, last) if better else (worse + 1, best)
         return best
 
-    def dimensions(self, first: Tried, most: int) -> Tried:
-        """The smallest number of dimensions that is within one standard error of the best."""
-        kernel, _, ridge = first.setting
+    def dimensions(self, firsts: list[Tried], most: int) -> Tried:
+        """The smallest number of dimensions in which a kernel is within one standard error of the best; of the kernels
+        that are, the better. `firsts`: each kernel's best in the same number of dimensions, the better one first; that
+        one goes on in larger numbers while they help, all are tried in smaller ones."""
         sizes = [d for d in DIMENSIONS if d <= most]
-        done = {first.setting.d: first}
+        first = firsts[0].setting.d
+        done = list(firsts)
         for d in sizes:
-            if d < first.setting.d:
-                done[d] = self.attempt(Setting(kernel, d, ridge))
+            if d < first:
+                done += [self.attempt(each.setting._replace(d=d)) for each in firsts]
+        best = min(done, key=_loss)
         for d in sizes:
-            if d > max(done):
-                if min(done.values(), key=_loss).setting.d != max(done):
-                    break
-                done[d] = self.attempt(Setting(kernel, d, ridge))
-        best = min(done.values(), key=_loss)
-        return next(done[d] for d in sorted(done) if _no_worse(done[d], best))
+            if d > first and best.setting.d == max(each.setting.d for each in done):
+                done.append(self.attempt(firsts[0].setting._replace(d=d)))
+                best = min(done, key=_loss)
+        enough = [each for each in done if _no_worse(each, best)]
+        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
 
     def beside(self, chosen: Tried) -> list[Tried]:
         """The neighbouring ridges."""

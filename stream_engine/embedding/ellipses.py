@@ -20,9 +20,10 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
-from stream_engine.embedding.fit import PRIOR, Embedding
+from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.gradient import margins
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from stream_engine.embedding.questions import asked_about
 
 LARGEST = 2500  # coordinates n d up to which covariances are computed: 16 (n d)^2 bytes, O((n d)^3)
@@ -46,7 +47,7 @@ def covariances(found: Embedding, answers: Answers, fixed_lapse: bool = False) -
     slopes = slopes[:, own]
     information = _weighted(slopes, f * u**2) + 2 * found.ridge * np.eye(int(own.sum()))
     if not fixed_lapse:
-        information -= _of_lapses(slopes, f, u, v, questions.worker, found.lapse)
+        information -= _of_lapses(slopes, f, u, v, questions.worker, found.lapse, found.guessers)
     gauge = gauge_of(found.points[seen])
     inverse = cho_solve(cho_factor(information), np.eye(len(information)))
     inverse -= gauge @ (gauge.T @ inverse)
@@ -108,9 +109,10 @@ def _weighted(slopes: csr_array, weight: np.ndarray) -> np.ndarray:
     return (slopes.T @ (slopes * weight[:, None])).toarray()
 
 
-def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray) -> np.ndarray:
-    """C V^-1 C': what not knowing the lapses takes."""
-    a, b = PRIOR
+def _of_lapses(slopes: csr_array, f, u, v, worker: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
+    """C V^-1 C': what not knowing the lapses takes; each worker's prior is that of who they seem to be."""
+    who = guesses(lapse, guessers)
+    a, b = PRIOR[0] * (1 - who) + PRIOR[1] * who, PRIOR[1] * (1 - who) + PRIOR[0] * who
     who = csr_array((f * u * v, (np.arange(len(worker)), worker)), shape=(len(worker), len(lapse)))
     cross = (slopes.T @ who).toarray()
     own = np.bincount(worker, f * v**2, len(lapse)) + (a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse))

@@ -1,10 +1,10 @@
 """Points and lapses that make the answers likely: L-BFGS over X and the logits of the lapses, together.
 
-    min  L(X, lapse) + ridge |X|^2 + prior(lapse),   prior = - a log lapse - b log(1 - lapse),   a, b = PRIOR
+    min  L(X, lapse) + ridge |X|^2 - log prior(lapse, guessers)
 
 Ridge on X is the trace norm of the kernel XX' (Srebro, Rennie & Jaakkola 2004, sec. 3), so with d large enough this is
 Heim et al.'s RCKL-T with lambda1 = ridge, not convex in X but without poor minima in practice, at O(q d) an iteration
-instead of O(n^3). The prior is worth a + b answers: a worker of few answers stays near a / (a + b).
+instead of O(n^3). The prior of the lapses has two populations, who know and who guess (`lapse_prior`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from stream_engine.embedding import minibatch, starts
+from stream_engine.embedding import lapse_prior, minibatch, starts
 from stream_engine.embedding.gradient import STE, Loss, loss_of
+from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST
 from stream_engine.embedding.principal_axes import on_principal_axes
 from stream_engine.embedding.questions import Questions
 
-PRIOR = (0.5, 4.5)  # pseudo-answers of guessing and of knowing
-FIRST = 0.05  # lapse that a descent begins at
-LEAST, MOST = 1e-4, 0.99  # lapses stay between
 LARGE = 2e6  # questions times dimensions above which stochastic passes come first, and L-BFGS ends earlier
 ROUGH = 1e-4  # the tolerance there
 SPREAD = 3.0  # of random points that passes begin at, in units of `starts.at_random`
@@ -49,6 +47,7 @@ class Embedding(NamedTuple):
     evaluations: int
     converged: bool
     slope: float  # the largest entry of the objective's gradient, by the number of answers
+    guessers: float = 0.0  # the share of the named workers who guess
 
 
 def alpha_of(kernel: str, d: int) -> float:
@@ -92,6 +91,7 @@ def fit(
     if len(questions.rows) == 0:
         return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)
     objective, pack, unpack = _objective(loss, ridge, held, fixed_lapse, points.shape)
+    guessers = 0.0 if fixed_lapse or questions.n_workers == 1 else FIRST
     done = 0
 
     def tell(_: Any) -> None:
@@ -101,45 +101,46 @@ def fit(
 
     found = minimize(
         objective,
-        pack(points, held),
+        pack(points, held, guessers),
         jac=True,
         method="L-BFGS-B",
         callback=tell,
         options={"maxcor": MEMORY, "ftol": tolerance, "gtol": 1e-12, "maxiter": max_iterations, "maxfun": 10**7},
     )
-    points, held = unpack(found.x)
+    points, held, guessers = unpack(found.x)
     value = float(found.fun)
     points = on_principal_axes(points, questions)
     likely = -loss(points, held)[0]
     slope = float(np.abs(found.jac).max(initial=0.0)) / max(questions.answers, 1.0)
-    return Embedding(
-        points, held, ridge, alpha, value, likely, int(found.nit), int(found.nfev), found.status != 1, slope
-    )
+    done, tried = int(found.nit), int(found.nfev)
+    return Embedding(points, held, ridge, alpha, value, likely, done, tried, found.status != 1, slope, guessers)
 
 
 def _objective(loss: Loss, ridge: float, held: np.ndarray, fixed: bool, shape: tuple[int, ...]):
-    """The objective of one vector, points then logits of the lapses, with its gradient; and to and from the vector."""
-    size = int(np.prod(shape))
-    a, b = PRIOR
+    """The objective of one vector with its gradient, and to and from the vector: points, then logits of the lapses and,
+    where workers are named, of the share who guess."""
+    size, workers = int(np.prod(shape)), len(held) - 1
 
-    def pack(points: np.ndarray, lapse: np.ndarray) -> np.ndarray:
-        return np.concatenate([points.ravel(), [] if fixed else np.log(lapse / (1 - lapse))])
+    def pack(points: np.ndarray, lapse: np.ndarray, guessers: float) -> np.ndarray:
+        rates = np.append(lapse, guessers) if workers else lapse
+        return np.concatenate([points.ravel(), [] if fixed else np.log(rates / (1 - rates))])
 
-    def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         if fixed:
-            return x.reshape(shape), held
-        return x[:size].reshape(shape), np.clip(1.0 / (1.0 + np.exp(-np.clip(x[size:], -50, 50))), LEAST, MOST)
+            return x.reshape(shape), held, 0.0
+        rates = np.clip(1.0 / (1.0 + np.exp(-np.clip(x[size:], -50, 50))), LEAST, MOST)
+        return x[:size].reshape(shape), rates[: 1 + workers], float(rates[-1]) if workers else 0.0
 
     def value(x: np.ndarray) -> tuple[float, np.ndarray]:
-        points, lapse = unpack(x)
+        points, lapse, guessers = unpack(x)
         total, slope, lapse_slope = loss(points, lapse)
         total += ridge * float((points**2).sum())
         slope += 2 * ridge * points
         if fixed:
             return total, slope.ravel()
-        total -= float((a * np.log(lapse) + b * np.log(1 - lapse)).sum())
-        logits = lapse_slope * lapse * (1 - lapse) - a * (1 - lapse) + b * lapse
-        return total, np.concatenate([slope.ravel(), logits])
+        prior, prior_slope, share_slope = lapse_prior.cost(lapse, guessers)
+        logits = lapse_slope * lapse * (1 - lapse) + prior_slope
+        return total + prior, np.concatenate([slope.ravel(), logits, [share_slope] if workers else []])
 
     return value, pack, unpack
 

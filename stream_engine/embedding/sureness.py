@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from stream_engine.embedding.fit import FIRST, LEAST, MOST, PRIOR
 from stream_engine.embedding.gradient import probability
+from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
 
 WORTH = 20.0  # answers, of the prior of how sure a fit is
 

@@ -194,6 +194,7 @@ def _report(
         "lapse_fitted": population_lapse(fitted.lapse, questions),
         "scale": sure.scale,
         "workers": len(found.workers),
+        "guessers": fitted.guessers,
         "explained": (variance / (variance.sum() or 1.0)).tolist(),
         "objective": fitted.objective,
         "fitted_log_loss": -fitted.log_likelihood / questions.answers,

@@ -6,8 +6,9 @@ from scipy.stats import spearmanr
 
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.ellipses import covariances, gauge_of, radius
-from stream_engine.embedding.fit import PRIOR, Setting, fit, with_setting
+from stream_engine.embedding.fit import Setting, fit, with_setting
 from stream_engine.embedding.held_out import Answers
+from stream_engine.embedding.lapse_prior import PRIOR, guesses
 from tests.support import embedding_reference as reference
 from tests.support.embedding_worlds import by_the_model, covered
 
@@ -31,7 +32,8 @@ def slow(found, answers, fixed):
     full = slopes.T @ (slopes * (answers.times / (p * (1 - p)))[:, None])
     full[:size, :size] += 2 * found.ridge * np.eye(size)
     if not fixed:
-        a, b = PRIOR
+        who = guesses(lapse, found.guessers)
+        a, b = (one + who * (other - one) for one, other in (PRIOR, PRIOR[::-1]))
         full[size:, size:] += np.diag((a / lapse + b / (1 - lapse)) / (lapse * (1 - lapse)))
     gauge = gauge_of(found.points)
     away = np.eye(size) - gauge @ gauge.T
