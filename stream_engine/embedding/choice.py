@@ -97,14 +97,17 @@ class _Search:
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Tried] = []
+        self.unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
 
     def attempt(self, setting: Setting, near: Tried | None = None) -> Tried:
-        """Fit with a setting, begun at an answer nearby."""
+        """Fit with a setting, begun at an answer nearby; in another number of dimensions only where two starts cost too
+        much, because of few questions a fit from scratch is often the better one."""
         q, (kernel, d, ridge) = self.questions, setting
         start = lapse = wide = None
-        if near is not None:
+        careful = len(q.rows) * d <= CAREFUL
+        if near is not None and (near.setting.d == d or not careful):
             start, lapse, wide = near.found.points, near.found.lapse, near.wide
-        if len(q.rows) * d <= CAREFUL:
+        if careful:
             found, wide = fit_carefully(q, d, ridge, kernel=kernel, start=start, wide=wide, lapse=lapse, **self.more)
         else:
             found, wide = (
@@ -114,8 +117,8 @@ class _Search:
         delta = margins(found.points, self.held.rows, found.alpha)
         sure = sureness(delta, self.held.times, population_lapse(found.lapse, q))
         lapse = known_lapses(found.lapse, q, sure.lapse)[self.held.worker + 1]
-        losses, answers = unit_losses(probability(sure.scale * delta, lapse), self.held)
-        done = Tried(setting, float(losses.sum() / answers.sum()), losses, found, wide, sure)
+        losses = unit_losses(probability(sure.scale * delta, lapse), self.held, self.unit)
+        done = Tried(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, sure)
         self.tried.append(done)
         self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
         return done
@@ -141,11 +144,11 @@ class _Search:
         done = list(firsts)
         for d in sizes:
             if d < first:
-                done += [self.attempt(each.setting._replace(d=d)) for each in firsts]
+                done += [self.attempt(each.setting._replace(d=d), each) for each in firsts]
         best = min(done, key=_loss)
         for d in sizes:
             if d > first and best.setting.d == max(each.setting.d for each in done):
-                done.append(self.attempt(firsts[0].setting._replace(d=d)))
+                done.append(self.attempt(firsts[0].setting._replace(d=d), best))
                 best = min(done, key=_loss)
         enough = [each for each in done if _no_worse(each, best)]
         return min(enough, key=lambda each: (each.setting.d, each.log_loss))

@@ -87,6 +87,7 @@ def fit(
         start = minibatch.descend(questions, starts.at_random(n, d, 0) * SPREAD, held, ridge, alpha)
     elif start is None:
         start = starts.scaled(starts.directions(questions, d).points, loss, held, ridge)
+    start = starts.grown(start, d, questions, loss, held, ridge, alpha)
     points = starts.widened(start, d, seed=0)
     if len(questions.rows) == 0:
         return Embedding(np.zeros((n, d)), held, ridge, alpha, 0.0, 0.0, 0, 0, True, 0.0)

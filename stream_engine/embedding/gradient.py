@@ -107,7 +107,7 @@ def _margins(points, rows, alpha, out):
 def _add(points, rows, near, far, worker, lapse, alpha, begin, end, slope, lapse_slope):
     """Add the slopes of the questions begin:end; gives their loss."""
     d = points.shape[1]
-    near_d, far_d, pull = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    near_d, far_d, pull, u, v = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(d), np.empty(d)
     total = 0.0
     for low in range(begin, end, BLOCK):
         size = min(BLOCK, end - low)
@@ -115,9 +115,9 @@ def _add(points, rows, near, far, worker, lapse, alpha, begin, end, slope, lapse
             i, j, k, l = rows[low + t, 0], rows[low + t, 1], rows[low + t, 2], rows[low + t, 3]
             one, other = 0.0, 0.0
             for c in range(d):
-                u, v = points[i, c] - points[j, c], points[k, c] - points[l, c]
-                one += u * u
-                other += v * v
+                one += (points[i, c] - points[j, c]) ** 2
+            for c in range(d):
+                other += (points[k, c] - points[l, c]) ** 2
             near_d[t], far_d[t] = one, other
         for t in range(size):
             if alpha > 0.0:
@@ -144,10 +144,15 @@ def _add(points, rows, near, far, worker, lapse, alpha, begin, end, slope, lapse
             if alpha > 0.0:
                 a *= 0.5 * (alpha + 1.0) / (alpha + near_d[t])
                 b *= 0.5 * (alpha + 1.0) / (alpha + far_d[t])
+            for c in range(d):  # one row at a time: rows that may be the same would not be added to in parallel
+                u[c] = a * (points[i, c] - points[j, c])
+                v[c] = b * (points[k, c] - points[l, c])
             for c in range(d):
-                u, v = a * (points[i, c] - points[j, c]), b * (points[k, c] - points[l, c])
-                slope[i, c] -= u
-                slope[j, c] += u
-                slope[k, c] += v
-                slope[l, c] -= v
+                slope[j, c] += u[c]
+            for c in range(d):
+                slope[l, c] -= v[c]
+            for c in range(d):
+                slope[i, c] -= u[c]
+            for c in range(d):
+                slope[k, c] += v[c]
     return total

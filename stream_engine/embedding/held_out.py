@@ -73,11 +73,9 @@ def probabilities(
     return probability(scale * margins(points, rows, alpha), who)
 
 
-def unit_losses(p: np.ndarray, held: Answers) -> tuple[np.ndarray, np.ndarray]:
-    """`((u,) log loss, (u,) answers)` of each unit that has some, in the order of their numbers."""
-    loss = -held.times * np.log(np.maximum(p, np.exp(-LARGEST)))
-    number = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
-    return np.bincount(number, loss), np.bincount(number, held.times)
+def unit_losses(p: np.ndarray, held: Answers, number: np.ndarray) -> np.ndarray:
+    """(u,) log loss of each unit, `number` (m,) in 0 .. u - 1 of each answer."""
+    return np.bincount(number, -held.times * np.log(np.maximum(p, np.exp(-LARGEST))))
 
 
 def log_odds(p: np.ndarray) -> np.ndarray:

@@ -3,7 +3,11 @@
 At X = 0 every p is 1/2 and L(X) = L(0) + (1 - lapse) / 2 tr(X' S X) + O(X^4), S the Laplacian of AddS (near +1, far -1;
 Perrot et al. 2020, sec. 4) with its quadruplets. So S's most negative eigenvectors are the best d directions, it is
 classical scaling of AddS, and above ridge = -lambda_min(S) (1 - lapse) / 2 the points all stay at 0. O(q) a product, by
-Lanczos; a few dozen products.
+Lanczos; a few dozen products. The same holds at any X for columns Y that are added to it,
+
+    L([X Y]) = L(X) + tr(Y' S(X) Y) + O(Y^4),   S(X) = sum_q dL/dDelta (phi'(far) E_kl - phi'(near) E_ij),
+
+so an embedding grows by the eigenvectors of S(X) below -ridge (Journee, Bach, Absil & Sepulchre 2010, sec. 4).
 """
 
 import inspect
@@ -13,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from stream_engine.embedding.gradient import Loss
+from stream_engine.embedding.gradient import Loss, margins, probability
 from stream_engine.embedding.questions import Questions
 
 DENSE = 400  # objects up to which all of S is held and all eigenvalues are computed
@@ -35,12 +39,46 @@ def laplacian(questions: Questions) -> csr_array:
     >>> laplacian(of_rows(np.array([[0, 1, 0, 2]]), 3)).toarray().tolist()
     [[0.0, -1.0, 1.0], [-1.0, 1.0, 0.0], [1.0, 0.0, -1.0]]
     """
-    n, (i, j, k, l) = questions.n_objects, questions.rows.T
     net = questions.near - questions.far
-    own = np.bincount(i, net, n) + np.bincount(j, net, n) - np.bincount(k, net, n) - np.bincount(l, net, n)
+    return _weighted(questions, net, -net)
+
+
+def _weighted(questions: Questions, near: np.ndarray, far: np.ndarray) -> csr_array:
+    """(n, n) sparse sum_q near_q E_ij + far_q E_kl."""
+    n, (i, j, k, l) = questions.n_objects, questions.rows.T
+    own = np.bincount(i, near, n) + np.bincount(j, near, n) + np.bincount(k, far, n) + np.bincount(l, far, n)
     every = np.arange(n)
-    values = np.concatenate([-net, -net, net, net, own])
+    values = np.concatenate([-near, -near, -far, -far, own])
     return csr_array((values, (np.concatenate([i, j, k, l, every]), np.concatenate([j, i, l, k, every]))), shape=(n, n))
+
+
+def curvature(points: np.ndarray, questions: Questions, lapse: np.ndarray, alpha: float) -> csr_array:
+    """(n, n) sparse S(X). O(q d)."""
+    delta, lapse = margins(points, questions.rows, alpha), lapse[questions.worker]
+    share = probability(delta, 0.0)
+    p = np.clip(probability(delta, lapse), 1e-12, 1 - 1e-12)
+    pull = (1 - lapse) * share * (1 - share) * (questions.far / (1 - p) - questions.near / p)
+    if not alpha:
+        return _weighted(questions, -pull, pull)
+    i, j, k, l = questions.rows.T
+    near, far = (((points[one] - points[other]) ** 2).sum(axis=1) for one, other in ((i, j), (k, l)))
+    return _weighted(questions, *(sign * (alpha + 1) / 2 / (alpha + s) * pull for sign, s in ((-1, near), (1, far))))
+
+
+def grown(
+    points: np.ndarray, d: int, questions: Questions, loss: Loss, lapse: np.ndarray, ridge: float, alpha: float
+) -> np.ndarray:
+    """The points with up to d columns: more are those in which the objective falls most, as long as a coarse grid finds
+    best; fewer where no more help. O(q d), and a few dozen products or O(n^3) for few objects."""
+    missing = min(d - points.shape[1], questions.n_objects - 1)
+    if missing <= 0 or len(questions.rows) == 0:
+        return points
+    values, vectors = _lowest(curvature(points, questions, lapse, alpha), missing)
+    falling = np.flatnonzero(values < -ridge)
+    more = vectors[:, falling] * np.sqrt(-values[falling] - ridge)
+    size = float(np.sqrt((more**2).mean())) if more.size else 1.0
+    tried = [np.hstack([points, more * (scale / size)]) for scale in (0.0, *SCALES)]
+    return tried[int(np.argmin([loss(each, lapse)[0] + ridge * float((each**2).sum()) for each in tried]))]
 
 
 def directions(questions: Questions, d: int) -> Directions:

@@ -92,10 +92,10 @@ def refit(
             progress=progress,
             **more,
         )
-        figures = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
+        figures, points = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
         answers = _answers(found, params, *range(BY_QUESTION + 1))
         questions = answers.questions()
-        begin = (*_earlier(previous, len(snapshot.objects)), *chosen.begin)
+        begin = (*points, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": params.tolerance, "max_iterations": params.max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         progress(1, 1, log_likelihood=fitted.log_likelihood)
@@ -129,16 +129,19 @@ def _known(answers: Answers, params: Params) -> Answers:
     return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker))
 
 
-def _figures(found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any) -> HeldOut:
-    """What a fit to all but the reported answers says of these; a worker that it knows has an own lapse."""
+def _figures(
+    found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any
+) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
+    """What a fit to all but the reported answers says of these; a worker that it knows has an own lapse. And points to
+    begin the last fit at."""
     asked = found.reported
     if not len(asked.rows) or not len(questions.rows):
-        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units))
+        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), chosen.begin
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
     sure = _sureness(chosen, fitted, questions)
     lapse = known_lapses(fitted.lapse, questions, sure.lapse)
     p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
-    return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
+    return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0), (fitted.points,)
 
 
 def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:

@@ -1,13 +1,15 @@
 """The embedding beside cblearn's STE, t-STE, SOE, CKL and GNMDS: held-out accuracy and CPU seconds, on people's
 judgements and planted worlds.
 
-    python -m tests.benchmarks.embeddings [--cblearn FOLDER] [--only PART ...] [--splits 5] [--results FILE]
+    python -m tests.benchmarks.embeddings [--cblearn FOLDER] [--only PART ...] [--sets SET ...] [--rivals R ...]
+        [--splits 5] [--results FILE]
 
 A fifth of the judgements (food100: of the workers) tests, never torn; of planted worlds 20,000 noiseless answers do.
 Ours chooses kernel and ridge on a fifth of the rest, then fits to all of it; "one fit" is the CPU time of that last
 fit, "s CPU" of all. Theirs are fitted to all of the rest with the same number of dimensions. `--cblearn`: folder for an
-environment of its own (`real_judgements.py`). Without `free dimensions` the dimensions are given. Accuracy with its
-standard error over the splits; the difference to the best rival is paired by split.
+environment of its own (`real_judgements.py`). The dimensions are given; in the part `free` ours chooses them too, and
+each rival the best of 2, 5 and 10 by its accuracy on a fifth of the rest. Accuracy with its standard error over the
+splits; the difference to the best rival is paired by split.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -36,6 +39,7 @@ from tests.conftest import human_judgements
 from tests.support.generators import planted_triplets
 
 RIVALS = ["STE", "t-STE", "SOE", "CKL", "GNMDS"]
+FREE = [2, 5, 10]  # dimensions that rivals choose among
 PLANTED = {  # what -> (n, d, answers)
     "dense": [(100, d, m) for d, m in ((1, 5000), (2, 10_000), (5, 25_000), (10, 50_000))],
     "sparse": [(400, d, 8000) for d in (1, 2, 5, 10)],
@@ -49,7 +53,7 @@ def right(points: np.ndarray, rows: np.ndarray) -> float:
     return float((delta > 0).mean() + (delta == 0).mean() / 2)
 
 
-def ours(train: Answers, test: Answers, d: int | None, seed: int) -> tuple[Line, Setting]:
+def ours(train: Answers, test: Answers, d: int | None, seed: int) -> Line:
     """Kernel and ridge (and d) by a fifth of the units, then one fit."""
     began = time.process_time()
     nobody = train._replace(worker=np.full_like(train.worker, -1), n_workers=0)
@@ -63,7 +67,7 @@ def ours(train: Answers, test: Answers, d: int | None, seed: int) -> tuple[Line,
     odds = log_odds(probabilities(found.points, test.rows, sure.lapse, found.alpha, scale=sure.scale))
     made = figures(odds, 1.0, test.times, test.unit)
     print(f"    {chosen.setting} {made}", flush=True)
-    return {"ours": [made.accuracy, now - began, now - last, made.log_loss]}, chosen.setting
+    return {"ours": [made.accuracy, now - began, now - last, made.log_loss]}
 
 
 def split(world: World, seed: int, splits: int) -> tuple[Answers, Answers]:
@@ -84,17 +88,31 @@ def split(world: World, seed: int, splits: int) -> tuple[Answers, Answers]:
     return answers.of(~test), answers.of(test)
 
 
-def beside(world: Callable[[int], World], name: str, d: int | None, splits: int, rival: str | None, out: Path | None):
+class Given(NamedTuple):
+    """How often, beside whom, and where the results go."""
+
+    splits: int
+    rival: str | None  # a Python with cblearn
+    rivals: list[str]
+    out: Path | None
+
+
+def theirs(given: Given, train: Answers, test: Answers, d: int | None, seed: int) -> Line:
+    """cblearn's; with d free, by a fifth of the units."""
+    drawn = np.random.default_rng([seed, 1]).random(int(train.unit.max()) + 1)
+    check = drawn[train.unit] < 0.2 if d is None else np.arange(len(train.rows)) == 0
+    triplets = [each.rows[:, [0, 1, 3]] for each in (train.of(~check), train.of(check), test)]
+    return real_judgements.theirs(given.rival, *triplets, train.n_objects, [d] if d else FREE, given.rivals)
+
+
+def beside(world: Callable[[int], World], name: str, d: int | None, given: Given) -> None:
     """One row of the table: ours and cblearn's over the splits."""
     lines = []
-    for seed in range(splits):
-        train, test = split(world(seed), seed, splits)
-        line, setting = ours(train, test, d, seed)
-        if rival:
-            triplets = [each.rows[:, [0, 1, 3]] for each in (train, test)]
-            line |= real_judgements.theirs(
-                rival, triplets[0], triplets[0][:1], triplets[1], train.n_objects, [d or setting.d], RIVALS
-            )
+    for seed in range(given.splits):
+        train, test = split(world(seed), seed, max(given.splits, 3))
+        line = ours(train, test, d, seed)
+        if given.rival:
+            line |= theirs(given, train, test, d, seed)
         lines.append({key: value for key, value in line.items() if value[0] is not None})
     told = [f"{name}, d = {d or 'free'}:"]
     for method in lines[0]:
@@ -110,8 +128,8 @@ def beside(world: Callable[[int], World], name: str, d: int | None, splits: int,
     losses = {m: [e[m][3] for e in lines] for m in lines[0] if lines[0][m][3] is not None}
     said = "  ".join(f"{m} {np.mean(each):.4f}" for m, each in losses.items())
     print(f"  log loss, each by its own probability: {said}", flush=True)
-    if out:
-        with out.open("a") as file:
+    if given.out:
+        with given.out.open("a") as file:
             print(json.dumps({"row": name, "d": d, "splits": lines}), file=file)
 
 
@@ -124,7 +142,7 @@ def few_answers(world: World, splits: int) -> None:
         rest = answers.of(np.isin(answers.unit, screens[len(screens) // 5 :]))
         rows = np.sort(np.random.default_rng(seed).permutation(len(rest.rows))[:3000])
         train = rest.of(np.isin(np.arange(len(rest.rows)), rows))
-        line, _ = ours(train, test, 5, seed)
+        line = ours(train, test, 5, seed)
         kernel = whole_kernel(train, test, seed)
         got.append([line["ours"][0], kernel])
     mean, error = np.mean(got, axis=0), np.std(got, axis=0, ddof=1) / np.sqrt(splits)
@@ -199,25 +217,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cblearn", metavar="FOLDER")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--sets", nargs="+", choices=REAL, default=list(REAL))
+    parser.add_argument("--rivals", nargs="+", choices=RIVALS, default=RIVALS)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     rival = real_judgements.environment(given.cblearn) if given.cblearn else None
-    folder, more = human_judgements(), (given.splits, rival, given.results)
+    folder, more = human_judgements(), Given(given.splits, rival, given.rivals, given.results)
     with threadpool_limits(1):
         if folder is not None:
-            worlds = {name: real(folder, name) for name in REAL}
+            worlds = {name: real(folder, name) for name in given.sets}
             for name, world in worlds.items() if "people" in given.only else ():
-                beside(lambda seed: world, name, 2, *more)  # noqa: B023  called in this turn
-            if "food100" in given.only:
-                beside(lambda seed: worlds["food100"], "food100", 5, *more)
-            if "few" in given.only:
+                beside(lambda seed: world, name, 2, more)  # noqa: B023  called in this turn
+            if "food100" in given.only and "food100" in worlds:
+                beside(lambda seed: worlds["food100"], "food100", 5, more)
+            if "few" in given.only and "food100" in worlds:
                 few_answers(worlds["food100"], given.splits)
             for name, world in worlds.items() if "free" in given.only else ():
-                beside(lambda seed: world, name, None, given.splits, None, given.results)  # noqa: B023
+                beside(lambda seed: world, name, None, more)  # noqa: B023
         for what, sizes in PLANTED.items() if "planted" in given.only else ():
             for n, d, m in sizes:
-                beside(lambda seed: planted(seed, n, d, m), f"{what} n = {n}, {m} answers", d, *more)  # noqa: B023
+                beside(lambda seed: planted(seed, n, d, m), f"{what} n = {n}, {m} answers", d, more)  # noqa: B023
         if "trust" in given.only:
             whom_to_trust(given.splits)
         if "speed" in given.only:

@@ -1,0 +1,43 @@
+"""Points grow by the columns in which the objective falls most."""
+
+import numpy as np
+import pytest
+
+from stream_engine.embedding import starts
+from stream_engine.embedding.fit import alpha_of, fit
+from stream_engine.embedding.gradient import loss_of
+from stream_engine.embedding.questions import of_rows
+from tests.support import embedding_reference as reference
+from tests.support.generators import planted_triplets
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 3.0])
+def test_the_curvature_is_the_second_order_term_of_new_columns(alpha):
+    """L([X Y]) = L(X) + tr(Y' S(X) Y) + O(Y^4), with triplets and comparisons of four, several workers."""
+    rng, asked = np.random.default_rng(0), reference.questions(2)
+    for _ in range(10):
+        points, new = rng.normal(size=(7, 2)), 1e-3 * rng.normal(size=(7, 3))
+        lapse = rng.uniform(0, 0.9, asked.n_workers)
+        s, loss = starts.curvature(points, asked, lapse, alpha).toarray(), loss_of(asked, alpha)
+        more = loss(np.hstack([points, new]), lapse)[0] - loss(points, lapse)[0]
+        assert more == pytest.approx(np.trace(new.T @ s @ new), rel=2e-3, abs=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["ste", "t-ste"])
+def test_grown_points_are_better_at_once_and_never_worse(kernel):
+    rng = np.random.default_rng(3)
+    rows = planted_triplets(rng, rng.normal(size=(30, 4)), 4000, 0.1)[:, [0, 1, 0, 2]]
+    asked, lapse, ridge, alpha = of_rows(rows, 30), np.full(1, 0.1), 0.3, alpha_of(kernel, 4)
+    loss = loss_of(asked, alpha)
+
+    def objective(points):
+        return loss(points, lapse)[0] + ridge * (points**2).sum()
+
+    few = fit(asked, 2, ridge, kernel=kernel).points
+    more = starts.grown(few, 4, asked, loss, lapse, ridge, alpha)
+    assert more.shape == (30, 4) and np.array_equal(more[:, :2], few)
+    best = fit(asked, 4, ridge, kernel=kernel, tolerance=1e-9)
+    assert objective(more) < objective(few) - 0.05 * (objective(few) - best.objective)
+    full = starts.grown(best.points, 8, asked, loss, lapse, 1e6, alpha)
+    assert objective(full) == objective(best.points) and not full[:, 4:].any()
+    assert np.array_equal(starts.grown(few, 1, asked, loss, lapse, ridge, alpha), few)
