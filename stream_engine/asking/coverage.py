@@ -9,31 +9,29 @@ from itertools import combinations
 
 import numpy as np
 
-from stream_engine.asking.known import Known
-from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.asking.known import Known, answered
 
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32."""
-    objects, columns, pair = len(known.names), known.columns, pair_of_entry(known.columns)
-    shown = np.stack([columns.lo[pair], columns.hi[pair]], axis=1)
-    asked = np.bincount(columns.anchor, minlength=objects)
+    objects, done = len(known.names), answered(known)
+    shown = np.stack([done // objects % objects, done % objects], axis=1)  # by anchor: codes are ascending
+    start = np.searchsorted(done, np.arange(objects + 1) * objects * objects)
+    asked = np.diff(start)
     times = np.bincount(shown.ravel(), minlength=objects)
-    by_anchor = np.argsort(columns.anchor, kind="stable")
-    start = np.searchsorted(columns.anchor[by_anchor], np.arange(objects + 1))
     pairs_of: dict[int, set] = {}
     rows: list[tuple[int, int, int]] = []
     full = (objects - 1) * (objects - 2) // 2
     while len(rows) < n:
         least = asked[asked < full].min()
         for a in rng.permutation(np.flatnonzero(asked == least))[: n - len(rows)].tolist():
-            mine = pairs_of.setdefault(a, set(map(tuple, shown[by_anchor[start[a] : start[a + 1]]].tolist())))
+            mine = pairs_of.setdefault(a, set(map(tuple, shown[start[a] : start[a + 1]].tolist())))
             b, c = _pair(a, mine, times, rng)
             mine.add((b, c))
             asked[a] += 1
             times[[b, c]] += 1
             rows.append((a, b, c))
-    return np.array(rows, np.int32)
+    return np.array(rows, np.int32).reshape(-1, 3)
 
 
 def _pair(anchor: int, mine: set, times: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:

@@ -3,11 +3,12 @@
 A question {anchor; b, c} has the code (anchor n + min(b, c)) n + max(b, c): one int64 for up to two million objects.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.asking.model import Model
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -21,12 +22,15 @@ class CannotAsk(ValueError):
 
 
 class Known(NamedTuple):
-    """`names` by id, those that no comparison has named last; `coordinates` (m, d) of the first m objects, or None."""
+    """`names` by id, those that no comparison has named last."""
 
     names: tuple[str, ...]
     columns: Columns  # n_objects = len(names)
-    coordinates: np.ndarray | None = None  # of the newest learned kernel, where there is one
+    learned: Artifact | None = None  # the newest artifact `embedding`, where there is one
     digest: str = ""  # of the snapshot
+    model: Model | None = None  # made of `learned` for the strategies that ask by it
+    asked: np.ndarray = np.empty(0, np.int64)  # codes, ascending, of questions that wait for an answer
+    implied: Callable[[np.ndarray], np.ndarray] | None = None  # (m, 3) rows -> (m,) bool: what need not be asked
 
 
 def nothing_known() -> Known:
@@ -36,14 +40,13 @@ def nothing_known() -> Known:
 
 
 def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
-    """What a snapshot knows, and the coordinates of a `kernel_learning` artifact. Raises `CannotAsk`."""
+    """What a snapshot knows, and an artifact `embedding`. Raises `CannotAsk`."""
     if "triplet_counts" not in snapshot.settings["accumulators"]:
         raise CannotAsk(
             f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
             "the accumulator triplet_counts"
         )
-    coordinates = None if learned is None else learned.arrays.get("coordinates")
-    return Known(tuple(snapshot.objects), triplet_columns(snapshot), coordinates, snapshot.digest)
+    return Known(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
 
 
 def with_objects(known: Known, names: Iterable[str]) -> Known:
@@ -74,8 +77,8 @@ def check_room(known: Known, n: int) -> None:
 
 
 def questions_left(known: Known) -> int:
-    """Questions without an answer."""
-    return how_many(len(known.names)) - len(known.columns.anchor)
+    """Questions that neither have an answer nor wait for one."""
+    return how_many(len(known.names)) - len(known.columns.anchor) - len(known.asked)
 
 
 def how_many(objects: int) -> int:
@@ -94,9 +97,22 @@ def codes(rows: np.ndarray, objects: int) -> np.ndarray:
 
 
 def answered(known: Known) -> np.ndarray:
-    """Codes of the questions that have an answer, ascending. O(K log K)."""
+    """Codes of the questions that have an answer or wait for one, ascending. O(K log K)."""
     columns, pair = known.columns, pair_of_entry(known.columns)
-    return np.sort(codes(np.stack([columns.anchor, columns.lo[pair], columns.hi[pair]], axis=1), columns.n_objects))
+    done = codes(np.stack([columns.anchor, columns.lo[pair], columns.hi[pair]], axis=1), columns.n_objects)
+    return np.sort(np.concatenate([done, known.asked]))
+
+
+def waiting(known: Known, rows: np.ndarray) -> Known:
+    """`known` with (m, 3) questions that have been asked: they are not asked again while they wait. O(K log K)."""
+    return known._replace(asked=np.union1d(known.asked, codes(rows, len(known.names))))
+
+
+def candidates(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
+    """(m, 3) int32 questions that a model may choose from: at most `most` of those that are left, in random order, less
+    what follows from the comparisons that were accepted (`known.implied`). O(most)."""
+    rows = unanswered(known, most, rng)
+    return rows if known.implied is None else rows[~known.implied(rows)]
 
 
 def unanswered(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,199 +1,119 @@
-"""Where the objects lie, and how sure that is: a Gaussian posterior around a stochastic triplet embedding.
+"""The model that questions are chosen by: the delivered embedding, and how sure it is of each place.
 
-    P(a: b nearer than c) = LAPSE / 2 + (1 - LAPSE) s(x),  x = |x_a - x_c|^2 - |x_a - x_b|^2,  s(x) = 1 / (1 + e^-x)
-    x_i ~ N(0, I / PRIOR)
+    P(a: b nearer than c) = lapse / 2 + (1 - lapse) sigma(scale Delta),  Delta = phi(|x_a - x_c|^2) - phi(|x_a - x_b|^2)
+    x_i ~ N(X_i, covariance_i), objects independent
 
-STE (van der Maaten & Weinberger 2012, eq. (2)) with people who now and then answer without looking, so one slip
-does not move what a hundred answers placed. The mode is found by L-BFGS over all counted directions with their
-multiplicities; the number of dimensions is the one of DIMENSIONS that foretells a held-out share best. The posterior is
-Laplace's with Fisher information, one block an object: precision PRIOR I + sum over its comparisons of count f(x) g g',
-g = dx/dx_i, f(x) = p'(x)^2 / (p (1 - p)). Blocks leave out what the neighbours are not sure of: it is too narrow, never
-too wide. An object nobody has compared lies at 0 with the prior's variance. O((len(DIMENSIONS) + 1) STEPS keys d).
+X, alpha, lapse, scale and covariance are those of the newest artifact `embedding` (room `embedding`), which also
+predicts and draws the map: nothing is fitted here. Where an artifact has no covariances (`ellipses.LARGEST`), an
+object's is the inverse of its own block of the Fisher information, 2 ridge I + sum over its answers of
+f u^2 g g' (`embedding.ellipses`): too narrow, never too wide. What nobody was asked about lies at 0 with the prior's
+variance, I / (2 ridge).
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.sparse.linalg import eigsh
 
-from stream_engine.asking.known import Known
 from stream_engine.data.compiled import njit
-from stream_engine.data.symmetric_matrices import sparse_matrix
-from stream_engine.kernel_learning.triplet_lists import weighted_triplets
-from stream_engine.statistics.adds_of_triplets import adds3
+from stream_engine.data.triplet_columns import Columns, pair_of_entry
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_figures import figure
 
-DIMENSIONS = (1, 2, 3, 4, 6)
-LAPSE, PRIOR = 0.1, 0.5
-MOST, MOST_HELD = 100_000, 30_000  # directions that are fitted, and looked at to choose the dimensions: uniform samples
-HELD_OUT = 0.15
-TRUSTED = 0.7  # of held-out answers foretold, from which on the model chooses all questions
-STEPS = 60  # of L-BFGS
-PLACED = 2  # directions an object and dimension, below which more dimensions are not tried
-NEAR = 1e-2  # relative error of the eigenvectors to start from
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
+RIDGE = 0.3  # where an artifact does not say
+TRUSTED = 0.7  # of held-out answers foretold, from which on the model chooses
+WIDEST = 100.0  # variance of a place that nobody has asked about, at most: a ridge near 0 says nothing about it
+LEAST = 1e-12  # added to variances: those of objects in one place may be 0
 
 
-class Posterior(NamedTuple):
-    """`points` (n, d): the mode; `spread` (n, d, d): covariance of each object; `right`: share of held-out answers that
-    a fit to the others foretold, 1/2 when nothing can be held out."""
+class Model(NamedTuple):
+    """An embedding with its uncertainty; ids are those of the snapshot."""
 
-    points: np.ndarray
-    spread: np.ndarray
-    right: float
-
-
-def posterior(known: Known, rng: np.random.Generator) -> Posterior:
-    """The posterior of all objects from the counts; it starts from the learned kernel's coordinates where there are
-    some, else from the leading eigenvectors of AddS-3."""
-    triplets, weight = _sample(*weighted_triplets(known.columns), MOST, rng)
-    d, right = dimensions(known, triplets, weight, rng)
-    points = np.zeros((len(known.names), d))
-    if len(triplets):
-        points = fit(start(known, triplets, weight, d, rng), triplets, weight)
-    return Posterior(points, np.linalg.inv(_precision(points, triplets, weight)), right)
+    points: np.ndarray  # (n, d)
+    spread: np.ndarray  # (n, d, d)
+    alpha: float  # 0: STE
+    lapse: float
+    scale: float
+    right: float  # share of held-out answers that it foretells less one standard error; 1/2 where none was held out
 
 
-def believed(posterior: Posterior, n: int) -> int:
-    """How many of n questions the model may choose: none while it foretells answers no better than a coin, all from
-    TRUSTED on, in proportion between. The others are asked at random, so that a bad model mends.
+def delivered(artifact: Artifact, columns: Columns) -> Model | None:
+    """The model of an artifact `embedding`, for the objects of `columns`, of which it may know fewer; None where it
+    says nothing. O(n d^2), without covariances O(K d^2) for K answered questions."""
+    n, given = columns.n_objects, np.asarray(artifact.arrays["X"], np.float64)[: columns.n_objects]
+    if given.ndim != 2 or given.shape[1] == 0 or not given.any():
+        return None
+    d = given.shape[1]
+    points = np.zeros((n, d))
+    points[: len(given)] = given
+    alpha, scale = float(artifact.report["alpha"]), figure(artifact.report, "scale") or 1.0
+    ridge = max(figure(artifact.report, "ridge") or RIDGE, 1 / (2 * WIDEST))
+    lapse = float(artifact.arrays["lapse"])
+    spread = np.tile(np.eye(d) / (2 * ridge), (n, 1, 1))
+    covariance = artifact.arrays.get("covariance")
+    if covariance is not None and covariance.shape[1:] == (d, d):
+        spread[: len(given)] = np.clip(covariance[:n], -WIDEST, WIDEST)
+    else:
+        spread = np.linalg.inv(precision(points, alpha, lapse, ridge, columns))
+    right, error = figure(artifact.report, "accuracy"), figure(artifact.report, "standard_error")
+    return Model(points, spread, alpha, lapse, scale, 0.5 if right is None else right - (error or 0.0))
 
-    >>> nowhere = np.zeros((0, 2)), np.zeros((0, 2, 2))
-    >>> [believed(Posterior(*nowhere, right), 100) for right in (0.4, 0.6, 0.7, 0.9)]
-    [0, 50, 100, 100]
+
+def believed(model: Model | None) -> float:
+    """Which share of the questions the model may choose: none while it foretells answers no better than a coin, all
+    from TRUSTED on, in proportion between.
+
+    >>> nowhere = np.zeros((0, 2)), np.zeros((0, 2, 2)), 0.0, 0.0, 1.0
+    >>> [round(believed(Model(*nowhere, right)), 2) for right in (0.4, 0.6, 0.7, 0.9)]
+    [0.0, 0.5, 1.0, 1.0]
     """
-    return round(n * min(max((posterior.right - 0.5) / (TRUSTED - 0.5), 0.0), 1.0))
+    return 0.0 if model is None else min(max((model.right - 0.5) / (TRUSTED - 0.5), 0.0), 1.0)
 
 
-def dimensions(known: Known, triplets: np.ndarray, weight: np.ndarray, rng: np.random.Generator):
-    """`(d, share)`: the one of DIMENSIONS whose fit to the rest gets most of the held-out directions right (ties: the
-    fewer), and which share of them that is. Only those are tried that so many directions can place."""
-    triplets, weight = _sample(triplets, weight, MOST_HELD, rng)
-    held = rng.random(len(triplets)) < HELD_OUT
-    if held.all() or not held.any():
-        return DIMENSIONS[1], 0.5
-    placed = PLACED * len(np.unique(triplets))
-    tried = [d for d in DIMENSIONS if d == DIMENSIONS[0] or placed * d <= len(triplets)]
-    begin, right = start(known, triplets[~held], weight[~held], tried[-1], rng), []
-    for d in tried:
-        points = fit(np.ascontiguousarray(begin[:, :d]), triplets[~held], weight[~held])
-        right.append(float(weight[held] @ (differences(points, triplets[held]) > 0)))
-    return DIMENSIONS[int(np.argmax(right))], max(right) / float(weight[held].sum())
+def roots(spread: np.ndarray) -> np.ndarray:
+    """(n, d, d) symmetric roots of covariances; what is negative in them counts as 0. O(n d^3)."""
+    values, vectors = np.linalg.eigh((spread + spread.transpose(0, 2, 1)) / 2)
+    return (vectors * np.sqrt(np.maximum(values, LEAST))[:, None, :]) @ vectors.transpose(0, 2, 1)
 
 
-def _sample(triplets: np.ndarray, weight: np.ndarray, most: int, rng: np.random.Generator):
-    if len(triplets) <= most:
-        return triplets, weight
-    kept = rng.choice(len(triplets), most, replace=False)
-    return triplets[kept], weight[kept] * (len(triplets) / most)
-
-
-def start(known: Known, triplets: np.ndarray, weight: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, d) of about unit size, never all 0: that is a saddle."""
-    n = len(known.names)
-    points, learned = rng.normal(0, 0.1, (n, d)), known.coordinates
-    if learned is not None and learned.ndim == 2 and len(learned) <= n and np.any(learned):
-        shared = min(d, learned.shape[1])
-        placed = learned.any(axis=1)  # an object outside the subset that the kernel is over begins near 0
-        points[: len(learned), :shared] += learned[:, :shared] / max(float(learned[placed, 0].std()), 1e-9)
-    elif n > d + 1:
-        anchor, near, far = triplets.T
-        adds = sparse_matrix(*adds3(anchor, near, far, weight, n), n)
-        values, vectors = eigsh(adds, d, which="LA", v0=rng.normal(size=n), tol=NEAR)
-        points += vectors[:, ::-1] * np.sqrt(n) * (values[::-1] > 0)
-    return points
-
-
-def fit(points: np.ndarray, triplets: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """(n, d): the mode that L-BFGS reaches from `points`."""
-
-    def objective(flat):
-        here = flat.reshape(points.shape)
-        gradient = PRIOR * here
-        return _loss(here, triplets, weight, gradient) + PRIOR * float((here**2).sum()) / 2, gradient.ravel()
-
-    mode = minimize(objective, points.ravel(), method="L-BFGS-B", jac=True, options={"maxiter": STEPS})
-    return mode.x.reshape(points.shape)
-
-
-@njit(cache=True, nogil=True)
-def chance(x):
-    """P(b nearer) at x, and its slope.
-
-    >>> chance(0.0)
-    (0.5, 0.225)
-    """
-    s = 1.0 / (1.0 + np.exp(-min(max(x, -500.0), 500.0)))
-    return LAPSE / 2 + (1.0 - LAPSE) * s, (1.0 - LAPSE) * s * (1.0 - s)
-
-
-@njit(cache=True, nogil=True)
-def difference(points, a, b, c):
-    """x = |x_a - x_c|^2 - |x_a - x_b|^2: above 0 where b is nearer."""
-    x = 0.0
-    for q in range(points.shape[1]):
-        far, near = points[a, q] - points[c, q], points[a, q] - points[b, q]
-        x += far * far - near * near
-    return x
-
-
-@njit(cache=True, nogil=True)
-def _loss(points, triplets, weight, gradient):
-    """Minus the log likelihood; its gradient is added to `gradient`."""
-    total = 0.0
-    for t in range(len(triplets)):
-        a, b, c = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        p, slope = chance(difference(points, a, b, c))
-        total -= weight[t] * np.log(p)
-        step = -2.0 * weight[t] * slope / p
-        for q in range(points.shape[1]):
-            gradient[a, q] += step * (points[b, q] - points[c, q])
-            gradient[b, q] += step * (points[a, q] - points[b, q])
-            gradient[c, q] += step * (points[c, q] - points[a, q])
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _precision(points, triplets, weight):
-    """(n, d, d): PRIOR I + sum of count f(x) g g'."""
+def precision(points: np.ndarray, alpha: float, lapse: float, ridge: float, columns: Columns) -> np.ndarray:
+    """(n, d, d) each object's own block of the Fisher information of the counted answers, and the prior's. O(K d^2)."""
     n, d = points.shape
-    out = np.zeros((n, d, d))
-    for i in range(n):
-        for q in range(d):
-            out[i, q, q] = PRIOR
-    for t in range(len(triplets)):
-        a, b, c = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        p, slope = chance(difference(points, a, b, c))
-        h = 4.0 * weight[t] * slope * slope / (p * (1.0 - p))
-        for q in range(d):
-            for r in range(d):
-                out[a, q, r] += h * (points[b, q] - points[c, q]) * (points[b, r] - points[c, r])
-                out[b, q, r] += h * (points[a, q] - points[b, q]) * (points[a, r] - points[b, r])
-                out[c, q, r] += h * (points[a, q] - points[c, q]) * (points[a, r] - points[c, r])
+    pair = pair_of_entry(columns)
+    out = np.tile(2 * ridge * np.eye(d), (n, 1, 1))
+    times = (columns.n_lo + columns.n_hi).astype(np.float64)
+    _inform(points, columns.anchor, columns.lo[pair], columns.hi[pair], times, alpha, lapse, out)
     return out
 
 
 @njit(cache=True, nogil=True)
-def differences(points, rows):
-    """(m,): x of rows a, b, c."""
-    out = np.empty(len(rows))
-    for t in range(len(rows)):
-        out[t] = difference(points, rows[t, 0], rows[t, 1], rows[t, 2])
-    return out
+def _inform(points, anchor, lo, hi, times, alpha, lapse, out):
+    """Add times f u^2 g g' to the blocks of each question's three objects."""
+    d = points.shape[1]
+    slopes = np.empty((3, d))
+    for t in range(len(anchor)):
+        row = (anchor[t], lo[t], hi[t])
+        share = 1.0 / (1.0 + np.exp(-min(max(slopes_at(points, row, alpha, slopes), -500.0), 500.0)))
+        p, u = lapse / 2 + (1.0 - lapse) * share, (1.0 - lapse) * share * (1.0 - share)
+        f = times[t] * u * u / max(p * (1.0 - p), 1e-12)
+        for side in range(3):
+            for q in range(d):
+                for r in range(d):
+                    out[row[side], q, r] += f * slopes[side, q] * slopes[side, r]
 
 
 @njit(cache=True, nogil=True)
-def moments(points, spread, row):
-    """Mean and variance of x = |x_a - x_c|^2 - |x_a - x_b|^2."""
-    a, b, c = row[0], row[1], row[2]
-    mean = variance = 0.0
+def slopes_at(points, row, alpha, out):
+    """Delta of a row (a, b, c), above 0 where b is nearer; `out` (3, d) becomes its slopes by x_a, x_b, x_c."""
+    a, b, c = row
+    near = far = 0.0
     for q in range(points.shape[1]):
-        near, far = points[a, q] - points[b, q], points[a, q] - points[c, q]
-        mean += far * far - near * near + spread[c, q, q] - spread[b, q, q]
-        for r in range(points.shape[1]):
-            sa, sb, sc = spread[a, q, r], spread[b, q, r], spread[c, q, r]
-            variance += 4.0 * (points[b, q] - points[c, q]) * sa * (points[b, r] - points[c, r])
-            variance += 4.0 * near * sb * (points[a, r] - points[b, r]) + 4.0 * far * sc * (points[a, r] - points[c, r])
-            variance += 2.0 * sb * sb + 2.0 * sc * sc + 4.0 * sa * (sb + sc)
-    return mean, variance
+        near += (points[a, q] - points[b, q]) ** 2
+        far += (points[a, q] - points[c, q]) ** 2
+    delta, of_near, of_far = far - near, 1.0, 1.0
+    if alpha > 0.0:
+        delta = 0.5 * (alpha + 1.0) * np.log((alpha + far) / (alpha + near))
+        of_near, of_far = 0.5 * (alpha + 1.0) / (alpha + near), 0.5 * (alpha + 1.0) / (alpha + far)
+    for q in range(points.shape[1]):
+        to_b, to_c = 2.0 * of_near * (points[a, q] - points[b, q]), 2.0 * of_far * (points[a, q] - points[c, q])
+        out[0, q], out[1, q], out[2, q] = to_c - to_b, to_b, -to_c
+    return delta

@@ -1,4 +1,5 @@
-"""Questions whose answers the model cannot foretell: the smallest margin, P(b nearer) nearest to 1/2, under `model`.
+"""Questions whose answers the model cannot foretell: P(b nearer), the mean over an ensemble of the delivered embedding,
+nearest to 1/2.
 
 The classic of active learning, and for comparisons often a poor one: a question can be close because little is known,
 or because b and c really are equally far, when the answer is a coin and teaches nothing. `information-gain` tells the
@@ -8,18 +9,26 @@ turns: every anchor's closest question comes before any anchor's second. Among P
 
 import numpy as np
 
-from stream_engine.asking import model
-from stream_engine.asking.known import Known, unanswered
+from stream_engine.asking.ensemble import ensemble, expected
+from stream_engine.asking.known import Known, candidates
+from stream_engine.asking.model import Model
 
-POOL = 100_000
+POOL = 20_000
 
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 3) int32; after the closest ones those at random, see `model.believed`. O(POOL log POOL)."""
-    rows = unanswered(known, max(POOL, 10 * n), rng)
-    posterior = model.posterior(known, rng)
-    order = in_turns(rows[:, 0], np.abs(model.differences(posterior.points, rows)))[: model.believed(posterior, n)]
-    return rows[np.concatenate([order, np.setdiff1d(np.arange(len(rows)), order)])[:n]]
+    """(m, 3) int32, the closest first; m < n where there is no model. O(POOL SAMPLES d)."""
+    if known.model is None:
+        return np.empty((0, 3), np.int32)
+    rows = candidates(known, max(POOL, 10 * n), rng)
+    return rows[best(known.model, rows, n, rng)]
+
+
+def best(model: Model, rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(min(n, m),): which of the questions `rows` (m, 3) to ask, in this order."""
+    ids, at = np.unique(rows, return_inverse=True)
+    p = expected(ensemble(model, ids, rng), at.reshape(rows.shape))
+    return in_turns(rows[:, 0], np.abs(p - 0.5))[:n]
 
 
 def in_turns(anchor: np.ndarray, margin: np.ndarray) -> np.ndarray:

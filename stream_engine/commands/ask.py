@@ -2,10 +2,12 @@
 
 A question is the event that answers it, without the answer: `pick` gets `chosen`, `triplet` gets `near` and `far` (and
 `shown` may stay: it is ignored), `odd_one_out` gets `odd`. `id` is a hash of the snapshot and the question, so asking
-again repeats it. Takes no lock: a run may be at work on the state.
+again repeats it. `sampler` and `propensity` say how the question was chosen; sent back with the answer, `sampler` is
+kept, `propensity` is for who reads the answers. Takes no lock: a run may be at work on the state.
 """
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +31,7 @@ from stream_engine.asking.known import (
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.service import settings as configuration
+from stream_engine.state.artifact_figures import figure
 from stream_engine.state.store import Store
 
 TYPES = ("pick", "triplet", "odd_one_out")
@@ -43,6 +46,13 @@ TYPES = ("pick", "triplet", "odd_one_out")
     show_default=True,
     metavar="|".join(asking.STRATEGIES),
     help="How they are chosen.",
+)
+@click.option(
+    "--random-share",
+    default=asking.RANDOM_SHARE,
+    show_default=True,
+    metavar="SHARE",
+    help="Of the questions that a model chooses, which share is random all the same.",
 )
 @click.option(
     "--type",
@@ -63,6 +73,7 @@ def command(
     state: str,
     n: int,
     strategy: str,
+    random_share: float,
     kind: str,
     objects: str | None,
     snapshot: str,
@@ -72,11 +83,13 @@ def command(
 ) -> None:
     """What to ask people next: questions as JSON lines, the most useful first."""
     options = configuration.load(config, {}).kafka
-    asked = ask(state, n, strategy, kind, seed, objects, snapshot)
+    asked = ask(state, n, strategy, kind, seed, objects, snapshot, random_share)
     if out is None:
         click.echo(b"\n".join(asked.lines))
     else:
         click.echo(f"{asked.about}; written to {write(asked, out, options)}")
+    if asked.instead:
+        click.echo(asked.instead, err=True)
 
 
 class Asked(NamedTuple):
@@ -84,9 +97,19 @@ class Asked(NamedTuple):
 
     lines: list[bytes]
     about: str
+    instead: str = ""  # who chose in place of a model that may not, in one line
 
 
-def ask(state: str, n: int, strategy: str, kind: str, seed: int, objects: str | None, which: str) -> Asked:
+def ask(
+    state: str,
+    n: int,
+    strategy: str,
+    kind: str,
+    seed: int,
+    objects: str | None,
+    which: str,
+    random_share: float = asking.RANDOM_SHARE,
+) -> Asked:
     """n questions from a state. Raises `CannotAsk`, and what reading a state raises."""
     if kind not in TYPES:
         raise CannotAsk(f"ask: got type {kind!r}, expected one of {', '.join(TYPES)}")
@@ -97,14 +120,30 @@ def ask(state: str, n: int, strategy: str, kind: str, seed: int, objects: str | 
     else:
         published = store.published(which)
         snapshot = published.snapshot
-        known = known_from(snapshot, published.artifacts.get("kernel_learning"))
+        known = known_from(snapshot, published.artifacts.get("embedding"))
         source = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
     known = with_objects(known, names)
-    rows = (
-        _odd_one_outs(known, n, strategy, seed) if kind == "odd_one_out" else asking.questions(known, n, strategy, seed)
-    )
-    lines = list(_lines(rows, known, kind))
-    return Asked(lines, f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}")
+    choose = _odd_one_outs if kind == "odd_one_out" else asking.questions
+    chosen = choose(known, n, strategy, seed, random_share)
+    lines = list(_lines(chosen, known, kind))
+    about = f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}"
+    return Asked(lines, about, _instead(chosen, known, strategy))
+
+
+def _instead(chosen: asking.Questions, known: Known, strategy: str) -> str:
+    """What to say where coverage chose in place of a model; nothing where it did not."""
+    others = np.count_nonzero(chosen.sampler == asking.COVERAGE)
+    if strategy not in asking.BY_MODEL or not others:
+        return ""
+    why = "there is no embedding yet"
+    if known.learned is not None:
+        right = figure(known.learned.report, "accuracy")
+        why = (
+            "nobody knows how well the embedding foretells answers"
+            if right is None
+            else (f"the embedding foretells {right:.0%} of the answers that it never had")
+        )
+    return f"ask: {why}: {others:,} of {len(chosen.rows):,} questions are by coverage instead of {strategy}"
 
 
 def _names(path: Path) -> list[str]:
@@ -125,16 +164,16 @@ def _names(path: Path) -> list[str]:
     return names
 
 
-def _odd_one_outs(known: Known, n: int, strategy: str, seed: int) -> np.ndarray:
-    """(n, 3): the first n distinct sets of three objects among the questions of the strategy, in its order."""
+def _odd_one_outs(known: Known, n: int, strategy: str, seed: int, random_share: float) -> asking.Questions:
+    """The first n distinct sets of three objects among the questions of the strategy, in its order."""
     check_room(known, 1)
     left = questions_left(known)
     wanted = min(2 * n, left)
     while True:
-        rows = asking.questions(known, wanted, strategy, seed)
-        first = np.sort(np.unique(np.sort(rows, axis=1), axis=0, return_index=True)[1])
+        made = asking.questions(known, wanted, strategy, seed, random_share)
+        first = np.sort(np.unique(np.sort(made.rows, axis=1), axis=0, return_index=True)[1])
         if len(first) >= n:
-            return rows[first[:n]]
+            return made.of(first[:n])
         if wanted == left:
             raise CannotAsk(
                 f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
@@ -143,14 +182,15 @@ def _odd_one_outs(known: Known, n: int, strategy: str, seed: int) -> np.ndarray:
         wanted = min(2 * wanted, left)
 
 
-def _lines(rows: np.ndarray, known: Known, kind: str) -> Iterator[bytes]:
+def _lines(chosen: asking.Questions, known: Known, kind: str) -> Iterator[bytes]:
     encode, names = msgspec.json.Encoder().encode, known.names
-    for row in rows.tolist():
+    for row, sampler, propensity in zip(*(column.tolist() for column in chosen), strict=True):
         a, b, c = (names[i] for i in row)
         body: dict[str, Any] = {"type": kind}
         body |= {"objects": [a, b, c]} if kind == "odd_one_out" else {"anchor": a, "shown": [b, c]}
         digest = hashlib.blake2b(known.digest.encode() + encode(body), digest_size=8).hexdigest()
-        yield encode({"id": digest, **body})
+        said = {} if math.isnan(propensity) else {"propensity": propensity}
+        yield encode({"id": digest, **body, "sampler": sampler, **said})
 
 
 def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:

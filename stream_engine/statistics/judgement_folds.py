@@ -6,6 +6,9 @@ about some questions (unordered sets of objects) and some others; what is left i
 and what chooses. So what chose is never what is reported. Where a unit goes is decided by hashes of names and a seed:
 it keeps its place while the stream grows, whatever the ids.
 
+Where a sampler chose questions by a model, only judgements asked without one (`WITHOUT_MODEL`) choose and are reported:
+a model asks what it is not sure of, which says nothing fair about it. Figures by worker and by question hold all.
+
 A snapshot that keeps no judgements has comparisons for units: both directions and all repetitions of one together.
 Training counts are the snapshot's less those of the units that are out (`without`), so answers that a bounded sample of
 judgements does not hold go on training. Then a worker or a question cannot be held out whole, and no figure says so.
@@ -24,6 +27,9 @@ from stream_engine.statistics.judgements import Judgements, judgements_of
 
 FIT, CHOOSE, BY_JUDGEMENT, BY_WORKER, BY_QUESTION = range(5)
 WORKERS = 8  # named ones, below which none is held out
+WITHOUT_MODEL = ("random", "coverage", "landmark")  # samplers that look at no answer (room `asking`)
+ENOUGH = 200  # judgements asked so, from which on these alone are held out,
+AT_MOST = 0.5  # and which share of them
 REPEATED = 0.9  # distinct questions a judgement, above which a question is hardly ever asked twice
 
 
@@ -39,6 +45,7 @@ class Evidence(NamedTuple):
     worker: np.ndarray  # (U,) int32, -1: nobody is named
     worker_hash: np.ndarray  # (W,) uint64
     complete: bool  # nothing else was ever answered
+    fair: np.ndarray | None = None  # (U,) bool: not chosen by a model, as far as is said; None: none was
 
     def of(self, units: np.ndarray) -> "Evidence":
         """The answers of a (U,) bool mask of units; the units keep their numbers."""
@@ -92,8 +99,10 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     question = np.zeros(units, np.uint64)
     np.add.at(question, shown // max(len(hashes), 1), mix64(hashes[shown % max(len(hashes), 1)]))
     times = np.asarray(kept.times, np.float64)[unit]
+    chosen = [number for number, name in enumerate(kept.sampler_names) if name not in WITHOUT_MODEL]
+    fair = ~np.isin(kept.sampler, chosen) if chosen else None
     return Evidence(
-        "judgements", rows, times, unit, _draw(content), mix64(question), kept.worker, workers, kept.complete
+        "judgements", rows, times, unit, _draw(content), mix64(question), kept.worker, workers, kept.complete, fair
     )
 
 
@@ -133,9 +142,14 @@ def parts(found: Evidence, report: float, choose: float) -> np.ndarray:
         part[_workers_out(found, names, share)] = BY_WORKER
     if questions:
         part[(part == FIT) & (_draw(found.question) < share)] = BY_QUESTION
-    left = part == FIT
+    left, chooses = part == FIT, choose * (1.0 - share)
+    if found.fair is not None and np.count_nonzero(left & found.fair) >= ENOUGH:
+        of_all = left.sum() / np.count_nonzero(left & found.fair)
+        left &= found.fair
+        more = min(of_all, AT_MOST / max(share + chooses, 1e-9))
+        share, chooses = share * more, chooses * more
     part[left & (found.draw < share)] = BY_JUDGEMENT
-    part[left & (found.draw >= share) & (found.draw < share + choose * (1.0 - share))] = CHOOSE
+    part[left & (found.draw >= share) & (found.draw < share + chooses)] = CHOOSE
     return part
 
 

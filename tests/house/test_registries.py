@@ -63,7 +63,7 @@ SHARED = {
     "refits": {"beta_choice", "held_out_answers", "kernel_refits"},
     "exports": {"by_name", "files", "json_text"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "probability", "scores"},
-    "asking": {"known", "model"},
+    "asking": {"ensemble", "known", "model", "sharing"},
 }
 
 

@@ -20,6 +20,7 @@ ROOMS = (
     "boosting",
     "formats",
     "embedding",
+    "asking",
     "statistics/gram_matrices.py",
     "statistics/kernels.py",
     "accumulators/adds_similarity.py",
@@ -41,6 +42,7 @@ FILES = (
     "boosting/test_triplet_boost.py",
     "embedding/test_gradient.py",
     "embedding/test_fit.py",
+    "asking/test_ensemble.py",
     "boosting/test_exact_rounds.py",
     "boosting/test_theorems.py",
     "laws/test_formats.py",
@@ -76,6 +78,10 @@ TESTS = (
     "threshold_falls",
     "likelihood_is_the_formula",
     "stochastic_step",
+    "best_one_that_the_quota",
+    "own_block",
+    "means_over_the_samples",
+    "kalman",
 )
 KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 

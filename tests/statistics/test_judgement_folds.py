@@ -197,3 +197,24 @@ def test_nothing_to_hold_out(n):
     found = folds.evidence(snapshot, 0)
     assert len(found.rows) == 0 and len(folds.parts(found, 0.3, 0.2)) == 0
     assert counts(folds.without(snapshot, found)) == {}
+
+
+@pytest.mark.parametrize("asked_so", [0.15, 0.6])
+def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so):
+    made = world(3, screens=3000, workers=0, repeats=0.0)
+    units = len(made.judgements.times)
+    rng = np.random.default_rng(0)
+    names = ("coverage", "information-gain", "random")
+    fair = rng.random(units) < asked_so
+    sampler = np.where(fair, rng.choice([-1, 0, 2], units), 1).astype(np.int32)
+    found = evidence(made, sampler=sampler, sampler_names=names, complete=False)
+    part = folds.parts(found, 0.2, 0.2)
+    assert set(np.unique(part[~fair])) == {folds.FIT}
+    held = (part != folds.FIT).sum()
+    assert abs(held - units * min(0.36, asked_so / 2)) < 0.03 * units
+    assert abs((part == folds.BY_JUDGEMENT).sum() - held * 0.2 / 0.36) < 0.03 * units
+    few = np.where(np.arange(units) < folds.ENOUGH - 1, 0, 1).astype(np.int32)
+    assert np.array_equal(
+        folds.parts(evidence(made, sampler=few, sampler_names=names), 0.2, 0.2),
+        folds.parts(evidence(made), 0.2, 0.2),
+    ), "too few asked without a model hold out nothing alone"

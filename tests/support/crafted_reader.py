@@ -100,7 +100,7 @@ class State:
             for ordered in (lambda: published, lambda: by_name(published)):
                 allowed(lambda name=name, ordered=ordered: exports.contents(name, ordered()))
         if "triplet_counts" in published.snapshot.settings["accumulators"]:
-            known = known_from(published.snapshot, published.artifacts.get("kernel_learning"))
+            known = known_from(published.snapshot, published.artifacts.get("embedding"))
             allowed(lambda: asking.questions(known, 3, "uncertainty", 0))
 
     def artifact(self, kind: str, data: bytes) -> bool:

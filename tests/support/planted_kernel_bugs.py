@@ -17,7 +17,7 @@ class Bug(NamedTuple):
 
 
 GUARD, EXPANDED = "tests/guard/test_partial_order.py", "tests/formats/test_expansion.py"
-ASKED, BOOSTED = "tests/asking/test_asking.py", "tests/boosting/test_triplet_boost.py"
+ASKED, BOOSTED = "tests/asking/test_ensemble.py", "tests/boosting/test_triplet_boost.py"
 COUNTED = "tests/laws/test_accumulators.py -k 'definition and triplet_counts and not weighted and not decayed'"
 SUMMED = "tests/laws/test_accumulators.py -k 'definition and adds and not weighted and not decayed'"
 SEARCHED = GUARD + " -k 'every_verdict and first'"
@@ -161,24 +161,24 @@ KERNEL_BUGS = [
     # What to ask next.
     Bug(
         "an answer makes its objects less certain",
-        "stream_engine/asking/information_gain.py",
-        "shrink = h / (1.0 + h * (g @ moved))",
-        "shrink = -h / (1.0 + h * (g @ moved))",
-        ASKED + " -k narrows",
+        "stream_engine/asking/ensemble.py",
+        "shrink, beta = h / (1.0 + h * total)",
+        "shrink, beta = -h / (1.0 + h * total)",
+        ASKED + " -k kalman",
     ),
     Bug(
         "what an answer tells does not know how likely it is",
-        "stream_engine/asking/information_gain.py",
-        "slope * slope / (p * (1.0 - p))",
-        "slope * slope / p",
-        ASKED + " -k mutual",
+        "stream_engine/asking/ensemble.py",
+        "information += u * u / max(p * (1.0 - p), 1e-12)",
+        "information += u * u / max(p, 1e-12)",
+        ASKED + " -k means_over",
     ),
     Bug(
-        "the variance of a question counts its anchor once",
+        "the far pair's slope is that of the near one",
         "stream_engine/asking/model.py",
-        "4.0 * sa * (sb + sc)",
-        "2.0 * sa * (sb + sc)",
-        ASKED + " -k moments",
+        "0.5 * (alpha + 1.0) / (alpha + near), 0.5 * (alpha + 1.0) / (alpha + far)",
+        "0.5 * (alpha + 1.0) / (alpha + near), 0.5 * (alpha + 1.0) / (alpha + near)",
+        ASKED + " -k slopes",
     ),
     # Counts.
     Bug(

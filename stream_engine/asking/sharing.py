@@ -1,0 +1,92 @@
+"""Who chooses which question: a share at random, the model as many as it is believed, coverage the others.
+
+A random share is asked whatever the model thinks: answers to questions that a model chose say nothing fair about that
+model, since it chooses what it is not sure of, so only the random ones validate (`statistics.judgement_folds`). A
+question carries its `sampler` and its `propensity`, the probability with which this question was asked at its place,
+given those before: share / L for a random one of L that are left, 1 - share for one that a model chose; not said of
+coverage and landmark designs, which depend on no answer's content.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.asking.known import Known, questions_left, waiting
+from stream_engine.asking.model import believed
+
+RANDOM_SHARE = 0.15
+RANDOM, COVERAGE = "random", "coverage"
+BY_MODEL = ("uncertainty", "information-gain")
+Ask = Callable[[Known, int, np.random.Generator], np.ndarray]
+
+
+class Questions(NamedTuple):
+    """Questions in the order in which they should be asked."""
+
+    rows: np.ndarray  # (m, 3) int32: anchor, b, c
+    sampler: np.ndarray  # (m,) text: which strategy chose it
+    propensity: np.ndarray  # (m,) float64, NaN where not said
+
+    def of(self, which: slice | np.ndarray) -> "Questions":
+        """Some of them."""
+        return Questions(self.rows[which], self.sampler[which], self.propensity[which])
+
+
+def joined(parts: Sequence[Questions]) -> Questions:
+    """All of them, in this order.
+
+    >>> joined(()).rows.shape
+    (0, 3)
+    """
+    empty = Questions(np.empty((0, 3), np.int32), np.empty(0, "U16"), np.empty(0))
+    return Questions(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+
+
+def mixed(
+    known: Known, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
+) -> Questions:
+    """n questions (fewer where the strategy is a design that is complete). b and c are in random order. `ask` holds the
+    strategy, and for one by a model `random` and `coverage` too."""
+    if strategy not in BY_MODEL:
+        return _sides(_questions(ask[strategy](known, n, rng), strategy, known, 1.0), rng)
+    at_random = places(n, n * random_share, rng)
+    first = _questions(ask[RANDOM](known, int(at_random.sum()), rng), RANDOM, known, random_share)
+    known, others = waiting(known, first.rows), n - len(first.rows)
+    chosen = _chosen(known, round(others * believed(known.model)), strategy, ask[strategy], 1.0 - random_share, rng)
+    left = others - len(chosen.rows)
+    rest = _questions(ask[COVERAGE](waiting(known, chosen.rows), left, rng), COVERAGE, known, 1.0)
+    of_rest = places(others, left, rng)
+    order = np.empty(n, np.int64)
+    order[at_random] = np.arange(len(first.rows))
+    order[np.flatnonzero(~at_random)[~of_rest]] = len(first.rows) + np.arange(len(chosen.rows))
+    order[np.flatnonzero(~at_random)[of_rest]] = n - left + np.arange(left)
+    return _sides(joined((first, chosen, rest)).of(order), rng)
+
+
+def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
+    """(n,) bool: evenly spread places, `count` of n, rounded up or down, each as likely as any other.
+
+    >>> [int(places(100, 15, np.random.default_rng(seed)).sum()) for seed in range(3)]
+    [15, 15, 15]
+    """
+    return np.diff(np.floor(np.arange(n + 1) * count / max(n, 1) + rng.random())) > 0
+
+
+def _chosen(known: Known, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator) -> Questions:
+    made = _questions(ask(known, n, rng) if n else np.empty((0, 3), np.int32), strategy, known, 1.0)
+    return made._replace(propensity=np.full(len(made.rows), propensity))
+
+
+def _questions(rows: np.ndarray, sampler: str, known: Known, share: float) -> Questions:
+    """Rows of one sampler; random ones are as likely as any that were left."""
+    left = questions_left(known) - np.arange(len(rows))
+    propensity = share / left if sampler == RANDOM else np.full(len(rows), np.nan)
+    return Questions(np.asarray(rows, np.int32), np.full(len(rows), sampler, "U16"), propensity)
+
+
+def _sides(made: Questions, rng: np.random.Generator) -> Questions:
+    rows = made.rows.copy()
+    swap = rng.random(len(rows)) < 0.5
+    rows[swap, 1:] = rows[swap, 2:0:-1]
+    return made._replace(rows=rows)
