@@ -27,7 +27,7 @@ POINTS = {  # point -> (module, arguments, those of the modest size, file that i
     3: ("forgetting", [], [], "forgetting.png"),
     4: ("worker_reliability", [], [], "worker_reliability.png"),
     5: ("confidence", [], [], "confidence.png"),
-    6: ("asking", ["eggs"] if REAL else ["digits"], ["--seeds", "2"], "asking.png"),
+    6: ("asking", ["eggs"] if REAL else ["scale-90"], ["--seeds", "2"], "asking.png"),
     7: ("river_curves", WORLDS, [], "river_curves.png"),
 }
 

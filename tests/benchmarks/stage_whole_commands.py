@@ -146,6 +146,8 @@ def afterwards(folder: Path, quick: bool) -> Iterator[dict]:
     yield row(f"export of everything, {world}", ours, target="<= 15 at 5 M", notes="the state of the first row")
     path = write(folder, "n10000", 10_000, 200_000)
     run(path, folder / "state-ask", "--no-refits")
+    setting = (part for each in ("dimensions=2", "kernel=ste", "ridge=0.3") for part in ("--set", each))
+    engine("refit", "--state", folder / "state-ask", "embedding", *setting, most=most)
     from stream_engine.asking import STRATEGIES
 
     for strategy in STRATEGIES:
