@@ -30,7 +30,7 @@ class Known(NamedTuple):
     digest: str = ""  # of the snapshot
     model: Model | None = None  # made of `learned` for the strategies that ask by it
     asked: np.ndarray = np.empty(0, np.int64)  # codes, ascending, of questions that wait for an answer
-    implied: Callable[[np.ndarray], np.ndarray] | None = None  # (m, 3) rows -> (m,) bool: what need not be asked
+    implied: Callable[[np.ndarray], np.ndarray] | None = None  # (m, 3) rows -> (m,) bool: what follows already
 
 
 def nothing_known() -> Known:

@@ -22,6 +22,7 @@ from stream_engine.state.artifact_figures import figure
 RIDGE = 0.3  # where an artifact does not say
 TRUSTED = 0.7  # of held-out answers foretold, from which on the model chooses
 WIDEST = 100.0  # variance of a place that nobody has asked about, at most: a ridge near 0 says nothing about it
+SUREST = 1e12  # information about a place, above which it is no number to invert
 LEAST = 1e-12  # added to variances: those of objects in one place may be 0
 
 
@@ -82,6 +83,7 @@ def precision(points: np.ndarray, alpha: float, lapse: float, ridge: float, colu
     out = np.tile(2 * ridge * np.eye(d), (n, 1, 1))
     times = (columns.n_lo + columns.n_hi).astype(np.float64)
     _inform(points, columns.anchor, columns.lo[pair], columns.hi[pair], times, alpha, lapse, out)
+    out[~(np.abs(out) < SUREST).all(axis=(1, 2))] = 2 * ridge * np.eye(d)  # points so far out that nothing is known
     return out
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from stream_engine import asking
 from stream_engine.asking import ensemble, information_gain, model, uncertainty
-from stream_engine.asking.known import unanswered, with_objects
+from stream_engine.asking.known import codes, unanswered, with_objects
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.gradient import margins
@@ -70,6 +71,14 @@ def test_without_covariances_each_object_has_its_own_block_of_the_information(al
     whole = ellipses._weighted(slopes, f * u**2) + 0.6 * np.eye(12)
     for i in range(6):
         assert np.allclose(np.linalg.inv(made.spread[i]), whole[2 * i : 2 * i + 2, 2 * i : 2 * i + 2])
+
+
+@pytest.mark.parametrize("covariance", [True, False])
+def test_an_artifact_with_absurd_numbers_harms_nothing(covariance):
+    points, known = world(9, 60)
+    made = artifact(points * 1e200, covariance=covariance, ridge=-3.0, scale=-2.0)
+    rows = asking.questions(known._replace(learned=made), 40, "information-gain").rows
+    assert len(np.unique(codes(rows, 9))) == 40
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
