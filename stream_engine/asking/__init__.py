@@ -20,7 +20,7 @@ import numpy as np
 
 from stream_engine.asking.known import CannotAsk, Known, check_room, questions_left, waiting
 from stream_engine.asking.model import delivered
-from stream_engine.asking.sharing import BY_MODEL, COVERAGE, RANDOM_SHARE, Questions, joined, mixed
+from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, Questions, joined, mixed
 
 STRATEGIES = {
     "random": "stream_engine.asking.at_random",
@@ -34,7 +34,6 @@ BLOCK = 500  # questions that are chosen at once when some are taken again and a
 
 __all__ = [
     "BY_MODEL",
-    "COVERAGE",
     "DEFAULT",
     "RANDOM_SHARE",
     "STRATEGIES",
@@ -113,4 +112,4 @@ def _filled(ready: Ready, n: int) -> Ready:
 
 
 def _needed(strategy: str) -> tuple[str, ...]:
-    return (strategy, "random", "coverage") if strategy in BY_MODEL else (strategy,)
+    return (strategy, "random") if strategy in BY_MODEL else (strategy,)

@@ -20,7 +20,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_figures import figure
 
 RIDGE = 0.3  # where an artifact does not say
-TRUSTED = 0.7  # of held-out answers foretold, from which on the model chooses
+DOUBTED, TRUSTED = 0.65, 0.75  # of held-out answers foretold, from which on the model chooses some, and all
 WIDEST = 100.0  # variance of a place that nobody has asked about, at most: a ridge near 0 says nothing about it
 SUREST = 1e12  # information about a place, above which it is no number to invert
 LEAST = 1e-12  # added to variances: those of objects in one place may be 0
@@ -60,14 +60,14 @@ def delivered(artifact: Artifact, columns: Columns) -> Model | None:
 
 
 def believed(model: Model | None) -> float:
-    """Which share of the questions the model may choose: none while it foretells answers no better than a coin, all
-    from TRUSTED on, in proportion between.
+    """Which share of the questions the model may choose: none up to DOUBTED, all from TRUSTED on, in proportion
+    between. Where hardly anything is placed yet, every answer counts, and one to a question of a poor model is lost.
 
     >>> nowhere = np.zeros((0, 2)), np.zeros((0, 2, 2)), 0.0, 0.0, 1.0
-    >>> [round(believed(Model(*nowhere, right)), 2) for right in (0.4, 0.6, 0.7, 0.9)]
-    [0.0, 0.5, 1.0, 1.0]
+    >>> [round(believed(Model(*nowhere, right)), 2) for right in (0.6, 0.7, 0.9)]
+    [0.0, 0.5, 1.0]
     """
-    return 0.0 if model is None else min(max((model.right - 0.5) / (TRUSTED - 0.5), 0.0), 1.0)
+    return 0.0 if model is None else min(max((model.right - DOUBTED) / (TRUSTED - DOUBTED), 0.0), 1.0)
 
 
 def roots(spread: np.ndarray) -> np.ndarray:

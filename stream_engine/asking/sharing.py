@@ -1,10 +1,10 @@
-"""Who chooses which question: a share at random, the model as many as it is believed, coverage the others.
+"""Who chooses which question: the model as many as it is believed, but for a share that is always random.
 
 A random share is asked whatever the model thinks: answers to questions that a model chose say nothing fair about that
 model, since it chooses what it is not sure of, so only the random ones validate (`statistics.judgement_folds`). A
 question carries its `sampler` and its `propensity`, the probability with which this question was asked at its place,
-given those before: share / L for a random one of L that are left, 1 - share for one that a model chose; not said of
-coverage and landmark designs, which depend on no answer's content.
+given those before: r / L for a random one of L that are left, r being the part of the questions that is random, and
+1 - r for one that a model chose; not said of coverage and landmark designs, which depend on no answer's content.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from stream_engine.asking.known import Known, questions_left, waiting
 from stream_engine.asking.model import believed
 
 RANDOM_SHARE = 0.15
-RANDOM, COVERAGE = "random", "coverage"
+RANDOM = "random"
 BY_MODEL = ("uncertainty", "information-gain")
 Ask = Callable[[Known, int, np.random.Generator], np.ndarray]
 
@@ -47,20 +47,19 @@ def mixed(
     known: Known, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
 ) -> Questions:
     """n questions (fewer where the strategy is a design that is complete). b and c are in random order. `ask` holds the
-    strategy, and for one by a model `random` and `coverage` too."""
+    strategy, and for one by a model `random` too."""
     if strategy not in BY_MODEL:
         return _sides(_questions(ask[strategy](known, n, rng), strategy, known, 1.0), rng)
-    at_random = places(n, n * random_share, rng)
-    first = _questions(ask[RANDOM](known, int(at_random.sum()), rng), RANDOM, known, random_share)
-    known, others = waiting(known, first.rows), n - len(first.rows)
-    chosen = _chosen(known, round(others * believed(known.model)), strategy, ask[strategy], 1.0 - random_share, rng)
-    left = others - len(chosen.rows)
-    rest = _questions(ask[COVERAGE](waiting(known, chosen.rows), left, rng), COVERAGE, known, 1.0)
-    of_rest = places(others, left, rng)
+    shared = 1.0 - (1.0 - random_share) * believed(known.model)
+    at_random = places(n, n * shared, rng)
+    first = _questions(ask[RANDOM](known, int(at_random.sum()), rng), RANDOM, known, shared)
+    known = waiting(known, first.rows)
+    chosen = _chosen(known, n - len(first.rows), strategy, ask[strategy], 1.0 - shared, rng)
+    known, missing = waiting(known, chosen.rows), n - len(first.rows) - len(chosen.rows)
+    rest = _questions(ask[RANDOM](known, missing, rng) if missing else chosen.rows[:0], RANDOM, known, shared)
     order = np.empty(n, np.int64)
     order[at_random] = np.arange(len(first.rows))
-    order[np.flatnonzero(~at_random)[~of_rest]] = len(first.rows) + np.arange(len(chosen.rows))
-    order[np.flatnonzero(~at_random)[of_rest]] = n - left + np.arange(left)
+    order[~at_random] = len(first.rows) + np.arange(len(chosen.rows) + missing)
     return _sides(joined((first, chosen, rest)).of(order), rng)
 
 

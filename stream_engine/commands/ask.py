@@ -97,7 +97,7 @@ class Asked(NamedTuple):
 
     lines: list[bytes]
     about: str
-    instead: str = ""  # who chose in place of a model that may not, in one line
+    instead: str = ""  # what stands in for a model that may not choose, in one line
 
 
 def ask(
@@ -127,13 +127,13 @@ def ask(
     chosen = choose(known, n, strategy, seed, random_share)
     lines = list(_lines(chosen, known, kind))
     about = f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}"
-    return Asked(lines, about, _instead(chosen, known, strategy))
+    return Asked(lines, about, _instead(chosen, known, strategy, random_share))
 
 
-def _instead(chosen: asking.Questions, known: Known, strategy: str) -> str:
-    """What to say where coverage chose in place of a model; nothing where it did not."""
-    others = np.count_nonzero(chosen.sampler == asking.COVERAGE)
-    if strategy not in asking.BY_MODEL or not others:
+def _instead(chosen: asking.Questions, known: Known, strategy: str, random_share: float) -> str:
+    """What to say where random questions stand in for a model's; nothing where they do not."""
+    at_random = np.count_nonzero(chosen.sampler == "random")
+    if strategy not in asking.BY_MODEL or at_random <= math.ceil(random_share * len(chosen.rows)):
         return ""
     why = "there is no embedding yet"
     if known.learned is not None:
@@ -141,9 +141,9 @@ def _instead(chosen: asking.Questions, known: Known, strategy: str) -> str:
         why = (
             "nobody knows how well the embedding foretells answers"
             if right is None
-            else (f"the embedding foretells {right:.0%} of the answers that it never had")
+            else f"the embedding foretells {right:.0%} of the answers that it never had"
         )
-    return f"ask: {why}: {others:,} of {len(chosen.rows):,} questions are by coverage instead of {strategy}"
+    return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random, not by {strategy}"
 
 
 def _names(path: Path) -> list[str]:

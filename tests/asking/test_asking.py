@@ -183,19 +183,15 @@ def test_a_question_with_its_answer_is_an_event(kind, state, capfd):
 
 def test_a_question_says_how_it_was_chosen_and_its_answer_keeps_it(state, capfd):
     found = asked(capfd, "--state", state / "state", "--n", 20)
-    assert {q["sampler"] for q in found} == {"random", "coverage"}
-    assert sum(q["sampler"] == "random" for q in found) == 3
+    assert {q["sampler"] for q in found} == {"random"}
     left = 252 - Store(state / "state").latest().snapshot.section("triplet_counts")["anchor"].size
-    said = [q["propensity"] for q in found if "propensity" in q]
-    assert said == pytest.approx([0.15 / (left - i) for i in range(3)])
-    assert [q for q in found if q["sampler"] == "coverage" and "propensity" in q] == []
+    assert [q["propensity"] for q in found] == pytest.approx([1 / (left - i) for i in range(20)])
+    design = asked(capfd, "--state", state / "state", "--n", 5, "--strategy", "coverage")
+    assert {q["sampler"] for q in design} == {"coverage"} and not any("propensity" in q for q in design)
     (state / "answers.jsonl").write_text("".join(json.dumps(q | {"chosen": [q["shown"][0]]}) + "\n" for q in found))
     assert main(["run", str(state / "answers.jsonl"), "--state", str(state / "state"), "--no-refits"]) == 0
     kept = judgements_of(Store(state / "state").latest().snapshot)
-    names = [kept.sampler_names[number] for number in kept.sampler if number >= 0]
-    assert sorted(names) == ["coverage"] * 17 + ["random"] * 3
-    at_random = asked(capfd, "--state", state / "state", "--n", 20, "--random-share", 1)
-    assert {q["sampler"] for q in at_random} == {"random"}
+    assert [kept.sampler_names[number] for number in kept.sampler if number >= 0] == ["random"] * 20
 
 
 def test_the_newest_embedding_is_the_one_that_asks(tmp_path, capfd):
@@ -219,20 +215,20 @@ def test_the_newest_embedding_is_the_one_that_asks(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("report, words", [
-    ({"accuracy": 0.6}, "the embedding foretells 60% of the answers that it never had: 10 of 20 questions are by cov"),
-    ({"accuracy": None}, "nobody knows how well the embedding foretells answers: 17 of 20 questions are by coverage"),
+    ({"accuracy": 0.72}, "the embedding foretells 72% of the answers that it never had: 23 of 40 questions are random"),
+    ({"accuracy": None}, "nobody knows how well the embedding foretells answers: 40 of 40 questions are random"),
 ])  # fmt: skip
 def test_who_asks_in_place_of_a_weak_model_is_said(report, words):
     known = taught(9, 50, **{"standard_error": 0.02} | report)
-    made = asking.questions(known, 20, "information-gain")
-    assert words in ask._instead(made, known, "information-gain")
-    assert ask._instead(asking.questions(known, 20, "coverage"), known, "coverage") == ""
+    made = asking.questions(known, 40, "information-gain")
+    assert words in ask._instead(made, known, "information-gain", 0.15)
+    assert ask._instead(asking.questions(known, 20, "coverage"), known, "coverage", 0.15) == ""
 
 
-def test_that_coverage_asks_while_there_is_no_embedding_is_said_in_one_line(state, capfd):
+def test_that_all_is_random_while_there_is_no_embedding_is_said_in_one_line(state, capfd):
     assert main(["ask", "--state", str(state / "state"), "--n", "20"]) == 0
     assert capfd.readouterr().err == (
-        "ask: there is no embedding yet: 17 of 20 questions are by coverage instead of information-gain\n"
+        "ask: there is no embedding yet: 20 of 20 questions are random, not by information-gain\n"
     )
     assert main(["ask", "--state", str(state / "state"), "--n", "20", "--strategy", "coverage"]) == 0
     assert capfd.readouterr().err == ""

@@ -7,8 +7,8 @@ that a run delivers), again. Judged on questions that neither arm may ask, by th
 
 Replay (`eggs`, `food100`, `animals37`): only questions may be asked that people were asked, and one of their answers,
 drawn at random, stands in. Frozen tests: eggs: the 2,557 questions that its authors set aside; food100: all answers of
-a fifth of the workers; animals37: a fifth of the trials. Where the model is not believed yet, questions of the pool are
-random. Minutes are people's own response times, at most one minute each; only eggs tells them by question.
+a fifth of the workers; animals37: a fifth of the trials. Minutes are people's own response times, at most one minute
+each; only eggs tells them by question.
 
 Simulation (`scale-90`, `scale-150`, `scale-300`): stimuli evenly on a line, answers by the psychometric function (slope
 and lapse) fitted to people's answers about the eggs; any question may be asked; the test has the true answers.
@@ -116,8 +116,8 @@ def replayed(name: str, seed: int) -> World:
             free, by = left(known, rng, POOL), information_gain if strategy == "information-gain" else uncertainty
             return free[by.best(known.model, free, n, rng)] if known.model else free[:0]
 
-        any_of = {each: lambda known, n, rng: left(known, rng, n) for each in ("random", "coverage")}
-        return mixed(known, n, strategy, any_of | ({strategy: best} if strategy in asking.BY_MODEL else {}), 0.15, rng)
+        ways = {strategy: best, "random": lambda known, n, rng: left(known, rng, n)}
+        return mixed(known, n, strategy, ways, asking.RANDOM_SHARE, rng)
 
     def answer(asked: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         place = np.searchsorted(code, codes(asked, len(names)))
