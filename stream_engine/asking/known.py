@@ -105,7 +105,8 @@ def answered(known: Known) -> np.ndarray:
 
 def waiting(known: Known, rows: np.ndarray) -> Known:
     """`known` with (m, 3) questions that have been asked: they are not asked again while they wait. O(K log K)."""
-    return known._replace(asked=np.union1d(known.asked, codes(rows, len(known.names))))
+    code = np.sort(np.concatenate([known.asked, codes(rows, len(known.names))]))
+    return known._replace(asked=code[np.diff(code, prepend=-1) > 0])  # np.unique would load numpy.ma
 
 
 def candidates(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
