@@ -27,6 +27,34 @@ LAWS, SPACE = "tests/laws/test_accumulators.py", "tests/data/test_mapped_arrays.
 BOUNDS = "tests/hardening/test_bounds.py"
 BUGS = [
     Bug(
+        "votes for the other answer count for this one",
+        "stream_engine/formats/expand.py",
+        "    triplets[opposite] = triplets[opposite][:, [0, 2, 1]]\n",
+        "",
+        "tests/formats/test_answers_as_people_write_them.py",
+    ),
+    Bug(
+        "the first place is the second",
+        "stream_engine/formats/table_events.py",
+        "        place = np.array([*numbers, -1], np.int64)[flat] - first\n",
+        "        place = np.array([*numbers, -1], np.int64)[flat]\n",
+        "tests/formats/test_answers_as_people_write_them.py",
+    ),
+    Bug(
+        "an edited row beyond the first bytes is not noticed",
+        "connectors/files/line_blocks.py",
+        "            if self._doubtful and self._crc != self._position.mark:\n",
+        "            if False:\n",
+        "tests/commands/test_running_again.py -k edited",
+    ),
+    Bug(
+        "rows are told apart by commas whatever the header says",
+        "stream_engine/formats/csv_rows.py",
+        "        elif c == delimiter:\n",
+        "        elif c == COMMA:\n",
+        "tests/connectors/test_text_layouts.py",
+    ),
+    Bug(
         "a merged reservoir keeps what only one of both knows whole",
         "stream_engine/accumulators/judgements.py",
         "        if below < self._below:\n",
@@ -57,7 +85,7 @@ BUGS = [
     Bug(
         "a CSV block may end inside a record that a stray quote begins",
         "connectors/files/csv_scanner.py",
-        "            at = _end_of_stray(buffer, at, size, fields, too_many)\n",
+        "            at = _end_of_stray(buffer, at, size, fields, too_many, open_field)\n",
         '            at = buffer.find(b"\\n", at, size) + 1\n',
         "tests/fuzz/test_text.py",
     ),

@@ -11,11 +11,11 @@ its own name, or under the name it was rotated to in the same folder. O(1) a loo
 import errno
 import os
 from time import monotonic
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
 from connectors import Lost, Position, Record
-from connectors.files.decompress import Plain
+from connectors.files.decompress import PIECE, Plain
 from connectors.files.line_blocks import FRAMINGS, HEAD, Blocks, Replaced
 from connectors.files.readers import Kind, Sizes, failures_of, partition_of, text_record
 from connectors.files.siblings import Siblings
@@ -34,7 +34,7 @@ class Growing:
     def __init__(self, descriptor: int, kind: Kind, position: Position, sizes: Sizes):
         self.stream = Plain(descriptor)
         self.identity = identity_of(os.fstat(descriptor))
-        self.blocks = Blocks(self.stream, FRAMINGS[kind.name], position, *sizes)
+        self.blocks = Blocks(self.stream, FRAMINGS[kind.name], position, *sizes, kind.layout)
 
 
 class Closed(NamedTuple):
@@ -54,9 +54,19 @@ class Closed(NamedTuple):
         try:
             with open(path, "rb", buffering=0) as file:
                 head = file.read(min(HEAD, offset))
-                return os.fstat(file.fileno()).st_size >= offset and crc32(head) == mark
+                if os.fstat(file.fileno()).st_size < offset:
+                    return False
+                return crc32(head) == mark or (offset > HEAD and _crc32_of(file, head, offset) == mark)
         except OSError:
             return False
+
+
+def _crc32_of(file: BinaryIO, head: bytes, size: int) -> int:
+    """The CRC-32 of the first `size` bytes, of which `head` was read: the mark of a file that is not followed."""
+    check, left = crc32(head), size - len(head)
+    while left and (piece := file.read(min(PIECE, left))):
+        check, left = crc32(piece, check), left - len(piece)
+    return check
 
 
 class FollowedPath:

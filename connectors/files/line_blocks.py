@@ -9,16 +9,30 @@ memory is bounded by `max_item_bytes` and one piece of the stream.
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from connectors import Position
-from connectors.files.csv_scanner import column_names, first_record_end, header_end, is_header, last_record_end
+from connectors.files.csv_scanner import (
+    COMMA,
+    column_names,
+    delimiter_of,
+    first_record_end,
+    header_end,
+    is_header,
+    last_record_end,
+    likely_delimiter,
+    mark_end,
+    marked,
+    numbered_names,
+)
 from connectors.files.decompress import ByteStream, Plain
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
-HEAD = 4096  # a position's mark is the CRC-32 of up to this many first bytes
+HEAD = 4096  # the mark of a position in a file that is followed is the CRC-32 of up to this many first bytes
 SHOWN = 1 << 20  # of an item that is too long
 COUNTED = 1 << 16  # bytes that are looked at for line ends at a time
 MOST_LINES = 1 << 18  # of a block: what is held of one that is refused may be a kilobyte
@@ -80,8 +94,21 @@ class Unreadable(Exception):
 class Blocks:
     """Reads a stream from a position on. After `take` gave None, `starved` says that the stream had no more."""
 
-    def __init__(self, stream: ByteStream, framing: Framing, position: Position, block_bytes: int, max_item_bytes: int):
-        self.stream, self._framing, self._position = stream, framing, position
+    def __init__(
+        self,
+        stream: ByteStream,
+        framing: Framing,
+        position: Position,
+        block_bytes: int,
+        max_item_bytes: int,
+        layout: TextLayout = PLAIN_TEXT,
+        whole: bool = False,
+    ):
+        """With `whole` the mark of a position is the CRC-32 of all bytes before it, so that an edited line is noticed;
+        else of the first ones, so that they alone are read again. Either is taken for what was read."""
+        self._whole_marks, self._crc, self._doubtful = whole, 0, False
+        self.stream, self.framing, self._position, self._layout = stream, framing, position, layout
+        self._to_skip, self._marked_by = layout.skip_rows, 0
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()
         self.at = 0  # offset of the buffer's first byte
@@ -96,7 +123,9 @@ class Blocks:
         return self._width
 
     def mark(self, offset: int) -> int:
-        """The check value that belongs to a position at `offset`."""
+        """The check value that belongs to a position at `offset`: of whole marks, the end of the last block."""
+        if self._whole_marks and offset == self.at:
+            return self._crc
         return crc32(self.head[: min(HEAD, offset)])
 
     def take(self, final: bool) -> Block | None:
@@ -107,6 +136,14 @@ class Blocks:
             block = step(final)
             if block or step == self._step:
                 return block
+
+    def catch_up(self) -> None:
+        """Get to the position in a stream that is at its end where the file is. Raises `Replaced`, `OSError`."""
+        while self._step not in (self._whole, self._rest):
+            at, step, held = self.at, self._step, len(self._buffer)
+            step(True)
+            if (self.at, self._step, len(self._buffer)) == (at, step, held) and self.starved:
+                return
 
     def unread(self) -> int:
         """Bytes not handed out yet; of a compressed stream, compressed bytes not looked at yet."""
@@ -140,6 +177,9 @@ class Blocks:
         return block
 
     def _drop(self, size: int) -> None:
+        if self._whole_marks or self._doubtful:
+            with memoryview(self._buffer) as view:
+                self._crc = crc32(view[:size], self._crc)
         del self._buffer[:size]
         self.at += size
 
@@ -154,13 +194,28 @@ class Blocks:
         known = min(HEAD, self._position.offset)
         if len(self._buffer) < known and not self.stream.damage:
             raise Replaced(len(self._buffer))
-        if len(self._buffer) >= known and self.mark(known) != self._position.mark and self._position.offset:
-            raise Replaced(None)
+        if len(self._buffer) >= known and crc32(self.head[:known]) != self._position.mark and self._position.offset:
+            if known == self._position.offset:
+                raise Replaced(None)
+            self._doubtful = True  # the mark may be that of all bytes
         if len(self._buffer) < 3 and not ended and BOM_UTF8.startswith(bytes(self._buffer)):
             return
         if self._buffer.startswith(BOM_UTF8):
             self._drop(3)
-        self._step = self._read_header if self._framing.header else self._catch_up
+        self._step = self._skip_rows
+
+    def _skip_rows(self, final: bool) -> None:
+        """Pass over the lines before the header, if there are such."""
+        while self._to_skip:
+            self._fill(HEAD)
+            end = self._buffer.find(b"\n") + 1
+            if not end and not self._buffer:
+                if self._ended(final):
+                    break
+                return
+            self._to_skip -= bool(end)
+            self._drop(end or len(self._buffer))
+        self._step = self._read_header if self.framing.header else self._catch_up
 
     def _read_header(self, final: bool) -> None:
         """The first record of a CSV file: its names."""
@@ -169,7 +224,12 @@ class Blocks:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
-            end = header_end(self._buffer)
+            if end := self._mark_end():
+                self._marked_by = delimiter_of(bytes(self._buffer[:end]))
+                self._drop(end)
+                continue
+            delimiter = self._delimiter()
+            end = header_end(self._buffer, delimiter)
             if end or self.starved or size > most:
                 break
             size *= 2
@@ -187,20 +247,37 @@ class Blocks:
             )
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
-        if not end or end > self._limit or not is_header(line):
+        if not end or end > self._limit or not is_header(line, delimiter):
             raise Unreadable(f"the header line does not end, or a quote in it does not close; it begins {line[:60]!r}")
+        header = numbered_names(line, delimiter) if not self._layout.header else bytes(self._buffer[:end])
+        self.header = marked(header, delimiter)
         try:
-            self._width = len(column_names(line, errors="replace"))
+            self._width = len(column_names(self.header, errors="replace"))
         except ValueError as error:
             raise Unreadable(f"the header line cannot be read: {error}; it begins {line[:60]!r}") from None
-        self.header = self._cut(end).value
+        if delimiter != COMMA:
+            self.framing = Framing(
+                partial(last_record_end, delimiter=delimiter), partial(first_record_end, delimiter=delimiter), True
+            )
+        if self._layout.header:
+            self._drop(end)
         self._step = self._catch_up
+
+    def _mark_end(self) -> int:
+        """Where the line ends that says the delimiter; 0 where there is none."""
+        return mark_end(self._buffer) if self._buffer.startswith(b"sep=") else 0
+
+    def _delimiter(self) -> int:
+        """What was told, or what the mark said, or what the header looks like."""
+        if self._layout.delimiter is not None:
+            return ord(self._layout.delimiter)
+        return self._marked_by or likely_delimiter(self._buffer)
 
     def _catch_up(self, final: bool) -> None:
         """Pass over what was read before, all but its last byte, a piece at a time."""
         goal = self._position.offset - 1
         if self.at < goal:
-            if not self._buffer:
+            if not (self._buffer or self._whole_marks or self._doubtful):
                 self.at += self.stream.jump(goal - self.at)
             self._fill(1)
             self._drop(min(len(self._buffer), goal - self.at))
@@ -215,6 +292,9 @@ class Blocks:
         if self._buffer:
             whole = self._buffer[:1] == b"\n"
             self._drop(1)
+            if self._doubtful and self._crc != self._position.mark:
+                raise Replaced(None)
+            self._doubtful = False
             self._step = self._whole if whole else self._rest
         elif not self.stream.damage:
             raise Replaced(self.at)
@@ -248,13 +328,13 @@ class Blocks:
         """The next block; a window that holds no whole item is widened until it holds just one. No item is looked at
         beyond the limit, however much has arrived."""
         self._fill(self._window)
-        end, size = self._framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
+        end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
         if end > MOST_LINES and _lines_in(self._buffer, end) > MOST_LINES:
-            end = self._framing.last(self._buffer, self._end_of_line(MOST_LINES), self._width) or end
+            end = self.framing.last(self._buffer, self._end_of_line(MOST_LINES), self._width) or end
         while not end and not self.starved and size <= self._limit:
             size = min(2 * size, self._limit + 1)
             self._fill(size)
-            end = self._framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self._width)
+            end = self.framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self._width)
         if end and end <= self._limit:
             return self._cut(end)
         if len(self._buffer) > self._limit:

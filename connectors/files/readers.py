@@ -10,27 +10,35 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from connectors import Position, Record, SourceFailed, UnusableSource
-from connectors.files.decompress import CODECS, open_stream
+from connectors.files.decompress import CODECS, ByteStream, Plain, open_stream
 from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
 from connectors.files.tables import open_table
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
+from connectors.files.transcode import as_utf8
 
 KINDS = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".xlsx": "csv",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+SHEET = ".xlsx"  # a workbook is read as a CSV file that is packed otherwise
 
 
 class Kind(NamedTuple):
-    """What a file is: "json", "csv", "parquet" or "arrow", and the suffix of its compression or nothing."""
+    """What a file is: "json", "csv", "parquet" or "arrow", the suffix of its compression or nothing, and how its text
+    is laid out."""
 
     name: str
     compression: str
+    layout: TextLayout = PLAIN_TEXT
 
     @property
     def is_text(self) -> bool:
@@ -44,11 +52,11 @@ class Sizes(NamedTuple):
     max_item_bytes: int = 64 << 20
 
 
-def kind_of(path: str, format: str | None) -> Kind:
+def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> Kind:
     """What the suffixes say, the inner one overridden by `format`. Raises `UnusableSource`.
 
-    >>> kind_of("a/b.csv.GZ", None), kind_of("log.txt.zst", "json")
-    (Kind(name='csv', compression='.gz'), Kind(name='json', compression='.zst'))
+    >>> kind_of("a/b.csv.GZ", None)[:2], kind_of("log.txt.zst", "json")[:2], kind_of("b.tsv", None).layout.delimiter
+    (('csv', '.gz'), ('json', '.zst'), '\\t')
     """
     if format is not None and format not in KINDS.values():
         raise UnusableSource(f"unknown format {format!r}; known: {', '.join(dict.fromkeys(KINDS.values()))}")
@@ -56,12 +64,16 @@ def kind_of(path: str, format: str | None) -> Kind:
     compression = suffix if suffix in CODECS else ""
     suffix = os.path.splitext(stem)[1] if compression else suffix
     name = format or KINDS.get(suffix)
+    if suffix == SHEET and not compression:
+        name, compression, layout = "csv", SHEET, layout._replace(delimiter=",", encoding=None)
     if name is None:
         raise UnusableSource(
             f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, each "
             f"also with {' or '.join(CODECS)}; or name the format"
         )
-    return Kind(name, compression)
+    if suffix == ".tsv" and layout.delimiter is None:
+        layout = layout._replace(delimiter="\t")
+    return Kind(name, compression, layout)
 
 
 def partition_of(path: str) -> str:
@@ -71,10 +83,10 @@ def partition_of(path: str) -> str:
 
 def replaced(path: str, there: int | None, position: Position, unit: str) -> SourceFailed:
     """What to say when a file is not the one that the snapshot had read."""
-    change = f"{there:,} {unit}s are there" if there is not None else "it begins differently"
+    change = f"{there:,} {unit}s are there" if there is not None else "it begins differently, or was edited"
     return SourceFailed(
         f"{path} was replaced or cut since the snapshot: {change}, the snapshot had read "
-        f"{position.offset:,} {unit}s; nothing was read. Give it another name to read it anew"
+        f"{position.offset:,} {unit}s; nothing was read. To read all anew: --start-over, or another --state"
     )
 
 
@@ -116,18 +128,22 @@ class TextReader:
         self._path, self._kind, self._position = path, kind, position
         self._partition, self.done = partition_of(path), False
         with self._failures():
-            self._blocks = Blocks(open_stream(path, kind.compression), FRAMINGS[kind.name], position, *sizes)
+            stream, framing = opened_text(path, kind), FRAMINGS[kind.name]
+            self._blocks = Blocks(stream, framing, position, *sizes, kind.layout, whole=True)
 
     def _failures(self):
         return failures_of(self._path, self._position, "byte")
 
     def check(self) -> None:
-        """Raises `SourceFailed` when the first bytes, or the size of a plain file, show that it was replaced or cut."""
+        """Raises `SourceFailed` when what was read, or of a compressed file its first bytes, is not there any more."""
         with self._failures():
             size = os.stat(self._path).st_size
-            if not self._kind.compression and size < self._position.offset:
+            if isinstance(self._blocks.stream, Plain) and size < self._position.offset:
                 raise Replaced(size)
-            self._blocks.begin(final=True)
+            if isinstance(self._blocks.stream, Plain):
+                self._blocks.catch_up()
+            else:
+                self._blocks.begin(final=True)
 
     def read(self) -> Record | None:
         blocks = self._blocks
@@ -154,6 +170,15 @@ class TextReader:
         self._blocks.stream.close()
 
 
+def opened_text(path: str, kind: Kind) -> ByteStream:
+    """The text of a file as UTF-8. Raises `OSError`, `UnusableSource`."""
+    if kind.compression == SHEET:
+        from connectors.files.spreadsheet import Sheet
+
+        return Sheet(path, kind.layout.skip_rows)
+    return as_utf8(open_stream(path, kind.compression), kind.layout.encoding)
+
+
 def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Record:
     """A block of a partition that begins where its stream does."""
     return Record(
@@ -177,7 +202,7 @@ class TableReader:
         self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
         self._next_row = position.offset
         with self._failures():
-            self._table = open_table(path, *kind, position)
+            self._table = open_table(path, kind.name, kind.compression, position)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -200,7 +225,7 @@ class TableReader:
             self.done = True
             return None
         self._next_row = rows.next_offset
-        return Record(rows.batch, self._partition, rows.offset, rows.next_offset, self._table.mark, "arrow", "row")
+        return Record(rows.batch, self._partition, rows.offset, rows.next_offset, rows.mark, "arrow", "row")
 
     def lag(self) -> int | None:
         return None if self._table.rows is None else self._table.rows - self._next_row

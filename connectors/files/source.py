@@ -12,6 +12,8 @@ from time import monotonic
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Reader, Sizes, kind_of, open_reader, partition_of
+from connectors.files.tables import whole_mark
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 
 def FileSource(
@@ -23,6 +25,8 @@ def FileSource(
     block_bytes: int = Sizes().block_bytes,
     max_item_bytes: int = Sizes().max_item_bytes,
     most_open: int | None = None,
+    layout: TextLayout = PLAIN_TEXT,
+    count_copies: bool = False,
 ) -> Source:
     """The files that the path or glob `rest` names, at their positions; partitions are absolute paths.
 
@@ -30,7 +34,9 @@ def FileSource(
     its last line also without a newline, and a file that is shorter than its position or begins otherwise is a
     `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/tail.py, and keeps
     at most `most_open` files open between two looks (none: what the process may have, divided by eight). One record
-    holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`.
+    holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`. `layout`
+    says of text what its first line does not. A file that holds what one of another name held, which is known by its
+    position, is refused unless `count_copies`.
     Raises `UnusableSource` when it cannot work as asked.
     """
     sizes = Sizes(block_bytes, max_item_bytes)
@@ -39,13 +45,38 @@ def FileSource(
     if follow:
         from connectors.files.tail import Followed
 
-        return Followed(rest, positions, format, sizes, most_open)
+        return Followed(rest, positions, format, sizes, most_open, layout)
     paths = expand(rest)
     if not paths:
         raise UnusableSource(f"{rest}: no file matches")
     for path in paths:
         check_readable(path)
-    return Files([(path, kind_of(path, format)) for path in paths], positions, sizes)
+        if not count_copies and (read := copied_from(path, positions)):
+            raise UnusableSource(
+                f"{path} holds what {read} held, which this state has read; nothing was read. Leave it out, "
+                "read all anew with --start-over, or set input.count_copies"
+            )
+    return Files([(path, kind_of(path, format, layout)) for path in paths], positions, sizes)
+
+
+def copied_from(path: str, positions: Mapping[str, Position]) -> str:
+    """The partition that an unread file is a copy of, byte for byte; "" where there is none. Reads the file only where
+    one of its size, or a Parquet file, was read to its end."""
+    if partition_of(path) in positions:
+        return ""
+    size = os.path.getsize(path)
+    marks = {}
+    for name, position in positions.items():
+        if name.startswith("/") and size and (position.offset == size or _is_parquet(name)):
+            marks[position.mark] = name
+    if not marks:
+        return ""
+    with open(path, "rb") as file:
+        return marks.get(whole_mark(file), "")
+
+
+def _is_parquet(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() == ".parquet"
 
 
 class Files(Source):

@@ -20,6 +20,7 @@ from connectors.files.decompress import PIECE
 from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
 from connectors.files.readers import Sizes
 from connectors.files.tables import stream_rows
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 PARTITION = "-"
 FORMATS = (*FRAMINGS, "arrow")
@@ -77,6 +78,7 @@ def StdinSource(
     stream: BinaryIO | None = None,
     block_bytes: int = Sizes().block_bytes,
     max_item_bytes: int = Sizes().max_item_bytes,
+    layout: TextLayout = PLAIN_TEXT,
 ) -> Source:
     """Standard input (or `stream`) in the `format` "json" (unless told), "csv" or "arrow"; partition "-".
 
@@ -92,7 +94,9 @@ def StdinSource(
     start = positions.get(PARTITION, Position(0)).offset
     if format == "arrow":
         return StdinTable(stream, start)
-    return StdinText(stream, start, format, Sizes(block_bytes, max_item_bytes))
+    if not layout.is_utf8:
+        raise UnusableSource(f"standard input is UTF-8, not {layout.encoding}; name a file, or pipe it through iconv")
+    return StdinText(stream, start, format, Sizes(block_bytes, max_item_bytes), layout)
 
 
 class _Stdin(Source):
@@ -116,9 +120,9 @@ class _Stdin(Source):
 class StdinText(_Stdin):
     """Lines or CSV records; offsets are bytes, the header's among them."""
 
-    def __init__(self, stream: BinaryIO, start: int, format: str, sizes: Sizes):
+    def __init__(self, stream: BinaryIO, start: int, format: str, sizes: Sizes, layout: TextLayout = PLAIN_TEXT):
         self._pipe, self._start, self._format = Pipe(stream), start, format
-        self._blocks = Blocks(self._pipe, FRAMINGS[format], Position(0), *sizes)
+        self._blocks = Blocks(self._pipe, FRAMINGS[format], Position(0), *sizes, layout)
 
     def poll(self, timeout: float) -> list[Record]:
         until = monotonic() + timeout

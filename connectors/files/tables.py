@@ -15,12 +15,13 @@ from zlib import crc32
 
 from connectors import Position
 from connectors.arrow_headers import batches_of
-from connectors.files.decompress import spool
+from connectors.files.decompress import PIECE, spool
 from connectors.files.line_blocks import HEAD, Replaced, Unreadable
 
 MAX_ROWS = 1 << 20
 MAX_UNPACKED = 1 << 30  # bytes that a compressed record batch may hold
 _MAGIC = b"ARROW1"
+_Piece = tuple[int, Any, int]  # first row, batch, mark after it
 _END = b"\xff\xff\xff\xff\0\0\0\0"
 
 
@@ -30,10 +31,11 @@ class Rows(NamedTuple):
     batch: Any
     offset: int
     next_offset: int
+    mark: int = 0  # the check value of what lies before `next_offset`
 
 
 class Table(NamedTuple):
-    """An open table: `mark` identifies the file, `rows` is None where they are only known at the end."""
+    """An open table: `mark` identifies its beginning, `rows` is None where they are only known at the end."""
 
     mark: int
     rows: int | None
@@ -51,29 +53,48 @@ def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
     try:
         opened = _parquet if kind == "parquet" else _arrow
         notices: list[str] = []
-        mark, rows, pieces = opened(file, damage, position.offset, notices)
-        if position.offset and (mark != position.mark or (rows is not None and rows < position.offset)):
-            raise Replaced(rows if mark == position.mark else None)
-        return Table(mark, rows, _rows_from(pieces, position.offset, damage, rows), file, notices)
+        mark, whole, rows, pieces = opened(file, damage, position.offset, notices)
+        expected = None if position.mark in (mark, whole) or not position.offset else position.mark
+        if expected is not None and whole is not None:
+            raise Replaced(None)
+        if position.offset and rows is not None and rows < position.offset:
+            raise Replaced(rows)
+        return Table(mark, rows, _rows_from(pieces, position.offset, damage, rows, expected), file, notices)
     except BaseException:
         file.close()
         raise
 
 
-def _rows_from(pieces: Iterator[tuple[int, Any]], start: int, damage: str, rows: int | None) -> Generator[Rows]:
-    """Slices of at most `MAX_ROWS` of the rows from `start` on, out of `(first row, batch)` pairs."""
+def whole_mark(file: BinaryIO) -> int:
+    """The CRC-32 of all bytes of a file, some 2 GB a second."""
+    file.seek(0)
+    check = 0
+    while piece := file.read(PIECE):
+        check = crc32(piece, check)
+    return check
+
+
+def _rows_from(
+    pieces: Iterator[_Piece], start: int, damage: str, rows: int | None, expected: int | None = None
+) -> Generator[Rows]:
+    """Slices of at most `MAX_ROWS` of the rows from `start` on. Raises `Replaced` when what lies before `start` has
+    another check value than `expected`."""
     end = rows or 0
-    for first, batch in _readable(pieces, damage):
+    for first, batch, mark in _readable(pieces, damage):
         end = first + batch.num_rows
+        if expected is not None and end >= start:
+            if mark != expected:
+                raise Replaced(None)
+            expected = None
         for row in range(max(start, first), end, MAX_ROWS):
             size = min(MAX_ROWS, end - row)
-            yield Rows(batch.slice(row - first, size), row, row + size)
+            yield Rows(batch.slice(row - first, size), row, row + size, mark)
     if end < start:
         raise Replaced(end)
 
 
-def _readable(pieces: Iterator[tuple[int, Any]], damage: str) -> Iterator[tuple[int, Any]]:
-    """The same pairs; whatever pyarrow raises becomes an `Unreadable` of one line."""
+def _readable(pieces: Iterator[_Piece], damage: str) -> Iterator[_Piece]:
+    """The same pieces; whatever pyarrow raises becomes an `Unreadable` of one line."""
     import pyarrow
 
     try:
@@ -93,7 +114,7 @@ def _line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, int, Iterator[tuple[int, Any]]]:
+def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, int, int, Iterator[_Piece]]:
     import pyarrow
     from pyarrow import parquet
 
@@ -117,14 +138,15 @@ def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tup
     file.seek(size - 8)
     length = int.from_bytes(file.read(4), "little")  # the footer: schema, row counts, places, statistics
     file.seek(max(0, size - 8 - length))
-    return crc32(file.read(length)), rows, _row_groups(opened, start)
+    footer, whole = crc32(file.read(length)), whole_mark(file)
+    return footer, whole, rows, _row_groups(opened, start, whole)
 
 
 def _nameless(error: UnicodeDecodeError) -> Unreadable:
     return Unreadable(f"a column has a name that is not UTF-8 ({error.object[:60]!r}); rename it")
 
 
-def _row_groups(opened: Any, start: int) -> Iterator[tuple[int, Any]]:
+def _row_groups(opened: Any, start: int, mark: int) -> Iterator[_Piece]:
     first = 0
     for group in range(opened.num_row_groups):
         rows = opened.metadata.row_group(group).num_rows
@@ -132,11 +154,11 @@ def _row_groups(opened: Any, start: int) -> Iterator[tuple[int, Any]]:
             first += rows
             continue
         for batch in opened.iter_batches(batch_size=MAX_ROWS, row_groups=[group]):
-            yield first, batch
+            yield first, batch, mark
             first += batch.num_rows
 
 
-def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, None, Iterator[tuple[int, Any]]]:
+def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, None, None, Iterator[_Piece]]:
     import pyarrow
 
     head = file.read(len(_MAGIC))
@@ -154,7 +176,7 @@ def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple
     file.seek(0)
     mark = crc32(file.read(min(HEAD, end)))  # no more than a file that was cut after its first batch holds
     file.seek(end)
-    return mark, None, chain([first] if first else [], pieces)
+    return mark, None, None, chain([first] if first else [], pieces)
 
 
 def _check_batches(file: BinaryIO, begin: int) -> None:
@@ -177,18 +199,31 @@ def _check_batches(file: BinaryIO, begin: int) -> None:
             )
 
 
-def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Iterator[tuple[int, Any]]:
-    """`(first row, batch)`; `in_file`: inside an IPC file (True), a file of its own (False), unseekable (None)."""
+class _Before:
+    """The CRC-32 of the bytes of a file before a place, in ascending order of places."""
+
+    def __init__(self, file: BinaryIO):
+        self._descriptor, self._at, self._check = file.fileno(), 0, 0
+
+    def __call__(self, place: int) -> int:
+        while self._at < place and (piece := os.pread(self._descriptor, min(PIECE, place - self._at), self._at)):
+            self._check, self._at = crc32(piece, self._check), self._at + len(piece)
+        return self._check
+
+
+def _messages(file: BinaryIO, in_file: bool | None, notices: list[str]) -> Iterator[_Piece]:
+    """`(first row, batch, check value of all bytes to its end)`; `in_file`: inside an IPC file (True), a file of
+    its own (False), unseekable (None)."""
     from pyarrow import ipc
 
-    first = 0
+    first, before = 0, (lambda place: 0) if in_file is None else _Before(file)
     with ipc.open_stream(file) as reader:
         try:
             _ = reader.schema.names
         except UnicodeDecodeError as error:
             raise _nameless(error) from error
         for batch in reader:
-            yield first, batch
+            yield first, batch, before(0 if in_file is None else file.tell())
             first += batch.num_rows
     if in_file is None:
         return

@@ -18,6 +18,7 @@ from connectors.files.followed_path import SETTLED, FollowedPath, Identity, iden
 from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Sizes, kind_of, partition_of
 from connectors.files.siblings import Siblings
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few
@@ -46,8 +47,10 @@ class Followed(Source):
         format: str | None,
         sizes: Sizes,
         most_open: int | None = None,
+        layout: TextLayout = PLAIN_TEXT,
     ):
-        self._rest, self._positions, self._format, self._sizes = rest, positions, format, sizes
+        self._rest, self._positions, self._sizes = rest, positions, sizes
+        self._format, self._layout = format, layout
         self._tails: dict[str, FollowedPath] = {}
         self._due: list[tuple[float, int, FollowedPath]] = []  # a heap: when to look, in turns
         self._turn = count()
@@ -58,7 +61,7 @@ class Followed(Source):
         self._losses: list[Lost] = []
         self._ignored: set[str] = set()
         for path in expand(rest):
-            kind = _followable(path, format)
+            kind = _followable(path, format, layout)
             if os.path.lexists(path):
                 check_readable(path)
             self._add(path, kind)
@@ -161,7 +164,7 @@ class Followed(Source):
 
     def _take_up(self, path: str, ours: Mapping[Identity, list[FollowedPath]]) -> None:
         try:
-            kind, identity = _followable(path, self._format), identity_of(os.stat(path))
+            kind, identity = _followable(path, self._format, self._layout), identity_of(os.stat(path))
             check_readable(path)
         except FileNotFoundError:  # a link whose file may come, in whatever folder
             self._folder_since = self._looked
@@ -207,8 +210,10 @@ class Followed(Source):
             tail.close()
 
 
-def _followable(path: str, format: str | None) -> Kind:
-    kind = kind_of(path, format)
+def _followable(path: str, format: str | None, layout: TextLayout) -> Kind:
+    kind = kind_of(path, format, layout)
+    if not layout.is_utf8:
+        raise UnusableSource(f"{path}: only UTF-8 can be followed, not {layout.encoding}; read it without following")
     if not kind.is_text or kind.compression:
         raise UnusableSource(f"{path}: only plain .jsonl and .csv files can be followed; read it without following")
     return kind

@@ -12,6 +12,7 @@ import click
 # verb -> "module:attribute"
 VERBS = {
     "run": "stream_engine.commands.run:command",
+    "preview": "stream_engine.commands.preview:command",
     "export": "stream_engine.commands.export:command",
     "inspect": "stream_engine.commands.inspect:command",
     "refit": "stream_engine.commands.refit:command",
@@ -36,6 +37,7 @@ VERBS = {
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
     "run": "Consume SOURCE..., snapshot, refit, serve.",
+    "preview": "Show how the first events of files would be read, and what to look at.",
     "export": "Write files that scientists load: all, or those named in WHAT.",
     "inspect": "What is in the state: counts, positions, snapshots, artifacts.",
     "refit": "One refit of a published snapshot, in the foreground.",

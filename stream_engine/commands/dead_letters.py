@@ -14,11 +14,14 @@ from msgspec import structs
 
 from connectors import UnusableSource
 from connectors.files.dead_letter_reader import Kept
+from connectors.files.line_numbers import LineNumbers
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats import FORMATS
 from stream_engine.service import letters_replay
 from stream_engine.service import settings as configuration
-from stream_engine.service.wiring import event_options
+from stream_engine.service.made_with import with_options_of
+from stream_engine.service.settings import Settings
+from stream_engine.service.wiring import event_options, text_layout_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
@@ -81,12 +84,14 @@ def list_letters(context: click.Context, state: str | None, dead_letters: str | 
 def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     """The letters of a state that wait, by reason and partition; and those that are there no more."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
+    lines = _lines_of(snapshot)
     for kept in letters_replay.live_letters(snapshot.counters.get("sinks", {}), folder):
         letter = kept.letter
         group = groups.setdefault(
             (letter.reason, letter.partition),
-            {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": shown(kept)},
+            {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": {}},
         )
+        group["first"] = group["first"] or shown(kept, lines)
         group["letters"] += 1
         group["bytes"] += kept.size
     gone = snapshot.counters.get("dead_letters", {})
@@ -101,13 +106,20 @@ def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     }
 
 
-def shown(kept: Kept) -> dict[str, Any]:
-    """A letter for people and programs."""
+def _lines_of(snapshot: Snapshot) -> LineNumbers:
+    """The numbers of lines of the files that a state has read."""
+    settings = with_options_of(Settings(), snapshot.counters.get("input", {}))
+    return LineNumbers(settings.input.format, text_layout_of(settings))
+
+
+def shown(kept: Kept, lines: LineNumbers) -> dict[str, Any]:
+    """A letter for people and programs; `line` is null where its input has no lines, or is not there any more."""
     letter = kept.letter
     value = letter.value.decode("utf-8", "backslashreplace")
     return {
         "partition": letter.partition,
         "offset": letter.offset,
+        "line": lines.at(letter.partition, letter.offset),
         "index": letter.event_index,
         "reason": letter.reason,
         "message": letter.message,
@@ -121,13 +133,17 @@ def _table(contents: Mapping[str, Any]) -> str:
         first = group["first"]
         lines += [
             f"{group['letters']:12,}  {group['reason']:20}{group['partition']}",
-            f"{'':14}first at {first['offset']}: {first['message']}: {_short(first['value'])}",
+            f"{'':14}first at {_place(first)}: {first['message']}: {_short(first['value'])}",
         ]
     if contents["removed"]:
         lines.append(f"{contents['removed']:12,}  removed by the limits ({contents['removed_bytes']:,} bytes)")
     if contents["lost"]:
         lines.append(f"{contents['lost']:12,}  lost with their folder")
     return "\n".join(lines)
+
+
+def _place(told: Mapping[str, Any]) -> str:
+    return f"{told['offset']}" if told["line"] is None else f"line {told['line']:,}"
 
 
 def _short(value: str) -> str:
@@ -150,14 +166,17 @@ def show(
 ) -> None:
     """The letters, oldest first: place, reason, message and value."""
     store, folder = _named(context, state, dead_letters)
-    letters = letters_replay.live_letters(store.named("latest").counters.get("sinks", {}), folder)
+    snapshot = store.named("latest")
+    letters = letters_replay.live_letters(snapshot.counters.get("sinks", {}), folder)
+    lines = _lines_of(snapshot)
     chosen: Iterator[Kept] = (kept for kept in letters if reason in (None, kept.letter.reason))
     for kept in islice(chosen, limit or None):
-        told = shown(kept)
+        told = shown(kept, lines)
         if as_json:
             click.echo(json.dumps(told, ensure_ascii=False))
         else:
-            click.echo(f"{told['partition']}@{told['offset']} #{told['index']}  {told['reason']}: {told['message']}")
+            at = f"@{_place(told)}" if told["line"] is None else f" {_place(told)}"
+            click.echo(f"{told['partition']}{at} #{told['index']}  {told['reason']}: {told['message']}")
             click.echo(f"    {told['value'].replace(chr(10), chr(10) + '    ')}")
 
 
@@ -201,6 +220,7 @@ def replay(
     lock = Lock(store.directory)
     try:
         snapshot = store.named("latest")
+        settings = with_options_of(settings, snapshot.counters.get("input", {}))
         options = event_options(structs.replace(settings, accumulators=tuple(snapshot.settings["accumulators"])))
         report = letters_replay.replay(
             store,
@@ -211,6 +231,7 @@ def replay(
             header=header,
             reason=reason,
             dry_run=dry_run,
+            layout=text_layout_of(settings),
         )
     finally:
         lock.release()

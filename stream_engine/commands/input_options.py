@@ -7,10 +7,35 @@ import click
 
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
+from stream_engine.formats.options import FIRST_OF
 from stream_engine.service import settings as configuration
 from stream_engine.service.settings import Settings
 
 _COLUMNS = "Names of fields in the input, as given to run."
+
+
+_TEXT = (
+    (
+        "--delimiter",
+        "delimiter",
+        dict(metavar="C", help="Of text tables: , ; | tab. Default: as the header shows."),
+    ),
+    ("--encoding", "encoding", dict(metavar="NAME", help="Of text: latin-1, utf-16. Default: UTF-8.")),
+    ("--no-header", "header", dict(is_flag=True, flag_value=False, help="Columns have no names: call them 1, 2, 3.")),
+    ("--skip-rows", "skip_rows", dict(type=click.IntRange(0), metavar="N", help="Lines before the header.")),
+    (
+        "--answers-by",
+        "answers_by",
+        dict(type=click.Choice(list(FIRST_OF)), help="odd, central, chosen: names, places from 1, or from 0."),
+    ),
+)
+
+
+def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how tables of text are laid out; each sets the key of [input] of its name."""
+    for option, key, more in reversed(_TEXT):
+        command = click.option(option, f"input__{key}", default=None, **more)(command)
+    return command
 
 
 def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,6 +50,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--labels", "input__labels", metavar="FILE", help="File of object,label."),
         click.option("--labels-columns", "input__labels_columns", metavar="A=B,...", help="Names of its columns."),
     ]
+    command = text_options(command)
     for option in reversed(options):
         command = option(command)
     return command

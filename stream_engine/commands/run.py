@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.commands.input_options import text_options
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.guard.policies import POLICIES
@@ -34,6 +35,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     flag_value=True,
     help="While another process has the state, follow its snapshots; take over when it ends.",
 )
+@click.option("--start-over", is_flag=True, help="Remove what the state holds, and read all anew.")
 @_option("--listen", key="listen", metavar="HOST:PORT", help="Serve /metrics, /healthz, /readyz, /snapshot, /export.")
 @_option("--type", key="input.type", type=click.Choice(EVENT_TYPES), help="The type of every event.")
 @_option(
@@ -46,6 +48,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     "--where", multiple=True, metavar="FIELD=VALUE", help="Only matching events; others are counted as filtered."
 )
 @_option("--format", key="input.format", type=click.Choice(list(FORMATS)), help="Instead of going by the file name.")
+@text_options
 @_option("--labels", key="input.labels", metavar="FILE", help="File of object,label.")
 @_option("--labels-columns", key="input.labels_columns", metavar="A=B,...", help="Names of its columns: label=sweet.")
 @_option(
@@ -105,6 +108,7 @@ def command(
     where: tuple[str, ...],
     refit: tuple[str, ...],
     no_refits: bool,
+    start_over: bool,
     **given: Any,
 ) -> None:
     """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
@@ -125,6 +129,9 @@ def command(
     }
     settings = configuration.load(config, overrides)
     logs.configure(settings.log.format, settings.log.level)
+    said: list[str] = []
     with progress_bars.Bars() as bars:
         again = (lambda: configuration.load(config, overrides)) if config else None
-        service.run(settings, bars, read_again=again)
+        service.run(settings, bars, read_again=again, start_over=start_over, say=said.append)
+    for line in said:  # after the bars
+        click.echo(line)

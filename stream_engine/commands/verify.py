@@ -6,6 +6,7 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.service.made_with import with_options_of
 from stream_engine.service.repair.check_state import NOTE, OK, WRONG, Finding, check_state
 from stream_engine.service.repair.recount import Recount, recount
 from stream_engine.state.store import Store
@@ -35,6 +36,7 @@ def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **giv
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
             raise Wrong(f"{state}: no snapshot is whole, there is nothing to recount")
+        settings = with_options_of(settings, snapshot.counters.get("input", {}))
         wrong += _print(_told(recount(settings, snapshot, begun), snapshot.sequence))
     if wrong:
         raise Wrong(f"{state}: {wrong} {'thing is' if wrong == 1 else 'things are'} wrong")

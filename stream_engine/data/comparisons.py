@@ -30,6 +30,7 @@ REASONS = {
     "nothing_chosen": "`chosen` is empty, or `ranked` has fewer than two objects",
     "everything_chosen": "`chosen` leaves nothing to be farther",
     "bad_weight": "`weight` is not a finite number >= 0",
+    "bad_votes": "`n_near` or `n_far` is not a whole number from 0 to 1,000,000",
     "bad_time": "`time` is neither RFC 3339 nor epoch seconds",
     "incomplete": "the source could not deliver the event whole",
     "decoder_failed": "the decoder failed on it, which it never should",

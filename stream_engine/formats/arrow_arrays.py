@@ -15,7 +15,7 @@ import pyarrow.types as pt
 
 from stream_engine.data.comparisons import InvalidEvent
 from stream_engine.formats.event_columns import Pool
-from stream_engine.formats.field_values import time_of, weight_of
+from stream_engine.formats.field_values import MOST_FLOAT, WHOLE_FLOAT, time_of, weight_of
 
 
 def plain_value(scalar: pa.Scalar) -> Any:
@@ -61,6 +61,45 @@ def holds_names(kind: pa.DataType) -> bool:
     return is_text(kind) or pt.is_integer(kind)
 
 
+def is_float(kind: pa.DataType) -> bool:
+    return pt.is_floating(kind)
+
+
+def whole_or_nan(column: pa.Array) -> np.ndarray:
+    """(n,) bool: which of these floats are whole numbers of at most 16 digits, or NaN."""
+    values = _filled(column.cast(pa.float64())).astype(np.float64)
+    return np.isnan(values) | ((values == np.floor(values)) & (np.abs(values) < MOST_FLOAT))
+
+
+def _whole_floats(column: pa.Array) -> pa.Array:
+    """Floats as integers, null where they are not whole numbers of at most 16 digits.
+
+    >>> _whole_floats(pa.array([16.0, None, 1.5, float("nan"), -0.0, 1e16])).to_pylist()
+    [16, None, None, None, 0, None]
+    """
+    values = _filled(column.cast(pa.float64())).astype(np.float64)
+    good = whole_or_nan(column) & ~np.isnan(values) & ~nulls(column)
+    return pa.array(np.where(good, values, 0).astype(np.int64), mask=~good)
+
+
+def without_zero_decimals(column: pa.Array) -> pa.Array:
+    """Text with "16" for every "16.0" that a column of floats has made of it.
+
+    >>> without_zero_decimals(pa.array(["16.0", "-3.0", "05.0", "1.50", "0.0", None])).to_pylist()
+    ['16', '-3', '05.0', '1.50', '0', None]
+    """
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pc.replace_substring_regex(column, f"^{WHOLE_FLOAT}$", r"\1")
+
+
+def stripped(column: pa.Array) -> pa.Array:
+    """Text without the spaces and tabs around it; other columns as they are."""
+    if pt.is_dictionary(column.type) and is_text(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, stripped(column.dictionary))
+    return pc.ascii_trim(column, " \t") if is_text(column.type) else column
+
+
 def is_list(kind: pa.DataType) -> bool:
     return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
 
@@ -93,7 +132,9 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def coded(column: pa.Array, pool: Pool) -> np.ndarray:
-    """(n,) int32 numbers in the pool; -1 where the value is no string or integer."""
+    """(n,) int32 numbers in the pool; -1 where the value is no string and no whole number."""
+    if is_float(column.type):
+        column = _whole_floats(column)
     if not holds_names(column.type):
         return np.full(len(column), -1, np.int32)
     if pt.is_dictionary(column.type) and len(column.dictionary) > len(column):

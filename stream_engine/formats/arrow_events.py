@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from stream_engine.data.comparisons import MAX_LIST, Decoded, Label, Quadruplet, Triplet
-from stream_engine.formats.arrow_arrays import plain_value
+from stream_engine.formats.arrow_arrays import plain_value, stripped
 from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.bounds import Bounds, OverBound, raise_if_out_of_memory
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
@@ -94,8 +94,9 @@ class Decoder:
             return None
 
     def _decoded(self, batch: pa.RecordBatch) -> Decoded:
-        columns = _columns(batch)
-        text = holds_text_cells(batch.schema)
+        columns, text = _columns(batch), holds_text_cells(batch.schema)
+        if text:
+            columns = {name: stripped(column) for name, column in columns.items()}
         event_fields = self._fields_of(columns, text)
         for name in columns:
             if name not in event_fields.known and len(self.unknown) < MAX_UNKNOWN:
@@ -364,6 +365,20 @@ ACCEPTS = [
         [_ABC],
         EventOptions(where={"ok": "true", "n": "7"}),
     ),
+    Accepts(
+        _stream({"anchor": 16.0, "shown": [1.0, 2.0], "chosen": "2"}, {"anchor": None, "shown": None, "chosen": None}),
+        [Triplet("16", "2", "1")],
+        EventOptions("pick", where={"chosen": "2"}),
+    ),
+    Accepts(
+        _stream({"objects": [1.0, 2.0, 3.0], "odd": 1.0}, {"objects": [1.0, 2.0, 3.0], "odd": None}),
+        [Triplet("2", "3", "1"), Triplet("3", "2", "1")],
+        EventOptions("odd_one_out", answers_by="position", where={"odd": "1"}),
+    ),
+    Accepts(
+        _stream({**_ROW, "n_near": 1.0, "n_far": 1.0}, {**_ROW, "n_near": float("nan"), "n_far": None}),
+        [_ABC, Triplet("a", "c", "b"), _ABC],
+    ),
 ]
 REJECTS = [
     Rejects(b"\xff\xff\xff\xff\x10junk", "not_parseable", "not a readable Arrow stream"),
@@ -383,9 +398,9 @@ REJECTS = [
     Rejects(_stream({**_ROW, "time": "12"}), "bad_time", "time is '12'"),
     Rejects(_stream({**_ROW, "type": ""}), "unknown_type", "type '' is unknown"),
     Rejects(
-        _stream({"anchor": "a", "shown": ["b", "c", "d"], "chosen": "d"}),
+        _stream({"anchor": "a", "shown": ["b", "c", "d"], "chosen": 1.5}),
         "wrong_type",
-        "chosen holds a string ('d'); it must be a list of names",
+        "chosen holds a number (1.5); it must be a list of names",
         EventOptions("pick"),
     ),
     Rejects(_text_cells({**_ROW, "weight": "x"}), "bad_weight", "weight is 'x'"),

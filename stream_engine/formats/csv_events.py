@@ -1,11 +1,12 @@
 """CSV events with pyarrow: whole lines, and the header line that names their columns.
 
-Every column is read as text, nothing is re-typed ("05" stays "05"). Lists are separated by `|`, quadruplets stand in
+Every column is read as text without the spaces and tabs around it; "05" stays "05", and only a name that a column of
+floats has made of a whole number is that number again ("16.0" is 16). Lists are separated by `|`, quadruplets stand in
 near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
-separated by commas and may be quoted (see `csv_scanner`). A row is refused as not parseable when it has another number
-of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read as if it had not
-been there, and what a row is does not depend on where blocks are cut. A header that cannot serve the options raises
-`UnreadableHeader`: no row of that table could be accepted. O(bytes).
+separated as the header shows and may be quoted (see `csv_scanner`). A row is refused as not parseable when it has
+another number of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read
+as if it had not been there, and what a row is does not depend on where blocks are cut. A header that cannot serve the
+options raises `UnreadableHeader`: no row of that table could be accepted. O(bytes).
 """
 
 from codecs import BOM_UTF8
@@ -17,6 +18,7 @@ import pyarrow.csv
 
 from connectors.files.csv_scanner import fields_in, header_line, quotes_close
 from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
+from stream_engine.formats.arrow_arrays import stripped
 from stream_engine.formats.csv_header import Layout, layout_of
 from stream_engine.formats.csv_rows import WHOLE, Rows, rows_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
@@ -39,6 +41,7 @@ class Decoder:
     def __init__(self, options: EventOptions, fast: bool = True):
         """Without `fast` every row is read by the definition."""
         self.options, self._fast = options, fast
+        self._delimiter = None if options.delimiter is None else ord(options.delimiter)
         self.event_fields = fields_of(options, pairs=True)
         self.unknown: dict[str, None] = {}
         self._header: bytes | None = None
@@ -56,14 +59,15 @@ class Decoder:
             return nothing(1, frozenset(self.unknown), self.options.provenance)
         begin = 0
         if not header.strip(b"\r\n"):
-            header, begin = header_line(value)
+            header, begin = header_line(value, self._delimiter)
             if not header:
                 return nothing(0, frozenset(self.unknown), self.options.provenance)
         layout = self._read_header(header)
         block = Block(self.options.provenance)
-        reading = _Rows(value[begin:] if begin else value, begin, layout.width)
+        reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
-        read_table(Table(table, len(row), text=True), self.event_fields, block, row, self._fast)
+        floats = b".0" in value
+        read_table(Table(table, len(row), True, floats), self.event_fields, block, row, self._fast)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
@@ -90,8 +94,8 @@ class Decoder:
 class _Rows:
     """The lines of one value: as a table, and one by one where events are refused."""
 
-    def __init__(self, value: bytes, begin: int, width: int):
-        self.value, self.begin, self.width = value, begin, width
+    def __init__(self, value: bytes, begin: int, layout: Layout):
+        self.value, self.begin, self.width, self.delimiter = value, begin, layout.width, layout.delimiter
         self._rows: Rows | None = None
 
     def table(self, layout: Layout, block: Block) -> tuple[dict[str, pa.Array], np.ndarray]:
@@ -122,7 +126,7 @@ class _Rows:
     def rows(self) -> Rows:
         """The rows told apart; done once, and only when pyarrow's columns are not enough."""
         if self._rows is None:
-            self._rows = rows_of(self.value, self.width)
+            self._rows = rows_of(self.value, self.width, self.delimiter)
         return self._rows
 
     def locate(self, row: int) -> tuple[int, bytes]:
@@ -133,10 +137,10 @@ class _Rows:
     def _reason(self, row: int, state: int) -> str:
         """Why a row cannot be read, from its first line alone: a block may end before the lines that made it stray."""
         if state == _NOT_UTF8:
-            return "the row is not UTF-8"
+            return "the row is not UTF-8; say what it is, as in --encoding latin-1"
         line = self.locate(row)[1]
-        if quotes_close(line):
-            return f"the row has {fields_in(line)} fields; the header has {self.width}"
+        if quotes_close(line, self.delimiter):
+            return f"the row has {fields_in(line, self.delimiter)} fields; the header has {self.width}"
         return f'a field opens a quote (") that is never closed in a row of {self.width} fields'
 
 
@@ -157,7 +161,7 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
         pyarrow.csv.ReadOptions(
             use_threads=False, block_size=len(value) + 1, column_names=[str(i) for i in range(layout.width)]
         ),
-        pyarrow.csv.ParseOptions(newlines_in_values=quotes, invalid_row_handler=skip),
+        pyarrow.csv.ParseOptions(delimiter=chr(layout.delimiter), newlines_in_values=quotes, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
             column_types=layout.types,
@@ -168,14 +172,35 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
     )
     if wrong:
         raise _WrongWidth
-    return {name: _one_chunk(table.column(str(position))) for name, position in layout.columns.items()}, table.num_rows
+    strip = stripped if _has_spaces_around(value, layout.delimiter, quotes) else _as_it_is
+    return {
+        name: strip(_one_chunk(table.column(str(position)))) for name, position in layout.columns.items()
+    }, table.num_rows
+
+
+def _has_spaces_around(value: bytes, delimiter: int, quotes: bool) -> bool:
+    """False where surely no field begins or ends with a space or a tab: a few searches of the bytes, most of which find
+    the first of two letters nowhere."""
+    for space in (b" ", b"\t"):
+        if space[0] == delimiter or space not in value:
+            continue
+        if quotes or value.startswith(space) or value.endswith(space):
+            return True
+        beside = bytes([delimiter]), b"\n", b"\r"
+        if any(space + other in value or other + space in value for other in beside):
+            return True
+    return False
+
+
+def _as_it_is(column: pa.Array) -> pa.Array:
+    return column
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-_ABC, _HEAD = Triplet("a", "b", "c"), b"anchor,near,far\n"
+_ABC, _ACB, _HEAD = Triplet("a", "b", "c"), Triplet("a", "c", "b"), b"anchor,near,far\n"
 _ALL = b"type,anchor,near,far,near_i,near_j,far_i,far_j,objects,odd,central,shown,chosen,ranked,object,label\n"
 ACCEPTS = [
     Accepts(b"a,b,c\n", [_ABC], header=_HEAD),
@@ -183,7 +208,21 @@ ACCEPTS = [
     Accepts(b"", [], header=_HEAD),
     Accepts(b"anchor,near,far\n", []),
     Accepts(b"\xef\xbb\xbffar,rt,anchor,near\r\nc,9,a,b\r\n\r\n", [_ABC]),
-    Accepts(b"05,5, 5\n", [Triplet("05", "5", " 5")], header=_HEAD),
+    Accepts(b"05, 5,5 x\t\n", [Triplet("05", "5", "5 x")], header=_HEAD),
+    Accepts(
+        b"16.0,-3.0,1.50\n05.0,0.0,1e3\n", [Triplet("16", "-3", "1.50"), Triplet("05.0", "0", "1e3")], header=_HEAD
+    ),
+    Accepts(b"a;b,2;c\n", [Triplet("a", "b,2", "c")], header=b"anchor;near;far\n"),
+    Accepts(b"sep=|\nanchor|near|far\na|b,2|c\n", [Triplet("a", "b,2", "c")]),
+    Accepts(b"a\tb c\t c\n", [Triplet("a", "b c", "c")], header=b"anchor\tnear\tfar\n"),
+    Accepts(b"a,b,c,2,\na,b,c,,1\na,b,c,0,0\n", [_ABC, _ABC, _ACB], header=b"anchor,near,far,n_near,n_far\n"),
+    Accepts(
+        b"a|b|c,3,1.0\n",
+        [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
+        EventOptions("odd_one_out", answers_by="position"),
+        b"objects,odd,central\n",
+    ),
+    Accepts(b"a,b,c,2015-05-29 03:46:14.384\n", [_ABC], header=b"anchor,near,far,time\n"),
     Accepts(b'"a","b\nb","c""c,"\na,"b"b,c"c', [Triplet("a", "b\nb", 'c"c,'), Triplet("a", "bb", 'c"c')], header=_HEAD),
     Accepts(
         b"a,b,c,1e3,2024-05-01T12:00:00Z,w\na,b,c,,,\n", [_ABC, _ABC], header=b"anchor,near,far,weight,time,worker\n"
@@ -253,5 +292,13 @@ REJECTS = [
     ),
     Rejects(b"a,b,c,nan\n", "bad_weight", "weight is 'nan'", header=b"anchor,near,far,weight\n"),
     Rejects(b"a,b,c,1_0\n", "bad_weight", "weight is '1_0'", header=b"anchor,near,far,weight\n"),
+    Rejects(b"a,b,c,1.5\n", "bad_votes", "n_near is '1.5'", header=b"anchor,near,far,n_near\n"),
+    Rejects(
+        b"a|b|c,4\n",
+        "not_shown",
+        "odd is '4'; by position it must be a number from 1 to 3",
+        EventOptions("odd_one_out", answers_by="position"),
+        b"objects,odd\n",
+    ),
     Rejects(b"a,b,c,yesterday\n", "bad_time", "time is 'yesterday'", header=b"anchor,near,far,time\n"),
 ]

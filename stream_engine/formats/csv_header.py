@@ -4,15 +4,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from connectors.files.csv_scanner import column_names
-from stream_engine.formats.event_fields import TRIPLET, EventFields
+from connectors.files.csv_scanner import column_names, delimiter_of
+from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 
 
 class Layout(NamedTuple):
-    """What a header says: how many columns, and which of them are read as what."""
+    """What a header says: how many columns, what separates them, and which of them are read as what."""
 
     width: int
+    delimiter: int
     columns: dict[str, int]  # input field -> position, of the fields that are read
     types: dict[str, pa.DataType]  # position, as pyarrow's column name -> how to read it
     unknown: frozenset[str]
@@ -44,13 +45,13 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         if name in read:
             columns[name] = position
     types = {str(position): pa.string() for position in columns.values()}
-    return Layout(len(names), columns, types, frozenset(names) - event_fields.known)
+    return Layout(len(names), delimiter_of(header), columns, types, frozenset(names) - event_fields.known)
 
 
 def _read_columns(event_fields: EventFields) -> set[str]:
     """Input fields that are read: an id is not."""
     names = {name for kind in event_fields.kinds for field in event_fields.by_kind[kind] for name in field.inputs}
-    optional = {event_fields.optional[name] for name in ("worker", "sampler", "weight", "time")}
+    optional = {event_fields.optional[name] for name in ("worker", "sampler", "weight", "time")} | {*event_fields.votes}
     return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 
@@ -61,6 +62,7 @@ def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) 
         kinds = () if event_fields.type_input in names else (TRIPLET,)
     needed = [name for kind in kinds for field in event_fields.by_kind[kind] for name in field.inputs]
     mapped = [source for name, source in event_fields.optional.items() if name in options.columns]
+    mapped += [source for name, source in zip(VOTES, event_fields.votes, strict=True) if name in options.columns]
     return [*needed, *mapped, *_asked_inputs(event_fields)]
 
 

@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     state: np.ndarray  # (r,) int8: WHOLE, WRONG_WIDTH or UNCLOSED
 
 
-def rows_of(value: bytes, width: int) -> Rows:
+def rows_of(value: bytes, width: int, delimiter: int = COMMA) -> Rows:
     """The rows of `value`, of which those with `width` fields are WHOLE.
 
     >>> rows = rows_of(b'a,"b\\nc"\\n\\n"d,e\\nf,g\\n', 2)
@@ -35,18 +35,18 @@ def rows_of(value: bytes, width: int) -> Rows:
     most = value.count(b"\n") + value.count(b"\r") + 1
     start, end, fields = (np.empty(most, np.int64) for _ in range(3))
     state = np.empty(most, np.int8)
-    n = _split(np.frombuffer(value, np.uint8), width, start, end, fields, state)
+    n = _split(np.frombuffer(value, np.uint8), width, delimiter, start, end, fields, state)
     return Rows(start[:n], end[:n], fields[:n], state[:n])
 
 
 @njit(cache=True)
-def _split(text, width, start, end, fields, state):
+def _split(text, width, delimiter, start, end, fields, state):
     n, at, size = 0, 0, len(text)
     while at < size:
         if text[at] in (LINE_FEED, CARRIAGE_RETURN):
             at += 1
             continue
-        stop, count, closed, first_end = _row(text, at, width)
+        stop, count, closed, first_end = _row(text, at, width, delimiter)
         start[n], end[n], fields[n] = at, stop, count
         if closed and count == width:
             state[n] = WHOLE
@@ -59,7 +59,7 @@ def _split(text, width, start, end, fields, state):
 
 
 @njit(cache=True)
-def _row(text, at, width):
+def _row(text, at, width, delimiter):
     """End of the row that begins at `at`, its number of fields, whether its quotes close, the end of its first line;
     beyond that line no more than `width` fields are looked at."""
     size = len(text)
@@ -78,7 +78,7 @@ def _row(text, at, width):
                     at += 1
                 else:
                     quoted = False
-                    if lines > 0 and at + 1 < size and text[at + 1] not in (COMMA, LINE_FEED, CARRIAGE_RETURN):
+                    if lines > 0 and at + 1 < size and text[at + 1] not in (delimiter, LINE_FEED, CARRIAGE_RETURN):
                         return at, fields, False, first_end
             elif line_end:
                 lines += 1
@@ -86,7 +86,7 @@ def _row(text, at, width):
                     return at, fields, False, first_end
         elif line_end:
             return at, fields, True, first_end
-        elif c == COMMA:
+        elif c == delimiter:
             fields += 1
             lines = 0
             begins = True

@@ -39,17 +39,32 @@ class Block:
         self.filtered += 1
         self._catch_trials.append((row, trial))
 
-    def add(self, kind: int, row: np.ndarray, fields: Sequence[FieldNames], origins: Origins | None = None) -> None:
+    def add(
+        self,
+        kind: int,
+        row: np.ndarray,
+        fields: Sequence[FieldNames],
+        origins: Origins | None = None,
+        votes: np.ndarray | None = None,
+    ) -> None:
         """Events of one kind, field by field in the order of the contract."""
         size = np.add.reduce([field.lengths for field in fields])
-        self._add(row, np.full(len(row), kind, np.int8), size, fields[-1].lengths, members_of(fields, size), origins)
+        self._add(
+            row, np.full(len(row), kind, np.int8), size, fields[-1].lengths, members_of(fields, size), origins, votes
+        )
 
     def add_columns(
-        self, kind: int, row: np.ndarray, columns: Sequence[np.ndarray], last: int, origins: Origins | None = None
+        self,
+        kind: int,
+        row: np.ndarray,
+        columns: Sequence[np.ndarray],
+        last: int,
+        origins: Origins | None = None,
+        votes: np.ndarray | None = None,
     ) -> None:
         """Events of one kind with as many names each, as (e,) columns; the last `last` of them are the last field."""
         size, kinds = np.full(len(row), len(columns)), np.full(len(row), kind, np.int8)
-        self._add(row, kinds, size, last, np.stack(columns, axis=1).reshape(-1), origins)
+        self._add(row, kinds, size, last, np.stack(columns, axis=1).reshape(-1), origins, votes)
 
     def add_events(self, rows: list[int], events: list[Event]) -> None:
         """Events of any kinds that were read one by one."""
@@ -67,7 +82,8 @@ class Block:
                 self.sampler_numbers([event.sampler for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
-        self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members), origins)
+        votes = np.array([event.votes for event in events], np.int64)
+        self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members), origins, votes)
 
     def add_members(
         self,
@@ -82,8 +98,10 @@ class Block:
         event, of which `last` are the last field."""
         self._add(row, kind, size, last, members, origins)
 
-    def _add(self, row, kind, size, last, members, origins: Origins | None) -> None:
-        self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None))
+    def _add(self, row, kind, size, last, members, origins: Origins | None, votes: np.ndarray | None = None) -> None:
+        if votes is not None and (votes == (1, 0)).all():
+            votes = None
+        self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None, votes))
 
     def worker_numbers(self, workers: Sequence) -> np.ndarray:
         """(e,) int32: the number of each worker, -1 where there is none."""
@@ -100,8 +118,8 @@ class Block:
         if not self.refused and (plain := plain_triplets(events, texts)):
             return plain._replace(filtered=self.filtered, unknown_fields=unknown)
         start = np.concatenate([[0], np.cumsum(events.size)])
-        judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts))
-        faults = faults_of(*judgements)
+        judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts), events.votes)
+        faults = faults_of(*judgements[:5], votes=events.votes)
         accepted = faults.fault == FINE
 
         def names_of(event: int) -> list[str]:

@@ -82,6 +82,7 @@ class Piece(NamedTuple):
     split: np.ndarray  # (e,) int64
     members: np.ndarray  # (f,) int32
     origins: Origins | None  # None when nobody asked
+    votes: np.ndarray | None = None  # (e, 2) int64: times answered as it stands, and the other way; None: once each
 
 
 def empty_piece(with_origins: bool) -> Piece:
@@ -107,6 +108,7 @@ def in_order(pieces: list[Piece]) -> Piece:
         whole.split[order],
         whole.members[slices_side_by_side(whole.size[order], start[order])],
         whole.origins and Origins(*(column[order] for column in whole.origins)),
+        None if whole.votes is None else whole.votes[order],
     )
 
 
@@ -119,7 +121,13 @@ def _one_after_the_other(pieces: list[Piece]) -> Piece:
         np.concatenate([piece.split for piece in pieces]),
         np.concatenate([piece.members for piece in pieces]),
         joined_origins(origins) if origins else None,
+        None if all(piece.votes is None for piece in pieces) else np.concatenate([votes_in(piece) for piece in pieces]),
     )
+
+
+def votes_in(piece: Piece) -> np.ndarray:
+    """(e, 2) int64: the votes of each event."""
+    return np.broadcast_to(np.array([1, 0]), (len(piece.kind), 2)) if piece.votes is None else piece.votes
 
 
 def members_of(fields: Sequence[FieldNames], size: np.ndarray) -> np.ndarray:

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats.options import EventOptions, UnusableOptions
+from stream_engine.formats.options import FIRST_OF, EventOptions, UnusableOptions
 
 TRIPLET, QUADRUPLET, ODD_ONE_OUT, MOST_CENTRAL, PICK, RANKING, LABEL = range(len(EVENT_TYPES))
 KIND = {name: kind for kind, name in enumerate(EVENT_TYPES)}
+VOTES = ("n_near", "n_far")  # fields that triplets and quadruplets may have
+VOTED = (TRIPLET, QUADRUPLET)
 OPTIONAL = ("id", "worker", "sampler", "weight", "time")  # fields that any event may have
 
 
@@ -23,14 +25,15 @@ class Shape(NamedTuple):
     is_list: bool = False
     size: int | None = 1  # how many names it must hold; None: any number
     nullable: bool = False  # null is a value of its own: a label that is null is taken back
+    answer: bool = False  # one or more of the objects in the list before it, which may be given by their positions
 
 
 SHAPES: dict[str, tuple[Shape, ...]] = {
     "triplet": (Shape("anchor"), Shape("near"), Shape("far")),
     "quadruplet": (Shape("near", True, 2), Shape("far", True, 2)),
-    "odd_one_out": (Shape("objects", True, 3), Shape("odd")),
-    "most_central": (Shape("objects", True, 3), Shape("central")),
-    "pick": (Shape("anchor"), Shape("shown", True, None), Shape("chosen", True, None)),
+    "odd_one_out": (Shape("objects", True, 3), Shape("odd", answer=True)),
+    "most_central": (Shape("objects", True, 3), Shape("central", answer=True)),
+    "pick": (Shape("anchor"), Shape("shown", True, None), Shape("chosen", True, None, answer=True)),
     "ranking": (Shape("anchor"), Shape("ranked", True, None)),
     "label": (Shape("object"), Shape("label", nullable=True)),
 }
@@ -70,6 +73,8 @@ class EventFields(NamedTuple):
     where: tuple[tuple[str, str], ...]
     known: frozenset[str]  # input fields that mean something; all others are ignored and named
     catch_input: str | None = None  # input field that marks catch trials, when `--columns` names one
+    votes: tuple[str, str] = VOTES  # input fields of how often a question was answered each way
+    first_of: int | None = None  # the number of the first object where answers are positions; None: they are names
 
     @property
     def kinds(self) -> tuple[int, ...]:
@@ -94,13 +99,24 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     optional = {name: _single_input(name, columns) for name in OPTIONAL}
     type_input = _single_input("type", columns)
     catch_input = _single_input("catch", columns) if "catch" in columns else None
-    known = {type_input, *optional.values(), *options.where}
+    near, far = (_single_input(name, columns) for name in VOTES)
+    if options.answers_by not in FIRST_OF:
+        raise UnusableOptions(f"unknown way of answering {options.answers_by!r}; known: {', '.join(FIRST_OF)}")
+    known = {type_input, near, far, *optional.values(), *options.where}
     for fields in by_kind if only_kind is None else [by_kind[only_kind]]:
         known.update(source for field in fields for source in field.inputs)
     if catch_input is not None:
         known.add(catch_input)
     return EventFields(
-        only_kind, type_input, by_kind, optional, tuple(options.where.items()), frozenset(known), catch_input
+        only_kind,
+        type_input,
+        by_kind,
+        optional,
+        tuple(options.where.items()),
+        frozenset(known),
+        catch_input,
+        (near, far),
+        FIRST_OF[options.answers_by],
     )
 
 
@@ -122,7 +138,7 @@ def member_name(kind: int, split: int, position: int) -> str:
 
 def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     """The mapping of `--columns`; raises `UnusableOptions` for what is no contract field, or has no input field."""
-    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *OPTIONAL}
+    known = {shape.name for shape in _ALL_SHAPES} | {"type", "catch", *VOTES, *OPTIONAL}
     known.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
         if name not in known:

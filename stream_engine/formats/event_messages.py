@@ -12,10 +12,10 @@ from math import isfinite
 from typing import Any
 
 from connectors import Record, UnusableSource
-from connectors.files.csv_scanner import column_names, header_line
+from connectors.files.csv_scanner import column_names, delimiter_of, header_line
 from connectors.kafka.produce import Message
 from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS, SHAPES
-from stream_engine.formats.field_values import number_of
+from stream_engine.formats.field_values import name_text, number_of
 
 ENCODINGS = ("json", "arrow")
 
@@ -99,13 +99,17 @@ class EventMessages:
             self.skipped += 1
             return "skip"
 
-        parse = pa.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=pass_over)
-        names = column_names(record.header or header_line(record.value)[0])
+        header, begin = (record.header, 0) if record.header else header_line(record.value)
+        names, delimiter = [name.strip() for name in column_names(header)], chr(delimiter_of(header))
+        parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=pass_over)
         convert = pa.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
         )
-        whole = io.BytesIO(record.header + record.value)
-        table = pa.csv.read_csv(whole, pa.csv.ReadOptions(use_threads=False), parse, convert)
+        rows = record.value[begin:]
+        if not rows.strip():
+            return pa.table({name: pa.array([], pa.string()) for name in names}).replace_schema_metadata(TEXT_CELLS)
+        read = pa.csv.ReadOptions(use_threads=False, column_names=names)
+        table = pa.csv.read_csv(io.BytesIO(rows), read, parse, convert)
         return table.replace_schema_metadata(TEXT_CELLS)
 
 
@@ -120,18 +124,21 @@ def _objects(table: Any, event: Callable[[dict[str, Any]], dict[str, Any]]) -> I
 
 
 def _event_of_cells(row: dict[str, str]) -> dict[str, Any]:
-    """One row of CSV as an event: an empty cell is an absent value, but an empty name where its type needs a name.
+    """One row of CSV as an event: an empty cell is an absent value, but an empty name where its type needs a name;
+    spaces around a cell are no part of it, and "16.0" of a column of floats is 16.
 
     >>> _event_of_cells({"anchor": "a", "near": "b", "far": "", "shown": "", "weight": "1e3", "time": ""})
     {'anchor': 'a', 'near': 'b', 'far': '', 'weight': 1000.0}
     >>> _event_of_cells({"type": "pick", "anchor": "a", "shown": "b|c", "chosen": "b", "label": "", "worker": ""})
     {'type': 'pick', 'anchor': 'a', 'shown': ['b', 'c'], 'chosen': ['b'], 'label': None}
     """
+    row = {key: name_text(cell.strip(" \t"), text=True) or "" for key, cell in row.items()}
     needed = {shape.name for shape in SHAPES.get(row.get("type") or "triplet", ())}
     event: dict[str, Any] = {key: cell for key, cell in row.items() if cell or key in needed}
     for key in LIST_FIELDS:
         if key in event:
-            event[key] = event[key].split(LIST_SEPARATOR) if event[key] else []
+            names = event[key].split(LIST_SEPARATOR) if event[key] else []
+            event[key] = [name_text(name.strip(" \t"), text=True) for name in names]
     for key in ("weight", "time"):
         number = number_of(event.get(key), text=True)
         if number is not None and isfinite(number):  # what is no number is refused as it is

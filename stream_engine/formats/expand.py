@@ -65,10 +65,19 @@ class Faults(NamedTuple):
     size: np.ndarray  # (e, 2) int64: triplets and quadruplets; 0 for a faulty event
 
 
-def faults_of(kind: np.ndarray, start: np.ndarray, split: np.ndarray, members: np.ndarray, flags: np.ndarray) -> Faults:
+def faults_of(
+    kind: np.ndarray,
+    start: np.ndarray,
+    split: np.ndarray,
+    members: np.ndarray,
+    flags: np.ndarray,
+    votes: np.ndarray | None = None,
+) -> Faults:
     """The faults of events, for the arguments of `expand`. O(members)."""
     size, fault_members = np.zeros((len(kind), 2), np.int64), np.zeros((len(kind), 2), np.int64)
     fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
+    if votes is not None:
+        size *= votes.sum(axis=1, keepdims=True)
     return Faults(fault, fault_members, size)
 
 
@@ -79,11 +88,13 @@ def expand(
     members: np.ndarray,
     flags: np.ndarray,
     faults: Faults | None = None,
+    votes: np.ndarray | None = None,
 ) -> Comparisons:
     """All comparisons of the events that are in order, event by event, and the faults of the others.
 
     kind (e,) int8, start (e + 1,) int64, split (e,) int64, members (f,) int32 indices into flags (n,) uint8; `faults`
-    where they are known already.
+    where they are known already. An event with votes (e, 2) int64, which is one comparison, is so many of it, and
+    then so many of its opposite.
 
     >>> one = lambda kind, split, *m: expand(np.array([kind], np.int8), np.array([0, len(m)]), np.array([split]),
     ...                                      np.array(m, np.int32), np.zeros(9, np.uint8))
@@ -93,6 +104,8 @@ def expand(
     ([[4, 5, 6]], True)
     """
     fault, fault_members, size = faults or faults_of(kind, start, split, members, flags)
+    if votes is not None:
+        size = faults_of(kind, start, split, members, flags).size
     m, q = int(size[:, 0].sum()), int(size[:, 1].sum())  # along the columns: ten times as fast as sum(axis=0)
     out = Comparisons(
         fault,
@@ -104,7 +117,37 @@ def expand(
         np.empty(q, np.int32),
     )
     _fill(kind, start, split, members, fault, len(flags), *out[2:])
-    return out
+    return out if votes is None else _repeated(out, votes[fault == FINE])
+
+
+def _repeated(one: Comparisons, votes: np.ndarray) -> Comparisons:
+    """Every comparison as often as its event was answered so, then its opposite; `votes` (a, 2) of accepted events.
+
+    >>> once = Comparisons(np.zeros(1), np.zeros((1, 2)), np.array([[0, 1, 2]]), np.empty((0, 4), np.int32),
+    ...                    np.empty(0, np.int64), np.zeros(1, np.int32), np.empty(0, np.int32))
+    >>> _repeated(once, np.array([[2, 1]])).triplets.tolist()
+    [[0, 1, 2], [0, 1, 2], [0, 2, 1]]
+    """
+    of_triplets, of_quads = votes[one.of_triplet], votes[one.of_quadruplet]
+    times, quad_times = of_triplets.sum(axis=1), of_quads.sum(axis=1)
+    triplets, quads = np.repeat(one.triplets, times, axis=0), np.repeat(one.quadruplets, quad_times, axis=0)
+    opposite = _opposite(of_triplets)
+    triplets[opposite] = triplets[opposite][:, [0, 2, 1]]
+    opposite = _opposite(of_quads)
+    quads[opposite] = quads[opposite][:, [2, 3, 0, 1]]
+    before = np.concatenate([[0], np.cumsum(times)])
+    return one._replace(
+        triplets=triplets,
+        quadruplets=quads,
+        quadruplet_at=np.repeat(before[one.quadruplet_at], quad_times),
+        of_triplet=np.repeat(one.of_triplet, times),
+        of_quadruplet=np.repeat(one.of_quadruplet, quad_times),
+    )
+
+
+def _opposite(votes: np.ndarray) -> np.ndarray:
+    """Which of the comparisons of events with these votes are answers the other way round."""
+    return np.repeat(np.tile([False, True], len(votes)), votes.reshape(-1))
 
 
 @njit(cache=True)

@@ -31,6 +31,7 @@ class Judgements(NamedTuple):
     split: np.ndarray  # (e,) int64
     members: np.ndarray  # (f,) int32
     flags: np.ndarray  # (n,) uint8
+    votes: np.ndarray | None = None  # (e, 2) int64, see `expand`
 
     def between(self, begin: int, end: int) -> "Judgements":
         """Those events by themselves."""
@@ -41,6 +42,7 @@ class Judgements(NamedTuple):
             self.split[begin:end] - first,
             self.members[first : self.start[end]],
             self.flags,
+            None if self.votes is None else self.votes[begin:end],
         )
 
 
@@ -110,7 +112,8 @@ class Pieces:
         """The comparisons of one run, and nothing else of the block but the catch trials with its first run."""
         if run.last is None:
             slices = Faults(*(column[run.begin : run.end] for column in self._faults))
-            made = expand(*self._judgements.between(run.begin, run.end), slices)
+            of_run = self._judgements.between(run.begin, run.end)
+            made = expand(*of_run[:5], slices, of_run.votes)
         else:
             made = self._part_of_event(run)
         order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
@@ -157,7 +160,7 @@ class Pieces:
 
     def _near_and_far(self, event: int) -> tuple[np.ndarray, np.ndarray]:
         """Of a ranking all but the last, and all but the first; of a pick the chosen, and the rest as shown."""
-        kind, start, split, members, _ = self._judgements
+        kind, start, split, members, *_ = self._judgements
         if kind[event] == RANKING:
             ranked = members[start[event] + 1 : start[event + 1]]
             return ranked[:-1], ranked[1:]

@@ -10,7 +10,14 @@ import msgspec
 from stream_engine.data.comparisons import InvalidEvent
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
+WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of a whole number from a column of floats
+MAX_VOTES = 1_000_000  # of one question, each way: what they make is held at once
+MOST_FLOAT = 1e16  # whole floats up to here are written with all their digits
+_ZONELESS = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]{1,9})?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
+)
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WHOLE_FLOAT = re.compile(WHOLE_FLOAT)
 _LEAP_SECOND = re.compile(r"(.{17})60(.*)", re.DOTALL)
 _TYPES = {
     bool: "a boolean",
@@ -35,22 +42,31 @@ def is_absent(value: Any, text: bool) -> bool:
     return value is MISSING or value is None or (text and value == "")
 
 
-def name_text(value: Any) -> str | None:
-    """The text of a name: a string, or an integer in decimal; None where the value is no name.
+def is_nan(value: Any) -> bool:
+    """Whether a value is the NaN that data frames write for no value in a column of floats."""
+    return isinstance(value, float) and math.isnan(value)
 
-    >>> name_text("05"), name_text(5), name_text(5.0), name_text(True)
-    ('05', '5', None, None)
+
+def name_text(value: Any, text: bool = False) -> str | None:
+    """The text of a name: a string, or an integer in decimal, also one that a column of floats holds (with `text`, as
+    its text); None where the value is no name.
+
+    >>> name_text("05"), name_text(5), name_text(5.0), name_text(True), name_text(5.5), name_text("5.0", text=True)
+    ('05', '5', '5', None, None, '5')
     """
     if isinstance(value, str):
-        return value
+        whole = _WHOLE_FLOAT.fullmatch(value) if text else None
+        return whole[1] if whole else value
+    if isinstance(value, float) and value.is_integer() and abs(value) < MOST_FLOAT:
+        return str(int(value))
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def optional_name(field: str, value: Any) -> str | None:
+def optional_name(field: str, value: Any, text: bool = False) -> str | None:
     """An id or a worker, None where there is none. Raises `InvalidEvent`."""
-    if is_absent(value, text=True):
+    if is_absent(value, text=True) or is_nan(value):
         return None
-    name = name_text(value)
+    name = name_text(value, text)
     if name is None:
         raise InvalidEvent("wrong_type", f"{field} holds {shown(value)}; it must be a string or an integer")
     return name
@@ -81,13 +97,37 @@ def weight_of(value: Any, text: bool) -> float:
     return number
 
 
-def time_of(value: Any, text: bool) -> float:
-    """Epoch seconds of a time: RFC 3339 (with its offset) or epoch seconds; NaN where the event gives none.
+def votes_of(near: Any, far: Any, text: bool) -> tuple[int, int]:
+    """How often a question was answered as it stands, and the other way round: once, where neither count is given; a
+    count that stands alone leaves the other one 0. Raises `InvalidEvent`.
 
-    Raises `InvalidEvent`.
+    >>> votes_of(7, 3.0, text=False), votes_of("", "", text=True), votes_of(MISSING, 2, text=False)
+    ((7, 3), (1, 0), (0, 2))
+    """
+    if all(is_absent(value, text) or is_nan(value) for value in (near, far)):
+        return 1, 0
+    return _count("n_near", near, text), _count("n_far", far, text)
+
+
+def _count(field: str, value: Any, text: bool) -> int:
+    if is_absent(value, text) or is_nan(value):
+        return 0
+    number = number_of(value, text)
+    if number is None or not (0 <= number <= MAX_VOTES and number.is_integer()):
+        raise InvalidEvent(
+            "bad_votes", f"{field} is {quoted(value)}; it must be a whole number from 0 to {MAX_VOTES:,}"
+        )
+    return int(number)
+
+
+def time_of(value: Any, text: bool) -> float:
+    """Epoch seconds of a time: RFC 3339, the same as pandas and SQL write it (with a space, with or without an offset:
+    without one it is UTC), or epoch seconds; NaN where the event gives none. Raises `InvalidEvent`.
 
     >>> time_of("1970-01-01T01:00:01+01:00", text=False), time_of("2016-12-31T23:59:60Z", text=False) % 86400
     (1.0, 0.0)
+    >>> time_of("1970-01-01 00:00:02.500", text=False), time_of("1970-01-01 01:00:02+01", text=False)
+    (2.5, 2.0)
     """
     if is_absent(value, text):
         return math.nan
@@ -139,6 +179,10 @@ def number_of(value: Any, text: bool) -> float | None:
 
 
 def _rfc3339(value: str) -> float | None:
+    if zoneless := _ZONELESS.fullmatch(value):
+        day, clock, parts, zone, minutes = zoneless.groups()
+        zone = "Z" if zone in (None, "Z") else f"{zone[:3]}:{minutes[-2:] if minutes else '00'}"
+        value = f"{day}T{clock}{(parts or '')[:7]}{zone}"
     leap = _LEAP_SECOND.fullmatch(value)  # RFC 3339, sec. 5.6: a minute may have a second 60
     try:
         seconds = msgspec.convert(f"{leap[1]}59{leap[2]}" if leap else value, AwareTime).timestamp()

@@ -67,6 +67,16 @@ ACCEPTS = [
         [_ABC],
         EventOptions(where={"ok": "true", "n": "1.50"}),
     ),
+    Accepts(b'{"type":"pick","anchor":"a","shown":["b","c"],"chosen":"b"}', [_ABC]),
+    Accepts(
+        b'{"type":"pick","anchor":"a","shown":["b","c"],"chosen":0}\n{"anchor":"a","near":"b","far":"c"}',
+        [_ABC, _ABC],
+        EventOptions(answers_by="index"),
+    ),
+    Accepts(b'{"anchor":"a","near":"b","far":"c","n_near":2,"n_far":1.0}', [_ABC, _ABC, Triplet("a", "c", "b")]),
+    Accepts(b'{"anchor":"a","near":"b","far":"c","n_near":null}', [_ABC]),
+    Accepts(b'{"type":"quadruplet","near":["a","b"],"far":["c","d"],"n_far":1}', [Quadruplet(("c", "d"), ("a", "b"))]),
+    Accepts(b'{"anchor":1.0,"near":"1.0","far":"c","time":"2015-05-29 03:46:14.384"}', [Triplet("1", "1.0", "c")]),
 ]
 _PICK = b'{"type":"pick","anchor":"a","shown":["b","c"],"chosen":%s}'
 REJECTS = [
@@ -80,21 +90,23 @@ REJECTS = [
     Rejects(b'{"anchor":"a","near":"b","far":"c","x":NaN}', "not_parseable", "not JSON"),
     Rejects(b'{"x":' + b"[" * 5000 + b"]" * 5000 + b"}", "not_parseable", "nested too deeply"),
     Rejects(b"\x00\x01\x02", "not_parseable", "not JSON"),
+    Rejects(b'{"anchor":"a","near":"b","far":"c","n_near":-1}', "bad_votes", "n_near is -1"),
+    Rejects(b'{"anchor":"a","near":"b","far":"c","n_far":1000001}', "bad_votes", "from 0 to 1,000,000"),
     Rejects(b'{"type":"duel"}', "unknown_type", "type 'duel' is unknown; known: triplet, quadruplet"),
     Rejects(b'{"type":1,"anchor":"a"}', "unknown_type", "type 1 is unknown"),
     Rejects(b'{"anchor":"a","near":"b"}', "missing_field", "far is missing; triplet needs it"),
     Rejects(b"{}", "missing_field", "probe (as anchor) is missing", EventOptions(columns={"anchor": ("probe",)})),
     Rejects(b'{"type":"label","object":"a"}', "missing_field", "label is missing"),
     Rejects(
-        b'{"anchor":1.0,"near":"b","far":"c"}',
+        b'{"anchor":1.5,"near":"b","far":"c"}',
         "wrong_type",
-        "anchor holds a number (1.0); a name is a string or an integer",
+        "anchor holds a number (1.5); a name is a string or an integer",
     ),
     Rejects(b'{"anchor":true,"near":"b","far":"c"}', "wrong_type", "anchor holds a boolean"),
     Rejects(b'{"anchor":"a","near":null,"far":"c"}', "wrong_type", "near holds null"),
     Rejects(b'{"anchor":1e999,"near":"b","far":"c"}', "wrong_type", "anchor holds a number"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","worker":1.5}', "wrong_type", "worker holds a number (1.5)"),
-    Rejects(_PICK % b'"b"', "wrong_type", "chosen holds a string ('b'); it must be a list of names"),
+    Rejects(_PICK % b"{}", "wrong_type", "chosen holds an object ({}); it must be a list of names"),
     Rejects(_PICK % b"[null]", "wrong_type", "chosen holds null"),
     Rejects(
         b'{"type":"quadruplet","near":["a","b","c"],"far":["c","d"]}',
@@ -142,8 +154,6 @@ REJECTS = [
     ),
     Rejects(b'{"anchor":"a","near":"b","far":"c","weight":"1"}', "bad_weight", "weight is '1'"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","weight":1e999}', "bad_weight", "weight is inf"),
-    Rejects(
-        b'{"anchor":"a","near":"b","far":"c","time":"2024-05-01T12:00:00"}', "bad_time", "time is '2024-05-01T12:00:00'"
-    ),
+    Rejects(b'{"anchor":"a","near":"b","far":"c","time":"2024-05-01T12:00"}', "bad_time", "time is '2024-05-01T12:00'"),
     Rejects(b'{"anchor":"a","near":"b","far":"c","time":"12"}', "bad_time", "must be RFC 3339"),
 ]

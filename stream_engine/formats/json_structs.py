@@ -17,7 +17,7 @@ import numpy as np
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block
 from stream_engine.formats.event_columns import FieldNames, Origins
-from stream_engine.formats.event_fields import TRIPLET, EventField, EventFields
+from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields
 from stream_engine.formats.field_values import AwareTime
 from stream_engine.formats.json_lines import ERRORS, is_utf8
 from stream_engine.formats.json_where import can_be_field
@@ -146,13 +146,18 @@ class Structs:
             return None
         required = len(types)
         others = [*event_fields.optional.values(), event_fields.type_input]
+        if event_fields.first_of is not None and any(field.shape.answer for field in event_fields.by_kind[kind]):
+            return None  # positions are for the definition
         if event_fields.catch_input is not None:
             others.append(event_fields.catch_input)
+        votes = [source for source in event_fields.votes if kind in VOTED]
+        others += votes
         if len({*types, *others}) < required + len(others) or not all(map(can_be_field, [*types, *others])):
             return None
         types |= {source: _OPTIONAL[name] for name, source in event_fields.optional.items()}
         if event_fields.catch_input is not None:
             types[event_fields.catch_input] = None  # a catch trial is no plain event
+        types |= dict.fromkeys(votes)  # neither is a question that says how often it was answered
         if type_field != "tag":
             types[event_fields.type_input] = Literal["triplet"] | None if type_field == "default" else msgspec.Raw
         unread = (name for name in self._learned if name not in types and can_be_field(name))

@@ -83,7 +83,9 @@ def _slots(
 ) -> list[Slot] | None:
     """The slots of a line whose values stand in these places; None where it has values of a kind that no slot takes."""
     optional = {source: name for name, source in event_fields.optional.items()}
-    fixed = {event_fields.catch_input} | ({event_fields.type_input} if event_fields.only_kind is None else set())
+    fixed = {event_fields.catch_input, *event_fields.votes} | (
+        {event_fields.type_input} if event_fields.only_kind is None else set()
+    )
     slots = []
     for source, places in values.items():
         if source in fixed:

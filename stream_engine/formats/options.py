@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from stream_engine.data.comparisons import Label, Quadruplet, Triplet
 from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds
 
+FIRST_OF = {"name": None, "position": 1, "index": 0}  # how answers are given -> the number of the first object
+
 
 class UnusableOptions(ValueError):
     """The options cannot be used for any input: an argument error, one line."""
@@ -23,7 +25,9 @@ class EventOptions(NamedTuple):
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
     this text. `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when
     `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
-    `bounds` says how much a message, a line or a row may hold.
+    `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
+    holds its own header (none: found in it). `answers_by` says how `odd`, `central` and `chosen` say which of
+    the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is).
     """
 
     type: str | None = None
@@ -31,6 +35,8 @@ class EventOptions(NamedTuple):
     where: Mapping[str, str] = {}
     provenance: bool = False
     bounds: Bounds = DEFAULT_BOUNDS
+    delimiter: str | None = None
+    answers_by: str = "name"
 
 
 class Accepts(NamedTuple):

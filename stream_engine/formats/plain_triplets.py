@@ -20,6 +20,8 @@ def plain_triplets(events: Piece, texts: Names) -> Decoded | None:
     """The comparisons of events that are triplets without a fault; None of any others, of none, of more than a piece
     holds, and of those that say who answered, when, or how they were asked."""
     m, origins = len(events.kind), events.origins
+    if events.votes is not None:
+        return None
     if not 0 < m <= expand_in_pieces.COMPARISONS_AT_ONCE or len(events.members) != 3 * m:
         return None
     if origins is not None and not all(column.strides == (0,) for column in origins):

@@ -18,18 +18,22 @@ from stream_engine.formats.arrow_arrays import (
     coded,
     equal,
     holds_names,
+    is_float,
     is_list,
     is_text,
     nulls,
     plain_value,
+    stripped,
     times,
     weights,
     whole,
+    whole_or_nan,
+    without_zero_decimals,
 )
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIPLET, EventField, EventFields
-from stream_engine.formats.field_values import MISSING
+from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields
+from stream_engine.formats.field_values import MAX_VOTES, MISSING
 from stream_engine.formats.validate import CatchTrial, Event, read_event
 
 Parse = Callable[[pa.Array, np.ndarray, bool], tuple[np.ndarray, np.ndarray]]
@@ -37,11 +41,13 @@ Parse = Callable[[pa.Array, np.ndarray, bool], tuple[np.ndarray, np.ndarray]]
 
 class Table(NamedTuple):
     """Columns of equal length. In `text` tables (CSV) every column is text: an empty cell is an absent value, lists,
-    numbers and times are written out. In others (Arrow) text is text, and a null is an absent value."""
+    numbers and times are written out; `floats` is False where surely no name is a whole number that a column of floats
+    has written. In others (Arrow) text is text, and a null is an absent value."""
 
     columns: Mapping[str, pa.Array]
     size: int
     text: bool
+    floats: bool = True
 
 
 class SureNames(NamedTuple):
@@ -74,22 +80,31 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
     sure, origins = columns.origins()
     sure &= kept & (kinds >= 0) & fast
     sure &= ~columns.catch_trials()
+    votes, votes_sure = columns.votes()
+    sure &= votes_sure | ~np.isin(kinds, VOTED)
     unsure = kept & ~sure
     for kind in event_fields.kinds:
         rows = sure & (kinds == kind)
         if not rows.any():
             continue
-        names = [columns.field(field) for field in event_fields.by_kind[kind]]
+        names: list[SureNames] = []
+        for field in event_fields.by_kind[kind]:
+            by_position = field.shape.answer and event_fields.first_of is not None
+            names.append(columns.at_positions(field, names[-1]) if by_position else columns.field(field))
+        voted = None if votes is None or kind not in VOTED else votes
         sure_rows = rows & np.logical_and.reduce([field.sure for field in names])
         unsure |= rows & ~sure_rows
         if sure_rows.all() and all(field.one_each for field in names):
-            block.add_columns(kind, row, [field.flat for field in names], 1, origins if block.provenance else None)
+            block.add_columns(
+                kind, row, [field.flat for field in names], 1, origins if block.provenance else None, voted
+            )
             continue
         block.add(
             kind,
             row[sure_rows],
             [field.of_rows(sure_rows) for field in names],
             _of_rows(origins, sure_rows) if block.provenance else None,
+            None if voted is None else voted[sure_rows],
         )
     _read_slowly(columns, np.flatnonzero(unsure), row)
 
@@ -156,7 +171,7 @@ class _Columns:
         if field.shape.nullable:
             return self._nullable(field.inputs[0])
         if field.stands_in_a_list:
-            lengths, flat, sure = self.lists(field.inputs[0])
+            lengths, flat, sure = self.answers(field) if field.shape.answer else self.lists(field.inputs[0])
             if field.shape.size is not None:
                 sure = sure & (lengths == field.shape.size)
             return SureNames(lengths, flat, sure & (lengths <= MAX_LIST))
@@ -168,6 +183,46 @@ class _Columns:
         ids = np.stack(columns, axis=1)
         fits = np.full(self.table.size, field.shape.size in (None, len(columns)))
         return SureNames(lengths, ids.reshape(-1), fits & np.all(ids >= 0, axis=1))
+
+    def answers(self, field: EventField) -> SureNames:
+        """The names of a list of answers; one answer need not stand in a list."""
+        column = self.table.columns.get(field.inputs[0])
+        if column is None or self.table.text or not (holds_names(column.type) or is_float(column.type)):
+            return self.lists(field.inputs[0])
+        ids = self.names(field.inputs[0])
+        return SureNames(np.ones(self.table.size, np.int64), ids, ids >= 0)
+
+    def at_positions(self, field: EventField, objects: SureNames) -> SureNames:
+        """The names of answers that are given by their positions among these objects."""
+        lengths, flat, sure = self.field(field)
+        first, texts = self.event_fields.first_of or 0, self.block.names.texts()
+        numbers = [int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1 for text in texts]
+        rows = np.repeat(np.arange(self.table.size), lengths)
+        place = np.array([*numbers, -1], np.int64)[flat] - first
+        good = (place >= 0) & (place < objects.lengths[rows])
+        starts = np.cumsum(objects.lengths) - objects.lengths
+        at = np.where(good, starts[rows] + place, 0)
+        named = np.where(good, objects.flat[at], -1) if len(objects.flat) else np.full(len(flat), -1)
+        unsure = np.bincount(rows[named < 0], minlength=self.table.size) > 0
+        return SureNames(lengths, named.astype(np.int32), sure & ~unsure & objects.sure)
+
+    def votes(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """(n, 2) int64 how often each event was answered each way (None: once, as it stands), and (n,) bool: the rows
+        whose counts are good."""
+        size, columns = self.table.size, [self.table.columns.get(source) for source in self.event_fields.votes]
+        if all(column is None for column in columns):
+            return None, np.ones(size, bool)
+        counts, absent, sure = np.zeros((size, 2), np.int64), np.ones((size, 2), bool), np.ones(size, bool)
+        for side, column in enumerate(columns):
+            if column is None:
+                continue
+            absent[:, side] = self._absent(column)
+            values, good = weights(column, absent[:, side], self.table.text)
+            good = good & (values <= MAX_VOTES) & (values == np.floor(values))
+            counts[:, side] = np.where(good & ~absent[:, side], values, 0)
+            sure &= good | absent[:, side]
+        counts[absent.all(axis=1)] = 1, 0
+        return counts, sure
 
     def _nullable(self, source: str) -> SureNames:
         """A label; an absent one takes the label back."""
@@ -185,9 +240,15 @@ class _Columns:
         if source not in self._names:
             column = self.table.columns.get(source)
             self._names[source] = (
-                np.full(self.table.size, -1, np.int32) if column is None else coded(column, self.block.names)
+                np.full(self.table.size, -1, np.int32) if column is None else self._coded(column, self.block.names)
             )
         return self._names[source]
+
+    def _coded(self, column: pa.Array, pool: Pool) -> np.ndarray:
+        """(n,) int32: the numbers of the names in a column, those that are whole floats as the integers they are."""
+        if self.table.text and self.table.floats and is_text(column.type):
+            column = without_zero_decimals(column)
+        return coded(column, pool)
 
     def lists(self, source: str) -> SureNames:
         """The names in a column of lists; in a text table, of text separated by `|`."""
@@ -207,8 +268,11 @@ class _Columns:
             column = pc.split_pattern(column, LIST_SEPARATOR)
         elif not is_list(column.type):
             return SureNames(*nothing)
+        items = whole(pc.list_flatten(column))
+        if self.table.text and is_text(items.type):
+            items = stripped(items)
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        flat = coded(whole(pc.list_flatten(column)), self.block.names)
+        flat = self._coded(items, self.block.names)
         unknown_before = np.concatenate([[0], np.cumsum(flat < 0)])
         ends = np.cumsum(lengths)
         return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
@@ -224,10 +288,12 @@ class _Columns:
             column = self.table.columns.get(self.event_fields.optional[name])
             if column is None:
                 continue
-            if not holds_names(column.type):
+            if is_float(column.type):
+                sure &= nulls(column) | whole_or_nan(column)
+            elif not holds_names(column.type):
                 sure &= nulls(column)
-            elif name in pools and self.block.provenance:
-                numbers[name] = coded(column, pools[name])
+            if name in pools and self.block.provenance and (holds_names(column.type) or is_float(column.type)):
+                numbers[name] = self._coded(column, pools[name])
                 numbers[name][equal(column, "")] = -1
         worker, sampler = (numbers.get(name, np.broadcast_to(np.int32(-1), size)) for name in pools)
         return sure, Origins(worker, weight, time, sampler)

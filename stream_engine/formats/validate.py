@@ -2,7 +2,7 @@
 
 Plain Python over one event's values, used for every event that a fast path was not sure of. Checked in this order, so
 that an event with several faults is refused for the same one in every format: its type; its fields in the order of the
-contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time. Names and
+contract (missing, wrong type, list too long or of the wrong size); id, worker, sampler, weight, time, votes. Names and
 distinctness come after that, in `expand`, the same code for all formats. O(names of the event).
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
-from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, EventField, EventFields
+from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields
 from stream_engine.formats.field_values import (
     MISSING,
     catch_passed,
@@ -20,6 +20,7 @@ from stream_engine.formats.field_values import (
     quoted,
     shown,
     time_of,
+    votes_of,
     weight_of,
 )
 
@@ -35,6 +36,7 @@ class Event(NamedTuple):
     weight: float
     time: float
     sampler: str | None = None
+    votes: tuple[int, int] = (1, 0)  # times that it was answered so, and the other way round
 
 
 class CatchTrial(Exception):
@@ -61,16 +63,20 @@ def read_event(cell: Cell, event_fields: EventFields, text: bool) -> Event:
     if (source := event_fields.catch_input) is not None:
         passed = catch_passed(source, cell(source), text)
         if passed is not None:
-            raise CatchTrial(optional_name("worker", cell(optional["worker"])), passed)
+            raise CatchTrial(optional_name("worker", cell(optional["worker"]), text), passed)
     kind = event_fields.only_kind
     if kind is None:
         kind = _kind(cell(event_fields.type_input), text)
-    names = tuple(_names(cell, kind, field, text) for field in event_fields.by_kind[kind])
-    optional_name("id", cell(optional["id"]))
-    worker = optional_name("worker", cell(optional["worker"]))
-    sampler = optional_name("sampler", cell(optional["sampler"]))
+    names = _all_names(cell, kind, event_fields, text)
+    optional_name("id", cell(optional["id"]), text)
+    worker = optional_name("worker", cell(optional["worker"]), text)
+    sampler = optional_name("sampler", cell(optional["sampler"]), text)
     weight, time = weight_of(cell(optional["weight"]), text), time_of(cell(optional["time"]), text)
-    return Event(kind, names, worker, weight, time, sampler)
+    votes = (1, 0)
+    if kind in VOTED:
+        near, far = event_fields.votes
+        votes = votes_of(cell(near), cell(far), text)
+    return Event(kind, names, worker, weight, time, sampler, votes)
 
 
 def _kind(value: Any, text: bool) -> int:
@@ -81,31 +87,54 @@ def _kind(value: Any, text: bool) -> int:
     raise InvalidEvent("unknown_type", f"type {quoted(value)} is unknown; known: {', '.join(EVENT_TYPES)}")
 
 
+def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> tuple[list[str], ...]:
+    """The names of all fields; answers that are given by positions as the names there. Raises `InvalidEvent`."""
+    names: list[list[str]] = []
+    for field in event_fields.by_kind[kind]:
+        found = _names(cell, kind, field, text)
+        if field.shape.answer and event_fields.first_of is not None:
+            found = [_at_position(field, answer, names[-1], event_fields.first_of) for answer in found]
+        names.append(found)
+    return tuple(names)
+
+
+def _at_position(field: EventField, answer: str, objects: list[str], first: int) -> str:
+    """The object at a position that is said as a number, of which the first is `first`. Raises `InvalidEvent`."""
+    if answer.isascii() and answer.isdecimal() and len(answer) < 7 and 0 <= int(answer) - first < len(objects):
+        return objects[int(answer) - first]
+    raise InvalidEvent(
+        "not_shown",
+        f"{field.name} is {quoted(answer)}; by position it must be a number from {first} to {len(objects) - 1 + first}",
+    )
+
+
 def _names(cell: Cell, kind: int, field: EventField, text: bool) -> list[str]:
     """The names of one field; none for a label that is null. Raises `InvalidEvent`."""
     if len(field.inputs) > 1:
-        return _sized([_name(kind, field, source, cell(source)) for source in field.inputs], kind, field)
+        return _sized([_name(kind, field, source, cell(source), text) for source in field.inputs], kind, field)
     source = field.inputs[0]
     value = cell(source)
     if not field.shape.is_list:
-        return [] if field.shape.nullable and value is None else [_name(kind, field, source, value)]
+        return [] if field.shape.nullable and value is None else [_name(kind, field, source, value, text)]
     if value is MISSING:
         raise _missing(kind, field, source)
     if text and isinstance(value, str):
-        value = value.split(LIST_SEPARATOR) if value else []
+        value = [item.strip(" \t") for item in value.split(LIST_SEPARATOR)] if value else []
+    if field.shape.answer and name_text(value) is not None:
+        value = [value]  # one answer need not stand in a list
     if not isinstance(value, list):
         raise InvalidEvent("wrong_type", f"{_called(field, source)} holds {shown(value)}; it must be a list of names")
     if len(value) > MAX_LIST:
         raise InvalidEvent(
             "list_too_long", f"{_called(field, source)} holds {len(value):,} entries; the limit is {MAX_LIST:,}"
         )
-    return _sized([_name(kind, field, source, item) for item in value], kind, field)
+    return _sized([_name(kind, field, source, item, text) for item in value], kind, field)
 
 
-def _name(kind: int, field: EventField, source: str, value: Any) -> str:
+def _name(kind: int, field: EventField, source: str, value: Any, text: bool) -> str:
     if value is MISSING:
         raise _missing(kind, field, source)
-    name = name_text(value)
+    name = name_text(value, text)
     if name is None:
         raise InvalidEvent(
             "wrong_type", f"{_called(field, source)} holds {shown(value)}; a name is a string or an integer"

@@ -30,6 +30,8 @@ def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = 
     """
     try:
         failure = _read_on(run, progress, reread)
+        if not failure and not run.requests.stop:
+            run.dead_letters.check_something_was_right(run.engine.sequence)
         _take_final_snapshot(run)
     except BaseException as error:
         run.ahead.close()  # or it would note what it is at work on

@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from connectors import DeadLetter, Sink, SinkUnavailable
 from connectors.files.dead_letter_sink import DeadLetterFile
+from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.service.ingest import Block
 from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.requests import Requests
@@ -31,7 +32,10 @@ class DeadLetters:
         requests: Requests,
         log: FilteringBoundLogger,
         limits: LettersKept | None = None,
+        lines: LineNumbers | None = None,
     ):
+        self._lines = lines or LineNumbers()
+        self.first = ""  # refusal of this run: where it stands, and why
         self._limits = limits  # of the folder
         self._sinks, self.max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, requests, log
@@ -49,9 +53,11 @@ class DeadLetters:
         where = record.partition.rpartition("/")[0] if record.unit == "message" else record.partition
         if letters and where not in self._logged:
             self._logged.add(where)
+            at = place(letters[0].partition, letters[0].offset, self._lines)
+            self.first = self.first or f"{at}: {letters[0].message}"
             self._log.warning(
                 "event refused, kept in the dead letters (said once per input)",
-                at=f"{letters[0].partition}@{letters[0].offset}",
+                at=at,
                 reason=letters[0].reason,
                 message=letters[0].message,
             )
@@ -62,6 +68,16 @@ class DeadLetters:
                 f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
                 "is kept; correct --type, --columns or --format and run again"
+            )
+
+    def check_something_was_right(self, last_snapshot: int) -> None:
+        """At the end of an input. Raises `RunFailed` where all that came was refused, however little it was."""
+        refused, seen = sum(self._refused.values()), sum(self._seen.values())
+        if refused and refused == seen and self.max_ratio < 1:
+            raise RunFailed(
+                f"all of the {refused:,} events were refused (first: {self.first}). Nothing since snapshot "
+                f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
+                "read) and run again"
             )
 
     def _append(self, name: str, sink: Sink, letters: list[DeadLetter]) -> None:

@@ -7,8 +7,9 @@ file is read from the file, which must still be the one that was read; else it h
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from connectors import DeadLetter, Position, SourceFailed, UnusableSource, records_of
+from connectors import DeadLetter, Position, SourceFailed, UnusableSource
 from connectors.files.readers import Sizes, kind_of, open_reader
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 from stream_engine.data.comparisons import Rejected
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import label_columns
@@ -55,7 +56,9 @@ class Origins:
         positions: Mapping[str, Position],
         format: str | None = None,
         header: str | None = None,
+        layout: TextLayout = PLAIN_TEXT,
     ):
+        self._layout = layout
         self._options, self._positions, self._format = options, positions, format
         self._header = None if header is None else header.encode()
         self._known: dict[str, Origin] = {}
@@ -104,9 +107,17 @@ class Origins:
         """The header line of a file. Raises `SourceFailed` when it is not the file that was read."""
         path = partition.removeprefix(_LABELS)
         if path == partition:
-            reader = open_reader(path, kind_of(path, "csv"), self._positions.get(partition, Position(0)), Sizes())
+            reader = open_reader(
+                path, kind_of(path, "csv", self._layout), self._positions.get(partition, Position(0)), Sizes()
+            )
             try:
                 reader.check()
             finally:
                 reader.close()
-        return next((record.header for record in records_of([path], "csv")), b"")
+        layout = self._layout if path == partition else PLAIN_TEXT
+        reader = open_reader(path, kind_of(path, "csv", layout), Position(0), Sizes())
+        try:
+            record = reader.read()
+        finally:
+            reader.close()
+        return record.header if record else b""

@@ -19,6 +19,7 @@ from connectors import DeadLetter, Record
 from connectors.disk import Disk
 from connectors.files.dead_letter_reader import Kept, letters_before
 from connectors.files.dead_letter_sink import DeadLetterFile
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 from stream_engine.data.comparisons import Decoded
 from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
@@ -65,13 +66,14 @@ def replay(
     header: str | None = None,
     reason: str | None = None,
     dry_run: bool = False,
+    layout: TextLayout = PLAIN_TEXT,
 ) -> Report:
     """Decode the letters of a state again, all or those of one reason, and publish what came of it.
 
     The caller holds the state's lock. Raises `UnusableSource`, `UnusableOptions`, `OSError`.
     """
     engine = Engine.restore(snapshot)
-    again = _Again(engine, Origins(options, engine.positions, format, header))
+    again = _Again(engine, Origins(options, engine.positions, format, header, layout))
     here = engine.sinks.get("file", 0)
     sink = None if dry_run else DeadLetterFile(folder, here, disk=store.disk)
     wanted = (each for each in live_letters(engine.sinks, folder, store.disk) if reason in (None, each.letter.reason))

@@ -2,12 +2,40 @@
 
 import logging
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TextIO, cast
 
 import structlog
 from structlog.typing import Processor
 
 from stream_engine.service.seldom import SeldomFilter
 
+
+class Output:
+    """Standard error, a whole line at a time: `around` is entered for each, so that who draws on the terminal can get
+    out of its way."""
+
+    def __init__(self) -> None:
+        self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        """Write what is whole by now."""
+        lines, newline, self._line = (self._line + text).rpartition("\n")
+        if newline:
+            with self.around():
+                sys.stderr.write(lines + newline)
+        return len(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        return sys.stderr.isatty()
+
+
+OUTPUT = Output()
 FORMATS = ("text", "json")
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -35,9 +63,9 @@ def configure(format: str = "text", level: str = "info") -> None:
     structlog.configure(
         processors=[*common, *ending],
         cache_logger_on_first_use=False,
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, OUTPUT)),
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(cast(TextIO, OUTPUT))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *common],

@@ -14,6 +14,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Position, Sink, Source, split_uri
+from connectors.files.line_numbers import LineNumbers
 from connectors.files.paths import named_twice
 from stream_engine.data import available_memory, mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
@@ -26,6 +27,7 @@ from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.http.seen import Seen, is_asked_for
 from stream_engine.service.in_flight import InFlight
 from stream_engine.service.letters_kept import LettersKept
+from stream_engine.service.made_with import agreed_options
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
@@ -79,8 +81,10 @@ def open_run(
     metrics: Metrics | None = None,
     log: FilteringBoundLogger | None = None,
     lock: Lock | None = None,
+    start_over: bool = False,
 ) -> OpenRun:
-    """Everything open, at the positions of the newest whole snapshot; `stack` gives it back.
+    """Everything open, at the positions of the newest whole snapshot, or with `start_over` at the beginning, all that
+    was published removed; `stack` gives it back.
 
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
@@ -98,7 +102,11 @@ def open_run(
     stack.callback(available_memory.give, None)
     exporting: set[int] = set()  # processes
     memory = Memory(budget, metrics, log, lambda: [*workers.processes(), *tuple(exporting)])
+    if start_over:
+        _start_over(store, log)
     newest, engine = _restored(settings, store, stack, log)
+    read_before = any(not name.startswith("labels:") for name in engine.positions)
+    engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
     monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
     stack.callback(monitor.close)
     published = PublishedState(store, monitor, metrics, log)
@@ -112,7 +120,9 @@ def open_run(
     health = SourceHealth(engine, watchdog, metrics, requests, heartbeat)
     sinks = _closing(wiring.sinks(settings, directory, engine.sinks), stack)
     limits = _letter_limits(settings, directory, store, engine, metrics, log)
-    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log, limits)
+    lines = LineNumbers(settings.input.format, wiring.text_layout_of(settings))
+    stack.callback(lines.close)
+    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log, limits, lines)
     publisher = SnapshotPublisher(engine, store, settings.snapshot, dead_letters, monitor, health, metrics, log)
     stack.callback(publisher.close)
     lost_letters.note(engine, sinks, wiring.letters_folder(settings, directory), log)
@@ -172,6 +182,17 @@ def open_run(
         metrics=metrics,
         log=log,
     )
+
+
+def _start_over(store: Store, log: FilteringBoundLogger) -> None:
+    """Remove what was published, the newest snapshot first: what is left after a crash is the state of before it."""
+    numbers = store.sequences()
+    for sequence in reversed(numbers):
+        store.disk.remove(store.snapshot_path(sequence))
+    for kind in store.kinds():
+        for sequence in store.artifact_sequences(kind):
+            store.disk.remove(store.artifact_path(kind, sequence))
+    log.warning("started over: what the state held is removed", snapshots=numbers)
 
 
 def _restored(

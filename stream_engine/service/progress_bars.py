@@ -1,7 +1,10 @@
 """Progress on a terminal (tqdm); silent anywhere else."""
 
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Self
+
+from stream_engine.service import logs
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -21,11 +24,14 @@ class Bars:
     def __exit__(self, *error) -> None:
         for bar in self._bars.values():
             bar.close()
+        logs.OUTPUT.around = nullcontext
 
     def _bar(self, name: str, **more) -> "tqdm":
         if name not in self._bars:
             from tqdm import tqdm
 
+            if self._on:  # a line of the log is written where the bars are, and these below it again
+                logs.OUTPUT.around = lambda: tqdm.external_write_mode(file=self._stream)
             self._bars[name] = tqdm(desc=name, file=self._stream, disable=not self._on, dynamic_ncols=True, **more)
         return self._bars[name]
 

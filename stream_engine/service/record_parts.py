@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from connectors import Record
-from connectors.files.csv_scanner import column_names
+from connectors.files.csv_scanner import column_names, delimiter_of
 from stream_engine.formats.csv_rows import rows_of
 
 
@@ -27,7 +27,7 @@ def item_starts(record: Record) -> Sequence[int]:
         return [0]
     if record.format == "csv":
         width = len(column_names(record.header, errors="replace"))
-        return [0, *rows_of(record.value, width).start.tolist()[1:]] if width else [0]
+        return [0, *rows_of(record.value, width, delimiter_of(record.header)).start.tolist()[1:]] if width else [0]
     ends = np.flatnonzero(np.frombuffer(record.value, np.uint8) == 10) + 1
     return [0, *ends[ends < len(record.value)].tolist()]
 

@@ -51,6 +51,7 @@ class RefitSchedule:
         self._settings, self._workers, self._published = settings, workers, published
         self._requests, self._metrics, self._log = requests, metrics, log
         self._without_room: dict[str, int] = {}  # refit -> newest snapshot it had no memory for
+        self.failed: dict[str, str] = {}  # refit -> why its last attempt failed
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
 
     def follow(self, settings: RefitSettings, params: dict[str, dict[str, Any]]) -> None:
@@ -131,6 +132,10 @@ class RefitSchedule:
             self._metrics.refit_told(kind, figures)
 
     def _ended(self, outcome: Outcome) -> None:
+        if outcome.impossible or outcome.error:
+            self.failed[outcome.kind] = outcome.error
+        else:
+            self.failed.pop(outcome.kind, None)
         if outcome.impossible:
             self._log.warning("refit not possible", refit=outcome.kind, snapshot=outcome.sequence, why=outcome.error)
         elif outcome.error:

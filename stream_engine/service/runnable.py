@@ -12,6 +12,9 @@ from connectors.files.readers import kind_of
 from connectors.kafka.address import parse_address
 from connectors.kafka.start_offsets import selected_partitions
 from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.service.wiring import text_layout_of
+
+_WITHOUT = "read it without following"
 
 
 def check_runnable(settings: Settings) -> None:
@@ -49,11 +52,11 @@ def _check_source(settings: Settings, uri: str) -> None:
         for path in paths:
             if not settings.follow or os.path.lexists(path):
                 check_readable(path)
-            kind = kind_of(path, settings.input.format)
+            kind = kind_of(path, settings.input.format, text_layout_of(settings))
+            if settings.follow and not kind.layout.is_utf8:
+                raise UnusableSource(f"{path}: only UTF-8 can be followed, not {kind.layout.encoding}; {_WITHOUT}")
             if settings.follow and (not kind.is_text or kind.compression):
-                raise UnusableSource(
-                    f"{path}: only plain .jsonl and .csv files can be followed; read it without following"
-                )
+                raise UnusableSource(f"{path}: only plain .jsonl and .csv files can be followed; {_WITHOUT}")
 
 
 def _check_without_topic(settings: Settings) -> None:

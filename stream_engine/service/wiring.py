@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
+from connectors.files.text_layout import TextLayout, text_layout
 from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
@@ -23,24 +24,40 @@ from stream_engine.state.store import Store
 if TYPE_CHECKING:
     from stream_engine.prediction.online_predictor import Online
 
+VOTES = "worker_votes"  # an accumulator that is kept where events name workers
+
 
 def event_options(settings: Settings) -> EventOptions:
     """How the events of the main sources are to be read."""
     columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
     judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
     bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
-    return EventOptions(settings.input.type_, columns, dict(settings.input.where), judged, bounds)
+    events, delimiter = settings.input, text_layout_of(settings).delimiter
+    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by)
+
+
+def text_layout_of(settings: Settings) -> TextLayout:
+    """How the text of files is laid out, as far as the settings say. Raises `UnusableSource`."""
+    events = settings.input
+    return text_layout(events.delimiter, events.encoding, events.header, events.skip_rows)
 
 
 def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Those of the settings; where they are the defaults, without judgements for a state that was made before there
-    were any, and for deltas, which hold counts alone."""
+    """Those of the settings; where they are the defaults, with the votes of workers where the input names some, and
+    without judgements for a state that was made before there were any, and for deltas, which hold counts alone. A state
+    stays as it was made."""
     if settings.accumulators != DEFAULT_ACCUMULATORS:
         return settings.accumulators
+    made = () if snapshot is None else tuple(snapshot.settings["accumulators"])
+    if VOTES in made and {*made} - {VOTES} <= {*DEFAULT_ACCUMULATORS}:
+        return made
     older = tuple(name for name in DEFAULT_ACCUMULATORS if name != "judgements")
     of_old_state = snapshot is not None and tuple(snapshot.settings["accumulators"]) == older
     of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
-    return older if of_old_state or of_deltas else settings.accumulators
+    if of_old_state or of_deltas:
+        return older
+    of_workers = snapshot is None and settings.input.worker_votes
+    return (*settings.accumulators, VOTES) if of_workers else settings.accumulators
 
 
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
@@ -136,13 +153,20 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
             follow=settings.follow,
             block_bytes=block,
             max_item_bytes=events.max_message_bytes,
+            layout=text_layout_of(settings),
+            count_copies=events.count_copies,
         )
     if scheme == "deltas":
         _check_deltas(settings, uri)
         return open_source(uri, positions, follow=settings.follow)
     if scheme == "stdin":
         return open_source(
-            uri, positions, format=events.format, block_bytes=block, max_item_bytes=events.max_message_bytes
+            uri,
+            positions,
+            format=events.format,
+            block_bytes=block,
+            max_item_bytes=events.max_message_bytes,
+            layout=text_layout_of(settings),
         )
     return open_source(uri, positions, format=events.format)
 

@@ -35,7 +35,7 @@ from stream_engine.state.snapshot import Snapshot, frozen
 
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
-_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list}
+_SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list, "input": dict}
 _NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
 
 
@@ -47,7 +47,8 @@ class OverlappingStates(ValueError):
 def empty_counters() -> dict[str, Any]:
     """All counters at zero. `rejected` is by reason, `kinds` by event type, `progressive` by predictor, `lost` (records
     that were passed over with consent) by partition, `dead_letters` (which are in their folder no more) by what became
-    of them: lost or removed; `history` is what operators did to the state, oldest first."""
+    of them: lost or removed; `history` is what operators did to the state, oldest first; `input` says how it was
+    read."""
     return {
         **dict.fromkeys(_PLAIN_COUNTS, 0),
         "rejected": {},
@@ -355,6 +356,8 @@ class Engine:
             self._count(name, other.counters[name])
         self.counters["history"] = sorted([*self.history, *other.history], key=lambda deed: deed["time"])
         self.share = None
+        if self.counters["input"] != other.counters["input"]:
+            self.counters["input"] = {}
         unknown = {*self.counters["unknown_fields"], *other.counters["unknown_fields"]}
         self.counters["unknown_fields"] = sorted(unknown)
 

@@ -185,7 +185,7 @@ def test_another_file_under_the_name_is_refused(tmp_path, name, pack):
         )
         records, message = failed(FileSource(written(tmp_path / name, pack(replacement)), positions))
         assert records == [] and expected in message and "the snapshot had read 500 bytes; nothing was read" in message
-        assert "was replaced or cut since the snapshot" in message and "Give it another name" in message
+        assert "was replaced or cut since the snapshot" in message and "--start-over" in message
 
 
 def test_a_cut_beyond_the_first_bytes_and_a_table_of_another_length_are_refused(tmp_path):
@@ -240,13 +240,13 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
         ("", "is a directory; name the files in it"),
         ("missing.jsonl", "No such file or directory"),
         ("*.csv", "no file matches"),
-        ("x.txt", "no format is known by the suffix '.txt'; known: .jsonl .ndjson .json .csv .parquet .arrow"),
+        ("x.log", "no format is known by the suffix '.log'; known: .jsonl .ndjson .json .csv .tsv .txt .xlsx .parquet"),
         ("pipe.jsonl", "is not a regular file"),
-        ("*", "no format is known by the suffix '.txt'"),
+        ("*", "no format is known by the suffix '.log'"),
     ],
 )
 def test_unusable(tmp_path, name, expected):
-    (tmp_path / "x.txt").write_text("1\n")
+    (tmp_path / "x.log").write_text("1\n")
     os.mkfifo(tmp_path / "pipe.jsonl")
     if name == "*":
         os.unlink(tmp_path / "pipe.jsonl")

@@ -202,7 +202,7 @@ def test_what_appears_and_cannot_be_followed_is_said_once(tmp_path, files):
     source.close()
 
 
-@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.parquet", "x.arrow", "missing.zst", "missing.txt", "."])
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.parquet", "x.arrow", "missing.zst", "missing.log", "."])
 def test_only_plain_text_files_can_be_followed(tmp_path, name, files):
     (tmp_path / name).write_bytes(b"") if name.startswith("x") else None
     with pytest.raises(UnusableSource) as refused:

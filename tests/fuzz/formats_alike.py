@@ -153,7 +153,10 @@ def _check_csv(events: list[dict]) -> None:
 
 
 def _of_cells(cells: dict[str, str]) -> dict[str, Any]:
-    """The event that the cells of one row mean, by the contract."""
+    """The event that the cells of one row mean, by the contract: spaces around them, and around names in lists, are no
+    part of them, and "16.0" of a column of floats is 16."""
+    cells = {name: "|".join(_name(part) for part in cell.split("|")) for name, cell in cells.items()}
+    cells = {name: _name(cell) for name, cell in cells.items()}
     kind = cells.get("type") or "triplet"
     event: dict[str, Any] = {name: cells.get(name, "") for name in COLUMNS if name not in LISTS}
     event |= {name: cells[name].split("|") if cells.get(name) else [] for name in LISTS}
@@ -170,7 +173,15 @@ def _of_cells(cells: dict[str, str]) -> dict[str, Any]:
     return event
 
 
+def _name(cell: str) -> str:
+    cell = cell.strip(" \t")
+    whole = cell.removesuffix(".0").removeprefix("-")
+    plain = whole.isascii() and whole.isdecimal() and len(whole) <= 16 and (whole == "0" or whole[0] != "0")
+    return cell.removesuffix(".0") if cell.endswith(".0") and plain and cell != "-0.0" else cell
+
+
 GOOD_TIMES = (
+    "2024-05-01T12:00:00",
     "2024-05-01T12:00:00Z",
     "2024-05-01T12:00:00.5+02:00",
     "2016-12-31T23:59:60Z",

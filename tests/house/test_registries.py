@@ -36,6 +36,7 @@ SHARED = {
         "fault_messages",
         "field_values",
         "joined_blocks",
+        "known_layouts",
         "json_examples",
         "json_lines",
         "json_matching",

@@ -24,7 +24,7 @@ def reference_expand(event: dict) -> list:
     if kind not in FIELDS:
         raise InvalidEvent("unknown_type", "")
     said = {field: reference_field(kind, field, event) for field in FIELDS[kind]}
-    if any(isinstance(event.get(field), (float, bool)) for field in ("id", "worker", "sampler")):
+    if any(event.get(field) is not None and not is_name(event[field]) for field in ("id", "worker", "sampler")):
         raise InvalidEvent("wrong_type", "")
     weight = event.get("weight")
     if weight is not None and (isinstance(weight, (bool, str)) or not 0 <= weight < math.inf):
@@ -46,19 +46,32 @@ def reference_field(kind, field, event):
         raise InvalidEvent("missing_field", "")
     value = event[field]
     size = 2 if kind == "quadruplet" else LISTS.get(field)
+    if field == "chosen" and is_name(value):
+        value = [value]
     if kind == "quadruplet" or field in LISTS:
         if not isinstance(value, list):
             raise InvalidEvent("wrong_type", "")
         if len(value) > 10_000:
             raise InvalidEvent("list_too_long", "")
-        if size not in (None, len(value)) or any(isinstance(x, (bool, float)) or x is None for x in value):
+        if size not in (None, len(value)) or not all(map(is_name, value)):
             raise InvalidEvent("wrong_type", "")
-        return [str(x) for x in value]
+        return [name_of(x) for x in value]
     if field == "label" and value is None:
         return None
-    if not isinstance(value, (str, int)) or isinstance(value, bool):
+    if not is_name(value):
         raise InvalidEvent("wrong_type", "")
-    return str(value)
+    return name_of(value)
+
+
+def is_name(value):
+    """A string, or a whole number, also one that a column of floats holds."""
+    if isinstance(value, float):
+        return value == math.floor(value) and abs(value) < 1e16 if math.isfinite(value) else False
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def name_of(value):
+    return str(int(value)) if isinstance(value, float) else str(value)
 
 
 def distinct(*names):

@@ -23,6 +23,7 @@ _NOT_OF_SOURCES = (
     "lost",
     "dead_letters",
     "share",
+    "input",
 )  # counters that no record leads to
 _KEYS = (("anchor", "lo", "hi"), ("i", "j", "k", "l"), ("i", "j"), ("rows",))  # arrays that are keys of the others
 

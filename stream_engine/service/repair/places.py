@@ -9,9 +9,8 @@ from contextlib import closing
 from typing import NamedTuple
 
 from connectors import Position
-from connectors.files.decompress import open_stream
 from connectors.files.line_blocks import FRAMINGS, Blocks, Framing
-from connectors.files.readers import Kind, Sizes, failures_of, kind_of
+from connectors.files.readers import Kind, Sizes, failures_of, kind_of, opened_text
 from connectors.files.tables import open_table
 from connectors.kafka.address import partition_of
 from stream_engine.service.settings import BadSettings
@@ -81,9 +80,9 @@ class _Text:
     """A text file from a position on, item by item."""
 
     def __init__(self, path: str, kind: Kind, position: Position):
-        self._path, self._position, self._framing = path, position, FRAMINGS[kind.name]
+        self._path, self._position = path, position
         with failures_of(path, position, "byte"):
-            self.blocks = Blocks(open_stream(path, kind.compression), self._framing, position, *Sizes())
+            self.blocks = Blocks(opened_text(path, kind), FRAMINGS[kind.name], position, *Sizes(), kind.layout)
 
     def items(self) -> Iterator[Item]:
         """Its items to the end of the file. Raises `SourceFailed`."""
@@ -96,7 +95,7 @@ class _Text:
             elif block.problem:
                 yield Item(block.offset, block.next_offset, False)
             else:
-                yield from _items(block.value, block.offset, self._framing, self.blocks.width)
+                yield from _items(block.value, block.offset, self.blocks.framing, self.blocks.width)
 
     def close(self) -> None:
         self.blocks.stream.close()
@@ -139,7 +138,7 @@ def _in_text(path: str, kind: Kind, now: Position, target: int) -> Place:
 
 def _in_table(path: str, kind: Kind, now: Position, target: int) -> Place:
     with failures_of(path, now, "row"):
-        table = open_table(path, *kind, now)
+        table = open_table(path, kind.name, kind.compression, now)
         try:
             rows = (
                 table.rows if table.rows is not None else max((each.next_offset for each in table.batches), default=0)

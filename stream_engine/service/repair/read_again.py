@@ -100,7 +100,12 @@ class ReadAgain:
     def _check(self, path: str, position: Position) -> None:
         """Raise `SourceFailed` when the file is not the one that the state has read."""
         if position.offset:
-            reader = open_reader(path, kind_of(path, self._settings.input.format), position, Sizes())
+            reader = open_reader(
+                path,
+                kind_of(path, self._settings.input.format, wiring.text_layout_of(self._settings)),
+                position,
+                Sizes(),
+            )
             try:
                 reader.check()
             finally:

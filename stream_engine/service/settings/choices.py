@@ -9,6 +9,7 @@ from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
+from stream_engine.formats.options import FIRST_OF
 from stream_engine.guard.policies import POLICIES
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
@@ -17,6 +18,7 @@ NO_GUARD = "off"  # stands beside the guard's policies and keeps no order
 
 if TYPE_CHECKING:
     AccumulatorName: TypeAlias = str
+    AnswersBy: TypeAlias = str
     EventType: TypeAlias = str
     ForgetBy: TypeAlias = str
     Format: TypeAlias = str
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     StartMode: TypeAlias = str
 else:
     AccumulatorName = Literal[tuple(ACCUMULATORS)]
+    AnswersBy = Literal[tuple(FIRST_OF)]
     EventType = Literal[EVENT_TYPES]
     ForgetBy = Literal["count", "time"]
     Format = Literal[tuple(FORMATS)]

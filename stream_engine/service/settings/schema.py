@@ -21,17 +21,24 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, re
 
 
 class Input(_Section, frozen=True):
-    """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels`."""
+    """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels` and the options of text."""
 
     type_: choices.EventType | None = None  # of every event; none: each says its own
     columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
     where: dict[str, str] = {}  # only events whose field has this text
     format: choices.Format | None = None  # none: from the file name
+    delimiter: str | None = None  # of a table of text; none: found in its header
+    encoding: str | None = None  # of text; none: UTF-8, or UTF-16 with its mark
+    header: bool = True  # false: columns are called 1, 2, 3, ...
+    skip_rows: _Count = 0  # lines before the header
+    answers_by: choices.AnswersBy = "name"  # of odd, central and chosen; position: 1 is the first shown, index: 0 is
     labels: str | None = None  # file of labels
     labels_columns: dict[str, str] = {}
     block_bytes: _Positive = 8 << 20  # how much is decoded at once
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # of a message, line or row, once unpacked
     max_message_rows: _Positive = Bounds().max_rows  # events of a message; more: refused as too_large
+    worker_votes: bool | None = None  # keep who answered what; none: where the first event of a file names a worker
+    count_copies: bool = False  # a file that holds what one of another name held is read too
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5
     start: choices.StartMode = "none"  # Kafka, first start only
     on_offset_loss: choices.OnOffsetLoss = "fail"

@@ -1,0 +1,23 @@
+"""`stream-engine preview`: how the first events would be read; nothing is written."""
+
+import json
+from typing import Any
+
+import click
+
+from stream_engine.commands.input_options import input_options, settings_of
+
+
+@click.command("preview")
+@click.option("--events", default=100_000, show_default=True, type=click.IntRange(1), metavar="N", help="So many.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@input_options
+def command(events: int, as_json: bool, **given: Any) -> None:
+    """Show how the first events of files would be read, and what to look at. Nothing is written."""
+    from stream_engine.service.preview import as_text, preview
+
+    if not given["source"]:
+        raise click.UsageError("Missing argument 'SOURCE...': name a file.")
+    found = preview(settings_of(given), events)
+    where = ", ".join(given["source"])
+    click.echo(json.dumps(found._asdict(), indent=1, ensure_ascii=False) if as_json else as_text(found, where))

@@ -1,0 +1,73 @@
+"""The input options that a state is made with: remembered in it, and compared with what a run asks for.
+
+Positions, counts and dead letters mean something only together with how the events were read. So a state keeps its
+options, and a run that asks for others is refused before anything is read. States of before options were remembered
+take those of the first run that goes on with them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from stream_engine.service.settings import BadSettings, Settings
+from stream_engine.service.settings.schema import Input
+
+KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
+_DEFAULTS = msgspec.to_builtins(Input())
+
+
+def asked_options(settings: Settings) -> dict[str, Any]:
+    """The input options of a run that differ from the defaults, as JSON values.
+
+    >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
+    {'type': 'triplet', 'columns': {'anchor': 'probe'}}
+    """
+    given = msgspec.to_builtins(settings.input)
+    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
+
+
+def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
+    """The settings with the input options of a state where they say none themselves: for those who read again what it
+    has read."""
+    before = made_with.get("options")
+    if asked_options(settings) or not isinstance(before, dict):
+        return settings
+    try:
+        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
+    except msgspec.ValidationError:  # options of a newer engine
+        return settings
+    return structs.replace(settings, input=events)
+
+
+def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
+    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
+    something with them."""
+    asked = asked_options(settings)
+    before = made_with.get("options")
+    if isinstance(before, dict) and read_before and before != asked:
+        raise BadSettings(
+            f"{settings.state}: made with {said(before)}, asked for {said(asked)}; use the same options, another "
+            "--state, or --start-over to read all anew"
+        )
+    return {**made_with, "options": asked}
+
+
+def said(options: Mapping[str, Any]) -> str:
+    """Options as they are written on a command line.
+
+    >>> said({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2}), said({})
+    ('--columns anchor=probe,near=chosen --no-header --skip-rows 2', 'no options of input')
+    """
+    words = []
+    for key, value in options.items():
+        if key == "header":
+            words.append("--no-header")
+        elif key == "where":
+            words += [f"--where {field}={text}" for field, text in value.items()]
+        elif isinstance(value, Mapping):
+            words.append(f"--{key} " + ",".join(f"{field}={names}" for field, names in value.items()))
+        else:
+            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
+    return " ".join(words) or "no options of input"

@@ -1,0 +1,99 @@
+"""The last line of a run, for people: what was read and refused, why and where, what was fitted, what is next."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from connectors import split_uri
+from stream_engine.service import made_with
+from stream_engine.service.open_run import OpenRun
+from stream_engine.service.wiring import letters_folder
+from stream_engine.state.artifact_figures import figure
+
+
+class Before(NamedTuple):
+    """What the state held when the run began."""
+
+    records: int
+    events: int
+    comparisons: int
+    rejected: Mapping[str, int]
+    filtered: int
+
+
+def before(run: OpenRun) -> Before:
+    """What the state holds now."""
+    counters = run.engine.counters
+    return Before(
+        counters["records"],
+        counters["events"],
+        counters["comparisons"],
+        dict(counters["rejected"]),
+        counters["filtered"],
+    )
+
+
+def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
+    """What a run came to; `failed` says why refits failed, by kind."""
+    counters, now = run.engine.counters, before(run)
+    sources = _sources(run)
+    if now.records == began.records and not run.requests.stop and run.engine.positions:
+        how = made_with.said(counters["input"].get("options", {}))
+        return (
+            f"nothing new: {_counted(now.events, 'event')}{_of(sources)} were read with {how} "
+            f"(snapshot {run.engine.sequence}); to read all anew: --start-over"
+        )
+    refused = Counter(now.rejected)
+    refused.subtract(began.rejected)
+    parts = [
+        f"{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
+        f"{_counted(now.comparisons - began.comparisons, 'comparison')}",
+        f"{sum(refused.values()):,} refused{_why(run, +refused)}",
+    ]
+    if now.filtered > began.filtered:
+        parts.append(f"{now.filtered - began.filtered:,} left out by --where or as catch trials")
+    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {_fitted(run, failed)}; next: {_next(run)}")
+    return ", ".join(parts)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def _sources(run: OpenRun) -> list[str]:
+    return [os.path.basename(rest) or uri for uri in run.settings.source for _, rest in [split_uri(uri)]]
+
+
+def _of(sources: list[str]) -> str:
+    if not sources:
+        return ""
+    return f" of {', '.join(sources[:3])}" + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
+
+
+def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
+    if not refused:
+        return ""
+    ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
+    first = f"; first: {run.dead_letters.first}" if run.dead_letters.first else ""
+    return f" ({reasons}{first}; all in {letters_folder(run.settings, run.directory)})"
+
+
+def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
+    newest = run.published.newest
+    if newest is None or not run.settings.refits.enabled:
+        return "nothing fitted"
+    made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
+    told = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in made.items()]
+    told += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in made]
+    return f"fitted: {', '.join(told)}" if told else "nothing fitted"
+
+
+def _accuracy(report: Mapping[str, Any]) -> str:
+    found = figure(report, "accuracy")
+    return "" if found is None else f" (accuracy {found:.3f})"
+
+
+def _next(run: OpenRun) -> str:
+    return f"stream-engine export --state {run.settings.state} --out DIR"

@@ -1,0 +1,165 @@
+"""Running again as people do: the same file, a longer one, an edited one, a copy, other options; and the last line."""
+
+import gzip
+import json
+
+import pyarrow.csv
+import pytest
+from pyarrow import parquet
+
+from tests.support.process import engine, one_line, summary
+
+ROWS = ["a,b,c", "b,a,c", "c,a,b", "d,a,b", "d,b,c"]
+
+
+def survey(path, rows=ROWS, header="anchor,near,far"):
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+def run(path, state, *more, status=0):
+    return engine("run", path, "--state", state, "--no-refits", *more, status=status)
+
+
+def test_a_run_ends_with_what_it_came_to(tmp_path):
+    path = survey(tmp_path / "survey.csv", [*ROWS, "a,a,b", "a,b"])
+    said = run(path, tmp_path / "s").stdout
+    assert said.startswith("5 events of survey.csv read: 5 comparisons, 2 refused (1 not_distinct, 1 not_parseable; ")
+    assert f"first: {path} line 7: anchor equals near ('a')" in said
+    assert f"all in {tmp_path / 's' / 'dead_letters'}" in said and "4 objects" in said
+    assert f"next: stream-engine export --state {tmp_path / 's'}" in said and said.count("\n") == 1
+
+
+def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):
+    path = survey(tmp_path / "survey.csv", header="probe,near,far")
+    run(path, tmp_path / "s", "--columns", "anchor=probe")
+    said = run(path, tmp_path / "s", "--columns", "anchor=probe").stdout
+    assert said.startswith("nothing new: 5 events of survey.csv were read with --columns anchor=probe (snapshot 1)")
+    with path.open("a") as file:
+        file.write("e,a,b\n")
+    assert run(path, tmp_path / "s", "--columns", "anchor=probe").stdout.startswith(
+        "1 event of survey.csv read: 1 comp"
+    )
+    assert summary(tmp_path / "s")["events"] == 6
+
+
+@pytest.mark.parametrize(
+    "other", [["--columns", "far=near,near=far"], ["--type", "triplet"], ["--delimiter", ","], ["--where", "near=a"]]
+)
+def test_other_options_are_refused_with_both_said(tmp_path, other):
+    path = survey(tmp_path / "survey.csv")
+    run(path, tmp_path / "s")
+    with path.open("a") as file:
+        file.write("e,a,b\n")
+    said = one_line(run(path, tmp_path / "s", *other, status=2).stderr)
+    assert f"made with no options of input, asked for {' '.join(other)}" in said and "--start-over" in said
+    assert summary(tmp_path / "s")["events"] == 5
+    run(path, tmp_path / "s", *other, "--start-over")
+    assert summary(tmp_path / "s")["records"] == 6
+    said = one_line(run(path, tmp_path / "s", status=2).stderr)
+    assert f"made with {' '.join(other)}, asked for no options of input" in said
+
+
+def write(path, rows):
+    survey(path.with_suffix(".plain"), rows)
+    data = path.with_suffix(".plain").read_bytes()
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.csv.read_csv(path.with_suffix(".plain")), path)
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(data, mtime=0))
+    else:
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["survey.csv", "survey.csv.gz", "survey.parquet"])
+def test_an_edited_row_is_noticed_wherever_it_is(tmp_path, name):
+    path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(2000)]
+    write(path, rows)
+    run(path, tmp_path / "s")
+    assert "nothing new: 2,000 events" in run(path, tmp_path / "s").stdout
+    for edited in (3, 1000, 1999):
+        changed = list(rows)
+        changed[edited] = changed[edited].replace("p", "q")
+        write(path, changed)
+        said = one_line(run(path, tmp_path / "s", status=1).stderr)
+        assert "was replaced or cut since the snapshot" in said and "--start-over" in said
+    assert summary(tmp_path / "s")["events"] == 2000
+    run(path, tmp_path / "s", "--start-over")
+    assert summary(tmp_path / "s")["events"] == 2000 and summary(tmp_path / "s")["snapshot"] == 1
+
+
+@pytest.mark.parametrize("name", ["survey.csv", "survey.parquet"])
+def test_a_copy_under_another_name_is_noticed(tmp_path, name):
+    write(tmp_path / name, ROWS)
+    run(tmp_path / name, tmp_path / "s")
+    copy = tmp_path / f"copy_{name}"
+    copy.write_bytes((tmp_path / name).read_bytes())
+    said = one_line(run(copy, tmp_path / "s", status=2).stderr)
+    assert f"{copy} holds what {tmp_path / name} held" in said and "nothing was read" in said
+    assert summary(tmp_path / "s")["events"] == 5
+    config = tmp_path / "c.toml"
+    config.write_text("[input]\ncount_copies = true\n")
+    run(copy, tmp_path / "s", "--config", config)
+    assert summary(tmp_path / "s")["events"] == 10
+
+
+def test_all_refused_is_a_failure_however_small_and_keeps_nothing(tmp_path):
+    path = survey(tmp_path / "survey.csv", ["a,b,b", "a,a,b"])
+    said = one_line(run(path, tmp_path / "s", status=1).stderr)
+    assert "all of the 2 events were refused" in said and f"{path} line 2: near equals far ('b')" in said
+    assert not (tmp_path / "s" / "snapshots").exists()
+    survey(path, ["a,b,c"])
+    run(path, tmp_path / "s")
+    assert summary(tmp_path / "s")["events"] == 1 and summary(tmp_path / "s")["rejected"] == {}
+
+
+def test_starting_over_leaves_nothing_of_before(tmp_path):
+    path = survey(tmp_path / "survey.csv", [*ROWS, "a,a,b"])
+    for more in ([], ["--start-over"], ["--start-over"]):
+        run(path, tmp_path / "s", *more)
+        letters = json.loads(engine("dead-letters", "list", "--state", tmp_path / "s", "--json").stdout)
+        assert (letters["letters"], letters["lost"]) == (1, 0)
+        assert summary(tmp_path / "s")["events"] == 5 and summary(tmp_path / "s")["snapshot"] == 1
+
+
+def test_refused_lines_are_named_by_their_numbers(tmp_path):
+    path = survey(tmp_path / "survey.csv", ['"a', 'x",b,c', "a,a,b", "", "a,b,b"])
+    run(path, tmp_path / "s")
+    letters = engine("dead-letters", "show", "--state", tmp_path / "s", "--json").stdout.splitlines()
+    assert [json.loads(letter)["line"] for letter in letters] == [4, 6]
+    assert f"{path} line 4 #1  not_distinct" in engine("dead-letters", "show", "--state", tmp_path / "s").stdout
+    assert "first at line 4:" in engine("dead-letters", "list", "--state", tmp_path / "s").stdout
+
+
+def test_dead_letters_are_replayed_as_the_state_was_read(tmp_path):
+    path = tmp_path / "survey.csv"
+    path.write_bytes("Über uns\nprobe;near;far\ncafé;b;c\na;b\n;b;c\n".encode("latin-1"))
+    how = ["--columns", "anchor=probe", "--encoding", "latin-1", "--skip-rows", "1", "--delimiter", ";"]
+    run(path, tmp_path / "s", *how)
+    done = engine("dead-letters", "replay", "--state", tmp_path / "s", "--dry-run", "--json").stdout
+    assert json.loads(done)["again"] == {"empty_name": 1, "not_parseable": 1}
+    assert engine("verify", path, "--state", tmp_path / "s").stdout.endswith("nothing is wrong\n")
+    rows = engine("dead-letters", "replay", "--state", tmp_path / "s", "--columns", "anchor=near,near=far", "--json")
+    assert json.loads(rows.stdout)["problems"] or json.loads(rows.stdout)["right"] == 0
+
+
+def test_preview_shows_how_it_would_be_read_and_writes_nothing(tmp_path):
+    rows = ["Lemon;b;c;u", "lemon;b;c;u", "a;b;c;v", "a;c;b;v", "a;a;b;w"]
+    path = survey(tmp_path / "survey.csv", rows, "anchor;near;far;worker")
+    before = sorted(tmp_path.rglob("*"))
+    said = engine("preview", path).stdout
+    assert sorted(tmp_path.rglob("*")) == before
+    assert "'Lemon' is nearer to 'b' than to 'c'" in said and '"Lemon" and "lemon"' in said
+    assert f"{path} line 6: anchor equals near" in said and "nothing was written" in said
+    found = json.loads(engine("preview", path, "--json").stdout)
+    assert found["columns"] == ["anchor", "near", "far", "worker"] and found["objects"] == 5
+    assert (found["events"], found["repeated"], found["repeated_alike"]) == (4, 1, 0)
+    assert (found["workers"], found["questions_per_worker"]) == (2, [2, 2, 2]) and found["refused"] == {
+        "not_distinct": 1
+    }
+    spaces = tmp_path / "names.jsonl"
+    spaces.write_text('{"anchor":"b","near":" b","far":"c"}\n')
+    assert json.loads(engine("preview", spaces, "--json").stdout)["suspicious"] == [["b", " b"]]
+    assert json.loads(engine("preview", path, "--json", "--columns", "near=far,far=near").stdout)["first"][0] == (
+        "'Lemon' is nearer to 'c' than to 'b'"
+    )

@@ -1,0 +1,82 @@
+"""Workbooks as tables: the same events as the CSV that a person would have saved."""
+
+import sys
+from datetime import datetime
+
+import pytest
+
+from connectors import UnusableSource, open_source
+from connectors.files.line_numbers import LineNumbers
+from connectors.files.text_layout import text_layout
+from stream_engine.formats.csv_events import Decoder
+from stream_engine.formats.options import EventOptions
+
+HEADER = ["anchor", "near", "far", "worker", "time"]
+ROWS = [
+    ["cat", "dog", "owl", 7.0, datetime(2015, 5, 29, 3, 46, 14)],
+    [16, 1.5, "x, y", None, None],
+    [],
+    ["a", 'say "b"', "two\nlines", "w", 12],
+    ["a", "a", "b", None, None],
+    ["a", "b", None],
+]
+
+
+def book(path, rows):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl, of the extra [excel], is not installed")
+    workbook = openpyxl.Workbook()
+    for number, row in enumerate(rows, 1):
+        for column, value in enumerate(row, 1):
+            workbook.active.cell(number, column, value)
+    workbook.create_sheet("another").cell(1, 1, "no")
+    workbook.save(path)
+    return path
+
+
+def read(path, at=None, block_bytes=1 << 20, **layout):
+    source, found, refused, ends = open_source(str(path), at or {}, layout=text_layout(**layout)), [], [], []
+    decode = Decoder(EventOptions(provenance=True))
+    while not source.finished():
+        for record in source.poll(1.0):
+            done = decode(record.value, record.header)
+            found += [tuple(done.names[i] for i in row) for row in done.triplets.tolist()]
+            refused += [(record.partition, record.offset + r.start, r.reason) for r in done.rejected]
+            ends.append((done.provenance.workers, done.provenance.time.tolist()))
+    source.close()
+    return found, refused, ends
+
+
+def test_a_sheet_is_what_it_would_be_as_csv(tmp_path):
+    path = book(tmp_path / "survey.xlsx", [HEADER, *ROWS])
+    found, refused, (said,) = read(path)
+    assert found == [("cat", "dog", "owl"), ("16", "1.5", "x, y"), ("a", 'say "b"', "two\nlines")]
+    assert [reason for *_, reason in refused] == ["not_distinct", "empty_name"]
+    assert said[0] == ["7", "w"] and said[1][0] == 1432871174.0 and said[1][2] == 12.0
+
+
+def test_refused_rows_have_the_number_of_their_line(tmp_path):
+    path = book(tmp_path / "survey.xlsx", [HEADER, ["a", "b", "c"], [], ["a", "a", "b"]])
+    _, ((partition, offset, _),), _ = read(path)
+    assert LineNumbers().at(partition, offset) == 4
+
+
+def test_titles_above_the_header_are_skipped_and_rows_may_be_longer(tmp_path):
+    path = book(tmp_path / "survey.xlsx", [["A survey"], [], HEADER[:3], ["a", "b", "c"], ["a", "b", "c", "d"]])
+    found, refused, _ = read(path, skip_rows=2)
+    assert found == [("a", "b", "c")] and [reason for *_, reason in refused] == ["not_parseable"]
+
+
+def test_what_is_no_workbook_is_said_in_one_line(tmp_path):
+    pytest.importorskip("openpyxl", reason="openpyxl, of the extra [excel], is not installed")
+    (tmp_path / "survey.xlsx").write_bytes(b"anchor,near,far\n")
+    with pytest.raises(Exception, match="not a workbook that can be read"):
+        read(tmp_path / "survey.xlsx")
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+    (tmp_path / "survey.xlsx").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(
+        UnusableSource, match=r"needs openpyxl: pip install 'stream-engine\[excel\]', or save the sheet"
+    ):
+        read(tmp_path / "survey.xlsx")

@@ -1,0 +1,233 @@
+"""Answers by position, vote counts, whole floats and times without a zone: every format and the slow twins alike."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from stream_engine.formats import decoder
+from stream_engine.formats.csv_events import Decoder as CsvDecoder
+from stream_engine.formats.json_events import Decoder as JsonDecoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.formats.table_events import Table, read_table
+
+NAMES = ["a", "b", "16", "é", "x y"]
+
+
+def said(done):
+    """What a block says, by name: comparisons in order, who gave them, and what was refused."""
+    triplets = [tuple(done.names[i] for i in row) for row in done.triplets.tolist()]
+    quads = [tuple(done.names[i] for i in row) for row in done.quadruplets.tolist()]
+    given = done.provenance
+    workers = [given.workers[i] if i >= 0 else None for i in given.worker.tolist()]
+    return (
+        triplets,
+        quads,
+        done.quadruplet_at.tolist(),
+        given.of_triplet.tolist(),
+        given.of_quadruplet.tolist(),
+        workers,
+        np.nan_to_num(given.time).tolist(),
+        done.events,
+        [(r.index, r.reason) for r in done.rejected],
+    )
+
+
+def cell(value):
+    if isinstance(value, list):
+        return "|".join(map(cell, value))
+    return "" if value is None else str(value)
+
+
+def all_ways(events, options):
+    """The events through every decoder, fast and slow, from values and from tables."""
+    options = options._replace(provenance=True)
+    names = list(dict.fromkeys(name for event in events for name in event))
+    lines = "".join(json.dumps(event) + "\n" for event in events).encode()
+    rows = [";".join(cell(event.get(name)) for name in names) + "\n" for event in events]
+    table = (";".join(names) + "\n" + "".join(rows)).encode()
+    spaced = table.replace(b";", b" ; ").replace(b"|", b" |\t")
+    batch = pa.RecordBatch.from_pylist([{name: event.get(name) for name in names} for event in events])
+    for fast in (True, False):
+        yield "json", JsonDecoder(options, fast)(lines)
+        yield "csv", CsvDecoder(options, fast)(table)
+        yield "csv with spaces", CsvDecoder(options, fast)(spaced)
+        yield "arrow", decoder("arrow", options).__class__(options, fast)(batch)
+    parts = table.split(b"\n")
+    done = CsvDecoder(options)(b"\n".join(parts[1:3]) + b"\n", parts[0])
+    assert said(done)[0] == said(CsvDecoder(options)(b"\n".join(parts[:3]) + b"\n"))[0]
+
+
+def alike(events, options, expected=None):
+    found = {}
+    for number, (way, done) in enumerate(all_ways(events, options)):
+        found[way, number] = said(done)
+    first = next(iter(found.values()))
+    for way, other in found.items():
+        assert other == first, way
+    if expected is not None:
+        assert first == expected
+    return first
+
+
+@pytest.mark.parametrize("answers_by", ["position", "index"])
+@pytest.mark.parametrize("kind", ["odd_one_out", "most_central", "pick"])
+def test_answers_by_position_are_the_objects_at_these_places(kind, answers_by):
+    rng, first = np.random.default_rng(7), {"position": 1, "index": 0}[answers_by]
+    by_name, by_place = [], []
+    for _ in range(60):
+        shown = [str(name) for name in rng.permutation(NAMES)[: 3 if kind != "pick" else rng.integers(2, 5)]]
+        places = rng.permutation(len(shown))[: rng.integers(1, len(shown))].tolist() if kind == "pick" else None
+        event = {"worker": str(rng.choice(["u", "v"]))}
+        if kind == "pick":
+            event |= {"anchor": "anchor", "shown": shown}
+            by_name.append(event | {"chosen": [shown[place] for place in places]})
+            by_place.append(event | {"chosen": [place + first for place in places]})
+        else:
+            place, field = int(rng.integers(3)), "odd" if kind == "odd_one_out" else "central"
+            by_name.append(event | {"objects": shown, field: shown[place]})
+            by_place.append(event | {"objects": shown, field: place + first})
+    named = alike(by_name, EventOptions(kind))
+    assert named[0]
+    alike(by_place, EventOptions(kind, answers_by=answers_by), named)
+
+
+def test_a_place_that_nothing_stands_at_is_refused():
+    events = [{"objects": ["1", "2", "3"], "odd": odd} for odd in (1, 0, 4, 3)]
+    triplets, *_, refused = alike(events, EventOptions("odd_one_out", answers_by="position"))
+    assert triplets == [("2", "3", "1"), ("3", "2", "1"), ("1", "2", "3"), ("2", "1", "3")]
+    assert refused == [(1, "not_shown"), (2, "not_shown")]
+
+
+@pytest.mark.parametrize("lone", ["b", 16])
+def test_one_answer_need_not_stand_in_a_list(lone):
+    events = [{"anchor": "a", "shown": ["b", "16"], "chosen": lone}]
+    assert alike(events, EventOptions("pick"))[0] == [("a", "b", "16") if lone == "b" else ("a", "16", "b")]
+
+
+@pytest.mark.parametrize("kind", ["triplet", "quadruplet"])
+def test_votes_are_so_many_answers_each_way(kind):
+    rng = np.random.default_rng(3)
+    events, times, one_by_one = [], [], []
+    for _ in range(80):
+        names = [str(name) for name in rng.permutation(NAMES)]
+        near, far = (names[1], names[2]) if kind == "triplet" else (names[:2], names[rng.integers(1, 3) :][:2])
+        event = {"type": kind, "near": near, "far": far} | ({"anchor": names[0]} if kind == "triplet" else {})
+        counts = [None, 0, 1, 2, 3][rng.integers(5)], [None, 0, 1, 5][rng.integers(4)]
+        events.append(event | {"n_near": counts[0], "n_far": counts[1]})
+        each = (1, 0) if counts == (None, None) else tuple(count or 0 for count in counts)
+        opposite = event | {"near": far, "far": near}
+        one_by_one += [event] * each[0] + [opposite] * each[1]
+        times.append(sum(each))
+    given = JsonDecoder(EventOptions(provenance=True))
+    done = given("".join(json.dumps(event) + "\n" for event in events).encode())
+    singly = given("".join(json.dumps(event) + "\n" for event in one_by_one).encode())
+    assert said(done)[:3] == said(singly)[:3]
+    assert done.events == {kind: 80} and not done.rejected
+    events_of = sorted([*done.provenance.of_triplet.tolist(), *done.provenance.of_quadruplet.tolist()])
+    assert np.bincount(events_of, minlength=80).tolist() == times
+    table = events if kind == "triplet" else [in_four_columns(event) for event in events]
+    names = list(table[0])
+    rows = [",".join(cell(event.get(name)) for name in names) for event in table]
+    csv = CsvDecoder(EventOptions(provenance=True))("\n".join([",".join(names), *rows]).encode())
+    floats = [{**event, "n_near": event["n_near"] and event["n_near"] * 1.0} for event in table]
+    batch = pa.RecordBatch.from_pylist(floats)
+    arrow = decoder("arrow", EventOptions(provenance=True))(batch)
+    assert said(csv) == said(arrow) == said(done)
+
+
+def in_four_columns(event):
+    pairs = dict(zip(("near_i", "near_j", "far_i", "far_j"), (*event["near"], *event["far"]), strict=True))
+    return {key: value for key, value in event.items() if key not in ("near", "far")} | pairs
+
+
+@pytest.mark.parametrize("votes", [-1, 1.5, 1_000_001])
+def test_a_count_that_cannot_be_is_refused(votes):
+    good = {"anchor": "a", "near": "b", "far": "c", "n_near": 2}
+    for way, done in all_ways([good, good | {"n_near": votes}], EventOptions()):
+        assert [(r.index, r.reason) for r in done.rejected] == [(1, "bad_votes")], way
+        assert len(done.triplets) == 2
+    as_text = json.dumps(good | {"n_far": str(votes)}).encode()
+    assert JsonDecoder(EventOptions())(as_text).rejected[0].reason == "bad_votes"
+
+
+def test_votes_over_a_piece_come_in_pieces(monkeypatch):
+    from stream_engine.formats import expand_in_pieces
+
+    event = {"anchor": "a", "near": "b", "far": "c", "n_near": 7, "n_far": 3}
+    value = "".join(json.dumps(event) + "\n" for _ in range(5)).encode()
+    whole = JsonDecoder(EventOptions(provenance=True))(value)
+    monkeypatch.setattr(expand_in_pieces, "COMPARISONS_AT_ONCE", 20)
+    first = JsonDecoder(EventOptions(provenance=True))(value)
+    parts = [first, *first.rest]
+    assert [len(part.triplets) for part in parts] == [20, 20, 10]
+    assert np.concatenate([part.triplets for part in parts]).tolist() == whole.triplets.tolist()
+    assert [part.provenance.of_triplet.tolist() for part in parts] == [[0] * 10 + [1] * 10] * 2 + [[0] * 10]
+
+
+def test_whole_floats_are_the_integers_they_are():
+    columns = {
+        "anchor": [16.0, 2.0, None],
+        "near": [1.0, -3.0, 1.0],
+        "far": [0.0, 5.0, 2.0],
+        "worker": [7.0, None, 1.0],
+    }
+    events = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for way, done in all_ways(events, EventOptions()):
+        assert said(done)[0] == [("16", "1", "0"), ("2", "-3", "5")], way
+        assert said(done)[5] == ["7", None], way
+        assert [r.index for r in done.rejected] == [2], way
+    nan = pa.RecordBatch.from_pydict({**columns, "worker": [7.0, float("nan"), 1.0]})
+    assert said(decoder("arrow", EventOptions(provenance=True))(nan))[5] == ["7", None]
+
+
+@pytest.mark.parametrize("name", ["16.00", "1e3", "05.0", "1.5", "1" * 17 + ".0"])
+def test_text_that_no_column_of_floats_writes_stays_as_it_is(name):
+    for fast in (True, False):
+        done = CsvDecoder(EventOptions(), fast)(b"anchor,near,far\n%b,b,c\n" % name.encode())
+        assert list(done.names) == [name, "b", "c"]
+    assert list(JsonDecoder(EventOptions())(b'{"anchor":"16.0","near":"b","far":"c"}').names) == ["16.0", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds"),
+    [
+        ("2015-05-29 03:46:14.384", 1432871174.384),
+        ("2015-05-29T03:46:14", 1432871174.0),
+        ("2015-05-29 03:46:14.384000+00:00", 1432871174.384),
+        ("2015-05-29 05:46:14+02", 1432871174.0),
+        ("2015-05-29 03:46:14.384123456", 1432871174.384123),
+        ("2015-05-29 03:46:60", 1432871220.0),
+    ],
+)
+def test_times_as_pandas_and_sql_write_them(time, seconds):
+    event = {"anchor": "a", "near": "b", "far": "c", "time": time}
+    for way, done in all_ways([event, event], EventOptions()):
+        assert done.provenance.time.tolist() == pytest.approx([seconds, seconds], abs=1e-6), way
+
+
+@pytest.mark.parametrize("time", ["2015-05-29", "2015-13-29 03:46:14", "2015-05-29 3:46", "29.05.2015 03:46:14"])
+def test_what_is_no_time_is_refused(time):
+    for way, done in all_ways([{"anchor": "a", "near": "b", "far": "c", "time": time}], EventOptions()):
+        assert [r.reason for r in done.rejected] == ["bad_time"], way
+
+
+def test_spaces_around_a_name_are_no_part_of_it_and_those_within_are():
+    for fast in (True, False):
+        done = CsvDecoder(EventOptions(), fast)(b' anchor ,near, far\n a b\t,"  c ",d e \n')
+        assert list(done.names) == ["a b", "c", "d e"]
+        refused = CsvDecoder(EventOptions(), fast)(b"anchor,near,far\na,  ,c\n")
+        assert [r.reason for r in refused.rejected] == ["empty_name"]
+
+
+def test_read_table_is_told_that_there_are_no_whole_floats():
+    """A table whose bytes hold no ".0" is not searched for it; one that holds it is."""
+    from stream_engine.formats.event_block import Block
+    from stream_engine.formats.event_fields import fields_of
+
+    columns = {name: pa.array([text]) for name, text in zip(("anchor", "near", "far"), ("1.0", "b", "c"), strict=True)}
+    for floats, expected in ((True, "1"), (False, "1.0")):
+        block = Block(False)
+        read_table(Table(columns, 1, True, floats), fields_of(EventOptions(), pairs=True), block, np.arange(1))
+        assert block.decoded(lambda row: (0, b"")).names[0] == expected
