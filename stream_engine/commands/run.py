@@ -113,6 +113,8 @@ def command(
 ) -> None:
     """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
     # these bring the HTTP server and the predictors, which --help does without
+    import structlog
+
     from stream_engine.service import progress_bars
     from stream_engine.service import run as service
 
@@ -133,5 +135,8 @@ def command(
     with progress_bars.Bars() as bars:
         again = (lambda: configuration.load(config, overrides)) if config else None
         service.run(settings, bars, read_again=again, start_over=start_over, say=said.append)
-    for line in said:  # after the bars
-        click.echo(line)
+    for line in said:  # after the bars; not on standard output, which is for what programs read
+        if settings.log.format == "json":
+            structlog.get_logger().info(line)
+        else:
+            click.echo(line, err=True)

@@ -21,25 +21,28 @@ def run(path, state, *more, status=0):
     return engine("run", path, "--state", state, "--no-refits", *more, status=status)
 
 
+def last(done):
+    """The last line of a run."""
+    return done.stderr.splitlines()[-1]
+
+
 def test_a_run_ends_with_what_it_came_to(tmp_path):
     path = survey(tmp_path / "survey.csv", [*ROWS, "a,a,b", "a,b"])
-    said = run(path, tmp_path / "s").stdout
+    said = last(run(path, tmp_path / "s"))
     assert said.startswith("5 events of survey.csv read: 5 comparisons, 2 refused (1 not_distinct, 1 not_parseable; ")
     assert f"first: {path} line 7: anchor equals near ('a')" in said
     assert f"all in {tmp_path / 's' / 'dead_letters'}" in said and "4 objects" in said
-    assert f"next: stream-engine export --state {tmp_path / 's'}" in said and said.count("\n") == 1
+    assert f"next: stream-engine export --state {tmp_path / 's'}" in said
 
 
 def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):
     path = survey(tmp_path / "survey.csv", header="probe,near,far")
     run(path, tmp_path / "s", "--columns", "anchor=probe")
-    said = run(path, tmp_path / "s", "--columns", "anchor=probe").stdout
+    said = last(run(path, tmp_path / "s", "--columns", "anchor=probe"))
     assert said.startswith("nothing new: 5 events of survey.csv were read with --columns anchor=probe (snapshot 1)")
     with path.open("a") as file:
         file.write("e,a,b\n")
-    assert run(path, tmp_path / "s", "--columns", "anchor=probe").stdout.startswith(
-        "1 event of survey.csv read: 1 comp"
-    )
+    assert last(run(path, tmp_path / "s", "--columns", "anchor=probe")).startswith("1 event of survey.csv read: 1 c")
     assert summary(tmp_path / "s")["events"] == 6
 
 
@@ -76,7 +79,7 @@ def test_an_edited_row_is_noticed_wherever_it_is(tmp_path, name):
     path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(2000)]
     write(path, rows)
     run(path, tmp_path / "s")
-    assert "nothing new: 2,000 events" in run(path, tmp_path / "s").stdout
+    assert "nothing new: 2,000 events" in last(run(path, tmp_path / "s"))
     for edited in (3, 1000, 1999):
         changed = list(rows)
         changed[edited] = changed[edited].replace("p", "q")
