@@ -99,13 +99,13 @@ def test_gzip_cut_in_the_middle_goes_on_when_restored(tmp_path):
         (".", 2, "directory"),
         ("missing.jsonl", 2, "missing.jsonl"),
         ("*.nothing", 2, "*.nothing"),
-        ("notes.txt", 2, ".txt"),
+        ("notes.log", 2, ".log"),
         ("ftp://x/y", 2, "unknown scheme 'ftp'"),
         ("junk.parquet", 1, "junk.parquet"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, argument, status, said):
-    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.log").write_text("hello")
     (tmp_path / "junk.parquet").write_bytes(b"junk" * 100)
     assert said in one_line(engine("run", argument, "--state", tmp_path / "s", status=status, cwd=tmp_path).stderr)
 

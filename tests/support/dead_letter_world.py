@@ -41,7 +41,7 @@ def meaning(snapshot: Snapshot) -> tuple:
         for section in ("adds3", "adds4")
         for i, j, w in zip(*(snapshot.section(section)[axis] for axis in "ijw"), strict=True)
     ]
-    left_out = ("sinks", "history", "guard", "progressive", "unknown_fields")
+    left_out = ("sinks", "history", "guard", "progressive", "unknown_fields", "input")
     counters = {name: value for name, value in snapshot.counters.items() if name not in left_out}
     return (
         sorted(triplets) + sorted(sums),
