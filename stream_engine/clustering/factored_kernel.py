@@ -1,5 +1,5 @@
-"""k1 of many objects as its factor: K = Phi Phi^T is never made whole, only multiplied by, or made for a subset of
-them.
+"""k1 or k2 of many objects as its factor: K = Phi Phi^T is never made whole, only multiplied by, or made for a subset
+of them. Of a landmark design for k2 the factor is the adapted, narrow one (`statistics.landmark_designs`).
 
 Kernel k-means in feature space is what Kleindessner & von Luxburg 2017 (sec. 4.2) cluster with, there to 10,000
 objects: k-means on the rows of F, K ~ F F^T on its AXES leading centred axes; means do not matter to k-means.
@@ -14,7 +14,7 @@ from scipy import sparse as sp
 from stream_engine.clustering import partition
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.data.triplet_columns import Columns
-from stream_engine.statistics import kernels
+from stream_engine.statistics import kernels, landmark_designs
 
 AXES = 32  # at least, for k-means
 
@@ -31,7 +31,8 @@ class Factored(NamedTuple):
         return (self.phi.shape[0],) * 2
 
     def answered(self) -> np.ndarray:
-        """(n,) how many decided questions each object has answered. O(entries)."""
+        """(n,) how many decided questions each object has answered; for k2, beside how many others it was seen from
+        anchors. O(entries)."""
         return np.bincount(self.phi.indices[self.phi.data != 0], minlength=self.shape[0])
 
     def restricted(self, ids: np.ndarray) -> "np.ndarray | Factored":
@@ -49,11 +50,19 @@ class Factored(NamedTuple):
         return (self.phi @ (self.phi.T @ other)).toarray()
 
 
-def k1(columns: Columns) -> "np.ndarray | Factored":
-    """k1 with a zero diagonal, whole up to KERNEL_LIMIT objects."""
+def of_counts(columns: Columns, which: str) -> "np.ndarray | Factored":
+    """k1 or k2 (`which`) with a zero diagonal, whole up to KERNEL_LIMIT objects."""
     if columns.n_objects <= kernels.KERNEL_LIMIT:
-        return checked(kernels.k1(columns))
-    return Factored(kernels.features1(columns))
+        return checked(kernels.k1(columns) if which == "k1" else kernels.k2(columns))
+    return Factored(factor(columns, which))
+
+
+def factor(columns: Columns, which: str) -> sp.csc_array:
+    """Phi of k1 or k2 (`which`), as narrow as the design allows."""
+    if which == "k1":
+        return kernels.features1(columns)
+    marks = landmark_designs.landmarks2(columns)
+    return landmark_designs.features2(columns, marks) if len(marks) else kernels.features2(columns)
 
 
 def clustered(W: Factored, k: int, seed: int, refine: bool, progress: Callable[..., None]) -> tuple[np.ndarray, float]:

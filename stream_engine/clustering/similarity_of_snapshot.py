@@ -1,10 +1,12 @@
 """From a snapshot's counts to the similarity matrix that is clustered, and to resampled ones.
 
-AddS-3 and AddS-4 are read as they stand (Perrot et al. 2020, sec. 4); k1 = MulK-3 and MulK-4 are made from the counts
-(App. A). An object is clustered when W links it, with a nonzero entry, to enough others: one about which nothing is
+AddS-3 and AddS-4 are read as they stand (Perrot et al. 2020, sec. 4); k1 = MulK-3, MulK-4 (App. A) and k2
+(Kleindessner & von Luxburg 2017) are made from the counts; `embedding` is minus the squared distance in the embedding,
+fitted anew. An object is clustered when W links it, with a nonzero entry, to enough others: one about which nothing is
 known, or whose answers all cancel, gets no cluster rather than a coin toss.
 """
 
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from stream_engine.clustering import factored_kernel
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
 from stream_engine.data.mapped_arrays import blocks
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import kernels, weighted_counts
@@ -23,25 +26,26 @@ from stream_engine.statistics.subset import UnknownObjects, named
 class Recipe(NamedTuple):
     """How a similarity is read from a snapshot."""
 
-    statistic: str  # adds3, adds4, k1 or mulk4
+    statistic: str  # adds3, adds4, k1, k2, mulk4 or embedding
     form: str  # of the comparisons: "plain" (each counts once), or a form of `weighted_counts`
     additive: str  # the AddS, of the same form, on which the number of clusters is chosen
 
 
+EMBEDDER = "stream_engine.embedding.of_snapshot"  # loaded by its text: its room is above this one
+KERNELS = {"k1": kernels.k1, "k2": kernels.k2}  # of triplet counts
 SIMILARITIES = {
     "adds3": Recipe("adds3", "plain", "adds3"),
     "adds4": Recipe("adds4", "plain", "adds4"),
     "k1": Recipe("k1", "plain", "adds3"),
+    "k2": Recipe("k2", "plain", "adds3"),
     "mulk3": Recipe("k1", "plain", "adds3"),
     "mulk4": Recipe("mulk4", "plain", "adds4"),
-    "adds3_window": Recipe("adds3", "window", "adds3_window"),
-    "adds3_decayed": Recipe("adds3", "decayed", "adds3_decayed"),
-    "adds3_weighted": Recipe("adds3", "weighted", "adds3_weighted"),
-    "adds3_trusted": Recipe("adds3", "trusted", "adds3_trusted"),
-    "k1_window": Recipe("k1", "window", "adds3_window"),
-    "k1_decayed": Recipe("k1", "decayed", "adds3_decayed"),
-    "k1_weighted": Recipe("k1", "weighted", "adds3_weighted"),
-    "k1_trusted": Recipe("k1", "trusted", "adds3_trusted"),
+    "embedding": Recipe("embedding", "plain", "adds3"),
+    **{
+        f"{statistic}_{form}": Recipe(statistic, form, f"adds3_{form}")
+        for statistic in ("adds3", "k1", "k2")
+        for form in weighted_counts.HOWS
+    },
 }
 
 
@@ -50,8 +54,8 @@ class NoCounts(ValueError):
 
 
 class SimilarityInput(NamedTuple):
-    """W (n, n), zero diagonal (k1 of many objects: its factor), and how many comparisons it was made from (weighted:
-    the sum of squared weights)."""
+    """W (n, n), zero diagonal (k1 and k2 of many objects: their factor), and how many comparisons it was made from
+    (weighted: the sum of squared weights)."""
 
     W: np.ndarray | sparse.csr_array | Factored
     comparisons: int
@@ -68,6 +72,15 @@ def recipe(name: str) -> Recipe:
     return SIMILARITIES[name]
 
 
+def of_itself(name: str, W) -> float:
+    """How similar an object counts to itself, so that `of_itself - W` are dissimilarities: 1 for k1 and k2, 0 for the
+    embedding, the largest entry for what has no such scale."""
+    statistic = recipe(name).statistic
+    if statistic in KERNELS or statistic == "embedding":
+        return float(statistic in KERNELS)
+    return float(W.max()) if W.shape[0] else 0.0
+
+
 def similarity(snapshot: Snapshot, name: str) -> SimilarityInput:
     """The similarity of this name. O(nnz) for AddS, as `kernels` says otherwise. Raises NoCounts, ValueError."""
     statistic, form, _ = recipe(name)
@@ -80,9 +93,11 @@ def similarity(snapshot: Snapshot, name: str) -> SimilarityInput:
         return SimilarityInput(
             checked(kernels.mulk4(_counts(snapshot, "quadruplet_counts", name, comparisons), n)), comparisons
         )
-    if statistic == "k1":
+    if statistic == "embedding":
+        return SimilarityInput(_embedded(snapshot), comparisons)
+    if statistic in KERNELS:
         _counts(snapshot, "triplet_counts", name, comparisons)
-        return SimilarityInput(factored_kernel.k1(triplet_columns(snapshot)), comparisons)
+        return SimilarityInput(factored_kernel.of_counts(triplet_columns(snapshot), statistic), comparisons)
     entries = _counts(snapshot, statistic, name, comparisons)
     return SimilarityInput(from_triangle(entries["i"], entries["j"], entries["w"], n), comparisons)
 
@@ -91,13 +106,29 @@ def _weighted(snapshot: Snapshot, name: str) -> SimilarityInput:
     """A similarity in which not every comparison counts once."""
     statistic, form, _ = SIMILARITIES[name]
     try:
-        if statistic == "k1":
-            kernel = factored_kernel.k1(weighted_counts.counts(snapshot, form))
+        if statistic in KERNELS:
+            kernel = factored_kernel.of_counts(weighted_counts.counts(snapshot, form), statistic)
             return SimilarityInput(kernel, int(snapshot.counters.get("triplets", 0)))
         adds = weighted_counts.adds3(snapshot, form)
     except weighted_counts.NotKept as error:
         raise NoCounts(f"similarity {name}: {error}") from None
     return SimilarityInput(from_triangle(adds.i, adds.j, adds.w, len(snapshot.objects)), adds.comparisons)
+
+
+def _embedded(snapshot: Snapshot) -> np.ndarray:
+    """W_ij = -|x_i - x_j|^2 of the objects that something was asked about, 0 elsewhere. <W, X> is then twice the
+    centred Gram matrix's for every X with rows that sum to 1: kernel k-means on it is k-means of the points."""
+    n = len(snapshot.objects)
+    if n > DENSE_LIMIT:
+        raise NoCounts(
+            f"similarity embedding: got {n:,} objects, expected at most {DENSE_LIMIT:,} for a matrix of distances; "
+            "take adds3, or refit embedding and cluster its points"
+        )
+    found = import_module(EMBEDDER).points(snapshot)
+    squares = (found.X**2).sum(axis=1)
+    W = np.minimum(2 * found.X @ found.X.T - squares - squares[:, None], 0.0)
+    W[~found.asked] = W[:, ~found.asked] = 0.0
+    return checked((W + W.T) / 2)
 
 
 def _counts(snapshot: Snapshot, accumulator: str, name: str, comparisons: int) -> dict[str, np.ndarray]:
@@ -175,15 +206,15 @@ def restricted(W, ids: np.ndarray):
 
 def resampled(snapshot: Snapshot, name: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
     """The similarity of this name of a bootstrap sample: each comparison counted a Poisson(1) number of times. None
-    when the counts that this needs are not kept, and where comparisons have weights: their counts are not whole
-    ones."""
+    when the counts that this needs are not kept, where comparisons have weights (their counts are not whole ones), and
+    for the embedding, which would be fitted anew each time."""
     statistic, form, _ = recipe(name)
-    if form != "plain":
+    if form != "plain" or statistic == "embedding":
         return None
     if statistic == "mulk4":
         return _resampled_mulk4(snapshot, rng)
-    if statistic == "k1":
-        return _resampled_k1(snapshot, rng)
+    if statistic in KERNELS:
+        return _resampled_kernel(snapshot, statistic, rng)
     return _resampled_adds(snapshot, statistic, rng)
 
 
@@ -213,14 +244,14 @@ def _resampled_mulk4(snapshot: Snapshot, rng: np.random.Generator) -> np.ndarray
     return checked(kernels.mulk4({**counts, **votes}, len(snapshot.objects)))
 
 
-def _resampled_k1(snapshot: Snapshot, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
+def _resampled_kernel(snapshot: Snapshot, statistic: str, rng: np.random.Generator) -> np.ndarray | None:
     if not snapshot.section("triplet_counts"):
         return None
     columns = triplet_columns(snapshot)
     n_lo, n_hi = rng.poisson(columns.n_lo), rng.poisson(columns.n_hi)
     kept, pair = (n_lo > 0) | (n_hi > 0), pair_of_entry(columns)
     rows = (columns.anchor[kept], columns.lo[pair][kept], columns.hi[pair][kept], n_lo[kept], n_hi[kept])
-    return checked(kernels.k1(columns_from_rows(*rows, columns.n_objects)))
+    return checked(KERNELS[statistic](columns_from_rows(*rows, columns.n_objects)))
 
 
 def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

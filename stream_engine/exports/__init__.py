@@ -32,7 +32,12 @@ EXPORTS = {
     "workers_online": "stream_engine.exports.workers:workers_online",
     "judgements": "stream_engine.exports.judgements:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
-    "booster": "stream_engine.exports.learned:booster",
+    "spectral": "stream_engine.exports.learned:spectral",
+    "hierarchy": "stream_engine.exports.learned:hierarchy",
+    "kernel_pca": "stream_engine.exports.learned:kernel_pca",
+    "booster": "stream_engine.exports.classes:booster",
+    "classify": "stream_engine.exports.classes:classify",
+    "predictions": "stream_engine.exports.classes:predictions",
     "kernel": "stream_engine.exports.learned:kernel",
     "embedding": "stream_engine.exports.learned:embedding",
     "models": "stream_engine.exports.models:models",
@@ -40,7 +45,7 @@ EXPORTS = {
     "confidence": "stream_engine.exports.evidence:confidence",
 }
 # CSV table that is named otherwise than the export that makes it -> that export
-TABLES = {"predictions": "booster", "kernel_weights": "kernel"}
+TABLES = {"classifiers": "classify", "kernel_weights": "kernel"}
 # about people: written only when named, never served over HTTP
 ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
 

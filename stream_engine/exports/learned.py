@@ -1,4 +1,6 @@
-"""Artifacts as files: clusters, booster, learned kernels."""
+"""Artifacts as files: clusters, hierarchies, maps, learned kernels."""
+
+from typing import Any
 
 import numpy as np
 
@@ -7,41 +9,60 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 
 
-def _artifact(published: Published, kind: str) -> Artifact:
+def artifact_of(published: Published, kind: str) -> Artifact:
+    """The newest artifact of a kind. Raises `NothingToExport`."""
     if kind not in published.artifacts:
         raise NothingToExport(f"no {kind} artifact in this state; `stream-engine refit --state DIR {kind}` makes one")
     return published.artifacts[kind]
 
 
-def _names(published: Published, kind: str, n: int) -> list[str]:
+def names_of(published: Published, kind: str, n: int) -> list[str]:
     """Names of the n objects of an artifact: one of an older snapshot knows fewer objects."""
     return list(published.known.get(kind, published.snapshot.objects)[:n])
 
 
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; CSV object,cluster."""
-    held = _artifact(published, "sdp_clustering").arrays
+    held = artifact_of(published, "sdp_clustering").arrays
     arrays = {
         name: array for name, array in held.items() if not name.startswith("warm_")
     }  # the solver's state is no result
     labels = arrays["labels"]
-    table = {"object": _names(published, "sdp_clustering", len(labels)), "cluster": labels}
+    table = {"object": names_of(published, "sdp_clustering", len(labels)), "cluster": labels}
     return {"clusters": Content(arrays, {"clusters": table})}
 
 
-def booster(published: Published) -> dict[str, Content]:
-    """Triplet classifiers j, k, alpha and label sets; CSV object,label,predicted,score,abstained."""
-    artifact = _artifact(published, "triplet_boost")
-    arrays, report = artifact.arrays, artifact.report
-    classes = [*report["classes"], *report.get("other_classes", []), ""]  # index -1 is the empty text
-    table = {
-        "object": _names(published, "triplet_boost", len(arrays["predicted"])),
-        "label": [classes[i] for i in arrays["given"].tolist()],
-        "predicted": [classes[i] for i in arrays["predicted"].tolist()],
-        "score": arrays["score"],
-        "abstained": arrays["abstained"],
-    }
-    return {"booster": Content(dict(arrays), {"predictions": table})}
+def spectral(published: Published) -> dict[str, Content]:
+    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge, criterion; CSV object,cluster."""
+    arrays = artifact_of(published, "spectral").arrays
+    table = {"object": names_of(published, "spectral", len(arrays["labels"])), "cluster": arrays["labels"]}
+    return {"spectral": Content(dict(arrays), {"spectral": table})}
+
+
+def hierarchy(published: Published) -> dict[str, Content]:
+    """linkage (m - 1, 4) as scipy's, names (m,) of its leaves, their ids `leaves`, revenue, revenue_bound; CSV
+    merge,left,right,height,objects, a row a merge: what it joins is an object by its name, or an earlier merge, and
+    then the text is empty and left_merge or right_merge, 0 for an object, says which."""
+    arrays = artifact_of(published, "hierarchy").arrays
+    known = published.known.get("hierarchy", published.snapshot.objects)
+    names = [known[i] for i in arrays["leaves"].tolist()]
+    merges, m = np.asarray(arrays["linkage"]), len(names)
+    columns: dict[str, Any] = {"merge": np.arange(1, len(merges) + 1)}
+    for side, nodes in (("left", merges[:, 0].astype(np.int64)), ("right", merges[:, 1].astype(np.int64))):
+        columns[side] = [names[node] if node < m else "" for node in nodes.tolist()]
+        columns[f"{side}_merge"] = np.where(nodes < m, 0, nodes - m + 1)
+    columns |= {"height": merges[:, 2], "objects": merges[:, 3].astype(np.int64)}
+    return {"hierarchy": Content({**arrays, "names": np.array(names, np.str_)}, {"hierarchy": columns})}
+
+
+def kernel_pca(published: Published) -> dict[str, Content]:
+    """coordinates (n, d) float64, mapped (n,) bool (the others lie at 0), eigenvalues (d,), lambda_min; CSV
+    object,mapped,axis_1 ... axis_d."""
+    arrays = artifact_of(published, "kernel_pca").arrays
+    points = np.asarray(arrays["coordinates"])
+    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
+    table = {"object": names_of(published, "kernel_pca", len(points)), "mapped": arrays["mapped"], **axes}
+    return {"kernel_pca": Content(dict(arrays), {"kernel_pca": table})}
 
 
 def kernel(published: Published) -> dict[str, Content]:
@@ -68,11 +89,11 @@ def embedding(published: Published) -> dict[str, Content]:
     others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; lapse (); alpha () of t-STE, 0
     for STE; CSV object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each
     axis (a place lies within 1.96 of them 95 times in 100). Nothing about workers."""
-    artifact = _artifact(published, "embedding")
+    artifact = artifact_of(published, "embedding")
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
     arrays = {"X": points, "asked": asked, "lapse": np.asarray(artifact.arrays["lapse"])}
     arrays["alpha"] = np.array(float(artifact.report["alpha"]))
-    names = _names(published, "embedding", len(points))
+    names = names_of(published, "embedding", len(points))
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
     if "covariance" in artifact.arrays:
         arrays["covariance"] = np.asarray(artifact.arrays["covariance"])
@@ -96,5 +117,5 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
         return {}
     weights = artifact.arrays["W"]
     names = [each["name"] for each in artifact.report["kernels"]] or ["identity"]
-    objects = _learned(published, artifact) or _names(published, artifact.kind, weights.shape[1])
+    objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

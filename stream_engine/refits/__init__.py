@@ -18,9 +18,11 @@ from typing import Any, Protocol
 
 REFITS = {
     "spectral": "stream_engine.refits.spectral",
+    "kernel_pca": "stream_engine.refits.kernel_pca",
     "hierarchy": "stream_engine.refits.hierarchy",
     "reliability": "stream_engine.refits.reliability",
     "triplet_boost": "stream_engine.refits.triplet_boost",
+    "classify": "stream_engine.refits.classify",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",
     "embedding": "stream_engine.refits.embedding",
     "kernel_learning": "stream_engine.refits.kernel_learning",

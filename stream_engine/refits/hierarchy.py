@@ -1,11 +1,13 @@
-"""Hierarchies from comparisons: average and complete linkage on AddS, scored by the comparison-based revenue.
+"""Hierarchies from comparisons: average and complete linkage on a similarity, scored by the comparison-based revenue.
 
     revenue(H) = sum over triplets (i, j, k) of |H(i v k)| - |H(i v j)| = - sum_{i < j} W_ij |H(i v j)|,   W = AddS-3
 
 with |H(i v j)| the number of objects under the lowest node that holds both; the same with AddS-4 for quadruplets.
 Higher is better: near pairs should meet low. It is minus Dasgupta's cost on AddS (Mandal, Perrot & Ghoshdastidar 2023,
-"A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage runs on the distances max W - W, which merge
-in the order of W itself. O(n^2) time and n^2 / 2 doubles.
+"A Revenue Function for Comparison-Based Hierarchical Clustering"). Linkage runs on dissimilarities s - W, which merge
+in the order of W itself; on k1 and k2 with s = 1, half the squared distance in feature space (Kleindessner & von
+Luxburg 2017, sec. 4.1: complete linkage of the food data on k1), on the embedding with s = 0, the squared distance.
+Whatever the similarity, the revenue is counted on AddS: it is about comparisons. O(n^2) time and n^2 / 2 doubles.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -17,11 +19,14 @@ from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
 from stream_engine.clustering import label_matching, similarity_of_snapshot
+from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import HIERARCHY
 from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics.kernels import KERNEL_LIMIT
 from stream_engine.statistics.spectral import dense
 
 KIND = "hierarchy"
@@ -32,18 +37,22 @@ AXES = HIERARCHY.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    similarity: adds3 or adds4
+    similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
+        k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
     method: average, complete, or best: the one with the larger revenue
     min_links: an object with a nonzero similarity to fewer others is left out
     memory_gb: what may be used; none: what is free
     objects: these names only, or the so many objects with the most answers
     """
 
-    similarity: Literal["adds3", "adds4"] = "adds3"
+    similarity: str = "adds3"
     method: Literal["average", "complete", "best"] = "best"
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        similarity_of_snapshot.recipe(self.similarity)
 
 
 class Tree(NamedTuple):
@@ -65,20 +74,28 @@ def refit(
             ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
             available_memory.require(
                 f"linkage of {len(ids):,} objects",
-                available_memory.matrices(3, len(ids)),
+                available_memory.matrices(3 if _is_additive(params) else 4, len(ids)),
                 available_memory.limit_in_bytes(params.memory_gb),
                 "raise memory_gb, or choose objects (objects=5000)",
             )
+            counted = _counted(snapshot, params, similarity)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        ids = ids[label_matching.canonical_order(similarity_of_snapshot.restricted(similarity.W, ids))]
-        W = dense(similarity_of_snapshot.restricted(similarity.W, ids))
+        W = similarity_of_snapshot.restricted(similarity.W, ids)
+        if isinstance(W, Factored):
+            raise CannotRefit(
+                f"{KIND}: {params.similarity} of {len(ids):,} objects, expected at most {KERNEL_LIMIT:,}; choose "
+                "objects (--set objects=5000)"
+            )
+        order = label_matching.canonical_order(W)
+        ids, W = ids[order], dense(similarity_of_snapshot.restricted(W, order))
+        additive = W if _is_additive(params) else dense(similarity_of_snapshot.restricted(counted.W, ids))
         trees = []
         for method in METHODS if params.method == "best" else (params.method,):
-            trees.append(tree(W, method))
+            trees.append(tree(W, method, additive, similarity_of_snapshot.of_itself(params.similarity, W)))
             progress(len(trees), len(METHODS), revenue=trees[-1].revenue)
         best = max(trees, key=lambda t: t.revenue)
-    bound = revenue_bound(W)
+    bound = revenue_bound(additive)
     arrays = {
         "linkage": best.linkage,
         "leaves": ids.astype(np.int32),
@@ -88,17 +105,28 @@ def refit(
     report: dict[str, Any] = {
         "objects": len(snapshot.objects),
         "leaves": len(ids),
-        "comparisons": similarity.comparisons,
+        "comparisons": counted.comparisons,
         "method": best.method,
         "revenue": {t.method: t.revenue for t in trees},
-        "revenue_per_comparison": best.revenue / similarity.comparisons if similarity.comparisons else 0.0,
+        "revenue_per_comparison": best.revenue / counted.comparisons if counted.comparisons else 0.0,
         "share_of_bound": best.revenue / bound if bound else None,
     }
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
-def tree(W: np.ndarray, method: str) -> Tree:
-    """Linkage of a similarity (m, m) and its revenue. O(m^2).
+def _is_additive(params: Params) -> bool:
+    return similarity_of_snapshot.recipe(params.similarity).additive == params.similarity
+
+
+def _counted(snapshot: Snapshot, params: Params, similarity: SimilarityInput) -> SimilarityInput:
+    """The AddS that a tree's revenue is counted on."""
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
+    return similarity if _is_additive(params) else similarity_of_snapshot.similarity(snapshot, additive)
+
+
+def tree(W: np.ndarray, method: str, additive: np.ndarray | None = None, of_itself: float | None = None) -> Tree:
+    """Linkage of a similarity (m, m) and its revenue on AddS (`additive`; none: W is it). `of_itself`: of an object to
+    itself, at least every entry; none: the largest entry. O(m^2).
 
     >>> W = np.array([[0, 2, -1], [2, 0, -1], [-1, -1, 0.]])
     >>> average = tree(W, "average")
@@ -107,10 +135,10 @@ def tree(W: np.ndarray, method: str) -> Tree:
     """
     if len(W) < 2:
         return Tree(method, np.empty((0, 4)), 0.0)
-    distance = W.max() - W
+    distance = np.maximum((W.max() if of_itself is None else of_itself) - W, 0.0)
     np.fill_diagonal(distance, 0.0)
     merges = linkage(squareform(distance, checks=False), method)
-    return Tree(method, merges, revenue(W, merges))
+    return Tree(method, merges, revenue(W if additive is None else additive, merges))
 
 
 def revenue(W: np.ndarray, merges: np.ndarray) -> float:

@@ -25,7 +25,7 @@ from stream_engine.service.triggers import refits_due
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
-OF_LABELS = "triplet_boost"  # a default refit that learns from labels
+OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
 TOLD = ("accuracy", "log_loss", "calibration_error")  # of held-out judgements, in the log
 
 
@@ -98,8 +98,9 @@ class RefitSchedule:
         """What the settings say; where they say nothing, no refit of labels before there is a label."""
         kinds = list(self._settings.kinds)
         if self._settings.kinds == RefitSettings().kinds and not snapshot.labels:
-            kinds.remove(OF_LABELS)
-            self._log.debug("refit not planned, no object has a label", refit=OF_LABELS, snapshot=snapshot.sequence)
+            for kind in OF_LABELS:
+                kinds.remove(kind)
+                self._log.debug("refit not planned, no object has a label", refit=kind, snapshot=snapshot.sequence)
         return kinds
 
     def _wait_for_memory(self, kind: str, sequence: int, left: int) -> None:

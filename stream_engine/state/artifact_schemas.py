@@ -121,6 +121,18 @@ def _booster(artifact: Artifact) -> None:
         _expect(arrays[name].ndim == 1 and int(arrays[name].min(initial=0)) >= 0, f"{name}: expected objects >= 0")
 
 
+def _classified(artifact: Artifact) -> None:
+    arrays, classes = artifact.arrays, artifact.report.get("classes", [])
+    whole = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
+    _expect(whole, "report.classes: expected names of classes")
+    for name in ("predicted", "given"):
+        _expect(bool((arrays[name] < len(classes)).all()), f"{name}: a class beyond the {len(classes)} of the report")
+    shape, probability = (len(arrays["predicted"]), len(classes)), arrays["probability"]
+    _expect(probability.shape == shape, f"probability: got {probability.shape}, expected {shape}")
+    within = probability.size == 0 or (probability.min() >= 0 and probability.max() <= 1 + 1e-9)
+    _expect(bool(within), "probability: expected numbers from 0 to 1")
+
+
 def _kernel(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
     n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
@@ -224,7 +236,17 @@ SDP_CLUSTERING = Schema(
     _clustering,
 )
 SPECTRAL = Schema(
-    {"labels": speaks(OBJECTS, values=LABELS), **numbers("k", "objective", "eigenvalues", "edge")}, ("labels",)
+    {"labels": speaks(OBJECTS, values=LABELS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")},
+    ("labels",),
+)
+KERNEL_PCA = Schema(
+    {
+        "coordinates": _finite(OBJECTS, OTHER),
+        "mapped": speaks(OBJECTS, kinds="b"),
+        "eigenvalues": _finite(OTHER),
+        "lambda_min": speaks(kinds="f"),
+    },
+    ("coordinates", "mapped", "eigenvalues"),
 )
 HIERARCHY = Schema(
     {  # linkage: leaf t is leaves[t]
@@ -263,6 +285,17 @@ TRIPLET_BOOST = Schema(
     (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
     _booster,
 )
+CLASSIFY = Schema(
+    {
+        **dict.fromkeys(("predicted", "given"), speaks(OBJECTS, values=LABELS)),
+        "probability": _finite(OBJECTS, OTHER),
+        "score": _finite(OBJECTS),
+        **dict.fromkeys(("abstained", "reported"), speaks(OBJECTS, kinds="b")),
+        "fold": speaks(OBJECTS, kinds="i"),
+    },
+    ("predicted", "given", "probability", "score", "abstained"),
+    _classified,
+)
 EMBEDDING = Schema(
     {
         "X": _finite(OBJECTS, OTHER),
@@ -289,9 +322,11 @@ ONLINE_KERNEL = Schema(
 SCHEMAS = {
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,
+    "kernel_pca": KERNEL_PCA,
     "hierarchy": HIERARCHY,
     "reliability": RELIABILITY,
     "triplet_boost": TRIPLET_BOOST,
+    "classify": CLASSIFY,
     "kernel_learning": KERNEL_LEARNING,
     "partial_order_embedding": PARTIAL_ORDER_EMBEDDING,
     "embedding": EMBEDDING,

@@ -91,9 +91,13 @@ def _votes(n_lo, n_hi):
     return votes
 
 
+def votes(columns: Columns) -> np.ndarray:
+    """(K,) float64: (n_lo - n_hi) / (n_lo + n_hi) of each key. O(keys)."""
+    return _votes(read_only(columns.n_lo), read_only(columns.n_hi))
+
+
 def _raw1(columns: Columns) -> Features:
-    votes = _votes(read_only(columns.n_lo), read_only(columns.n_hi))
-    return gram_matrices.features(columns.start, columns.anchor, votes, columns.n_objects)
+    return gram_matrices.features(columns.start, columns.anchor, votes(columns), columns.n_objects)
 
 
 @njit(cache=True, nogil=True)
@@ -159,7 +163,8 @@ def _raw2(columns: Columns) -> Features:
     return gram_matrices.features(begins[: count + 1], objects, values, n)
 
 
-def _factor(phi: Features) -> "sp.csc_array":
+def factor(phi: Features) -> "sp.csc_array":
+    """Phi (n, C) as sparse columns, rows scaled to length 1, zero ones kept. O(entries)."""
     from scipy.sparse import csc_array
 
     _, scale = gram_matrices.lengths(phi)
@@ -176,12 +181,13 @@ def features1(columns: Columns) -> "sp.csc_array":
     >>> features1(columns_from_triplets(np.array([[0, 2, 1], [0, 1, 3]]), 4)).toarray()[0].round(3).tolist()
     [-0.707, 0.707]
     """
-    return _factor(_raw1(columns))
+    return factor(_raw1(columns))
 
 
 def features2(columns: Columns) -> "sp.csc_array":
-    """Phi of k2: (n, pairs (anchor, other object) seen), rows of length 1 or 0, k2 = Phi Phi^T. O(keys)."""
-    return _factor(_raw2(columns))
+    """Phi of k2: (n, pairs (anchor, other object) seen), rows of length 1 or 0, k2 = Phi Phi^T. O(keys). Of a landmark
+    design there is a narrower one: `landmark_designs.features2`."""
+    return factor(_raw2(columns))
 
 
 def eigenpairs(phi: "sp.csc_array", k: int, centred: bool = False) -> tuple[np.ndarray, np.ndarray]:

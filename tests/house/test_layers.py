@@ -20,7 +20,12 @@ FLOORS = [
     ["stream_engine.formats", "stream_engine.accumulators", "stream_engine.guard"],
     ["stream_engine.state"],
     ["stream_engine.statistics"],
-    ["stream_engine.clustering", "stream_engine.boosting", "stream_engine.kernel_learning"],
+    [
+        "stream_engine.clustering",
+        "stream_engine.boosting",
+        "stream_engine.kernel_learning",
+        "stream_engine.classification",
+    ],
     ["stream_engine.embedding"],
     ["stream_engine.refits", "stream_engine.prediction", "stream_engine.asking"],
     ["stream_engine.exports", "stream_engine.estimators"],

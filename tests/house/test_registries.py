@@ -61,7 +61,7 @@ SHARED = {
         "judgement_kernels",
         "judgement_states",
     },
-    "refits": {"beta_choice", "held_out_answers", "kernel_refits"},
+    "refits": {"beta_choice", "classify_views", "held_out_answers", "kernel_refits"},
     "exports": {"by_name", "files", "json_text"},
     "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "probability", "scores"},
     "asking": {"ensemble", "known", "model", "sharing"},

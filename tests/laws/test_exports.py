@@ -13,6 +13,7 @@ from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport, json_text
+from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.refits import reliability
 from stream_engine.state.artifact import Artifact
@@ -77,6 +78,73 @@ def state() -> Published:
                 "calibration_error": 0.01,
                 "by_worker": {"accuracy": 0.75},
                 "ceiling": None,
+            },
+        ),
+        "spectral": Artifact(
+            "spectral", "", 1, {}, 0, {"labels": np.array([0, 1, 0, 1, -1], np.int32), "k": np.array(2)}, {}
+        ),
+        "hierarchy": Artifact(
+            "hierarchy",
+            "",
+            1,
+            {},
+            0,
+            {
+                "linkage": np.array([[0, 2, 0.5, 2], [1, 3, 2.0, 3.0]]),
+                "leaves": np.array([3, 0, 4], np.int32),
+                "revenue": np.array(7.0),
+            },
+            {},
+        ),
+        "kernel_pca": Artifact(
+            "kernel_pca",
+            "",
+            1,
+            {},
+            0,
+            {
+                "coordinates": np.linspace(-1, 1, 2 * n).reshape(n, 2),
+                "mapped": np.arange(n) < n - 1,
+                "eigenvalues": np.array([2.0, 1.0]),
+                "lambda_min": np.array(0.25),
+            },
+            {},
+        ),
+        "classify": Artifact(
+            "classify",
+            "",
+            1,
+            {},
+            0,
+            {
+                "predicted": np.array([1, 1, 0, 1, 0], np.int32),
+                "given": np.array([0, -1, 0, -1, -1], np.int32),
+                "probability": np.array([[0.4, 0.6], [0.1, 0.9], [0.8, 0.2], [0.3, 0.7], [0.5, 0.5]]),
+                "score": np.array([0.6, 0.9, 0.8, 0.7, 0.5]),
+                "abstained": np.array([False] * 4 + [True]),
+            },
+            {
+                "classes": ["x", "y|z"],
+                "held_out": {
+                    "objects": 2,
+                    "accuracy": 0.5,
+                    "standard_error": 0.4,
+                    "log_loss": 0.6,
+                    "abstained": 0.0,
+                    "majority_class_accuracy": 1.0,
+                },
+                "models": [
+                    {
+                        "model": "nearest neighbours, k1",
+                        "setting": 3.0,
+                        "objects": 2,
+                        "accuracy": 0.5,
+                        "standard_error": 0.4,
+                        "log_loss": 0.6,
+                        "abstained": 0.0,
+                        "best": True,
+                    }
+                ],
             },
         ),
         "embedding": Artifact(
@@ -170,9 +238,42 @@ def test_csv_tables_stand_beside_the_arrays(published):
         "object": list(published.snapshot.objects),
         "cluster": [0, 1, 0, 1, -1],
     }
-    table = read("x.csv", files("booster", published, "npz")["predictions.csv"]).to_pydict()
+    boosted = {kind: made for kind, made in published.artifacts.items() if kind != "classify"}
+    only_boosted = published._replace(artifacts=boosted)
+    table = read("x.csv", files("booster", only_boosted, "npz")["predictions.csv"]).to_pydict()
     assert table["predicted"] == ["x", "y|z", "x", "y|z", "x"] and table["abstained"][-1] is True
     assert table["label"][0] == "x" and table["label"][1] in ("", None)
+
+
+def test_predictions_are_the_best_ones_whichever_export_writes_them(published):
+    """Of `classify`, with the probabilities, unless the booster is of a newer snapshot."""
+    wrote = [files(what, published, "npz")["predictions.csv"] for what in ("booster", "classify", "predictions")]
+    assert wrote[0] == wrote[1] == wrote[2] == files("predictions", published, "csv")["predictions.csv"]
+    table = read("x.csv", wrote[0]).to_pydict()
+    assert table["object"] == list(published.snapshot.objects) and table["predicted"] == ["y|z", "y|z", "x", "y|z", "x"]
+    assert table["probability_x"] == [0.4, 0.1, 0.8, 0.3, 0.5] and table["score"] == [0.6, 0.9, 0.8, 0.7, 0.5]
+    newer = published.artifacts["triplet_boost"]._replace(sequence=2)
+    table = exports.contents(
+        "predictions", published._replace(artifacts={**published.artifacts, "triplet_boost": newer})
+    )
+    assert table["predictions"].tables["predictions"]["predicted"] == ["x", "y|z", "x", "y|z", "x"]
+
+
+def test_trees_maps_clusters_and_classifiers_name_their_objects(published):
+    names = list(published.snapshot.objects)
+    tree = exports.contents("hierarchy", published)["hierarchy"]
+    assert tree.arrays["names"].tolist() == [names[3], names[0], names[4]]
+    assert [*tree.tables["hierarchy"]["left"]] == [names[3], names[0]]
+    assert [*tree.tables["hierarchy"]["right"]] == [names[4], ""]
+    assert tree.tables["hierarchy"]["right_merge"].tolist() == [0, 1]
+    turned = exports.contents("hierarchy", by_name(published))["hierarchy"]
+    assert turned.arrays["names"].tolist() == tree.arrays["names"].tolist()
+    table = exports.contents("kernel_pca", published)["kernel_pca"].tables["kernel_pca"]
+    assert table["object"] == names and table["axis_2"].tolist() == pytest.approx(np.linspace(-1, 1, 10)[1::2].tolist())
+    assert exports.contents("spectral", published)["spectral"].tables["spectral"]["object"] == names
+    rows = read("x.csv", files("classify", published, "npz")["classifiers.csv"]).to_pydict()
+    assert rows["model"] == ["nearest neighbours, k1", "the best as chosen", "majority class"]
+    assert rows["accuracy"] == [0.5, 0.5, 1.0] and rows["best"] == [True, False, False]
 
 
 def test_triplet_counts_are_sorted_and_complete(published):
@@ -200,6 +301,11 @@ def test_what_is_not_there_says_what_makes_it(published):
         "partial_order",
         "clusters",
         "booster",
+        "classify",
+        "predictions",
+        "spectral",
+        "hierarchy",
+        "kernel_pca",
         "kernel",
         "models",
         "workers",

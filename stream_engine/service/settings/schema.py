@@ -58,7 +58,7 @@ class RefitSettings(_Section, frozen=True):
     """Which refits run on published snapshots; `params` holds a table per refit."""
 
     enabled: bool = True
-    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost")  # the last where labels came
+    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two with labels
     seed: int = 0
     params: dict[str, dict[str, Any]] = {}
 

@@ -1,0 +1,217 @@
+"""Labels of all objects by what serves best: nearest neighbours or a support vector machine on k1, k2, the embedding or
+a learned kernel, or TripletBoost; each with its accuracy on objects that it had not learned from.
+
+Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
+whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
+and what is reported comes from others (`classification.nested`). Predictions are the best model's: of an object with a
+label by a fit that had not seen it, so that a label in doubt shows. Comparisons of all objects are used, labels are
+what is held out. Cost: the similarities, at most 15 fits of each setting, each of at most `train_at_most` objects, and
+six of the best to all.
+"""
+
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine.boosting import labels as label_sets
+from stream_engine.boosting.codes import bytes_needed
+from stream_engine.boosting.fit import fit, votes_of
+from stream_engine.classification import neighbours, nested, probabilities, vector_machine
+from stream_engine.classification.nested import Found, Model
+from stream_engine.data import available_memory
+from stream_engine.data.triplet_columns import Columns
+from stream_engine.refits import CannotRefit, Progress, classify_views, no_progress
+from stream_engine.refits.classify_views import LEARNED, NoView, View
+from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.artifact_schemas import CLASSIFY
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import hash_split, subset
+
+KIND = "classify"
+AXES = CLASSIFY.axes
+LAWS_EXCLUDED = {
+    "renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter",
+}
+LAWS_PARAMS = {"similarities": ["k1"], "rounds": 200, "neighbours": [1, 3], "penalties": [1.0]}
+BOOST = "triplet_boost"
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters of the refit.
+
+    similarities: what neighbours and support vector machines look at: any of `classify_views.NAMES`; `learned` is the
+        kernel of the refit kernel_learning
+    neighbours: numbers of nearest neighbours to choose from
+    penalties: C of the support vector machine to choose from
+    rounds: of TripletBoost; 0: without it
+    learned_up_to: objects, above which `learned` is left out
+    all_folds_up_to: labelled objects, above which a fifth of them is reported on instead of each in turn
+    train_at_most: labelled objects that a fit which chooses or is reported on learns from
+    memory_gb: what may be used; none: what is free
+    objects: these names only, or the so many objects with the most answers
+    """
+
+    similarities: tuple[str, ...] = ("k1", "k2", "embedding", LEARNED)
+    neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
+    penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
+    rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000
+    learned_up_to: Annotated[int, msgspec.Meta(ge=0)] = 60
+    all_folds_up_to: Annotated[int, msgspec.Meta(ge=0)] = 300
+    train_at_most: Annotated[int, msgspec.Meta(ge=10)] = 2000
+    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        for name in self.similarities:
+            if name not in classify_views.NAMES:
+                raise ValueError(f"similarities: got {name!r}, expected any of {', '.join(classify_views.NAMES)}")
+        if not (self.rounds or (self.similarities and (self.neighbours or self.penalties))):
+            raise ValueError("similarities, neighbours, penalties, rounds: got nothing to try, expected one model")
+
+
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
+    """Classify a snapshot's objects. Raises `CannotRefit` when no object of the comparisons has a label, or when
+    memory does not suffice.
+
+    Arrays: predicted (n,) int32 class, -1 for objects outside the subset; probability (n, Y) float64; score (n,) that
+    of the predicted class; abstained (n,) bool: nothing is known, the class is the most frequent one; given (n,) int32;
+    fold (n,) int8 of the labelled objects, -1 for others; reported (n,) bool: whose labels the figures are about.
+    """
+    try:
+        chosen = subset.restrict(snapshot, params.objects)
+    except subset.UnknownObjects as error:
+        raise CannotRefit(f"{KIND}: {error}; expected names of the snapshot, next: see `export objects`") from None
+    sets, classes = label_sets.parse(chosen.snapshot.objects, snapshot.labels, multi_label=False)
+    given = np.where(sets.any(axis=1), sets.argmax(axis=1) if len(classes) else 0, -1)
+    if not classes:
+        raise CannotRefit(
+            f"{KIND}: got no labelled object among {len(given)}, {len(snapshot.labels)} labels given; expected at "
+            "least one, next: give labels with label events or --labels FILE"
+        )
+    draws = hash_split.name_hashes(chosen.snapshot.objects, seed)
+    ids = np.flatnonzero(given >= 0)
+    ids = ids[np.argsort(draws[ids], kind="stable")]
+    with threadpool_limits(1):
+        models, without = _models(chosen.snapshot, params, seed, ids, given[ids], len(classes), progress)
+        found = nested.choose(
+            models,
+            given[ids],
+            len(classes),
+            ids,
+            draws[ids],
+            params.all_folds_up_to,
+            params.train_at_most,
+            lambda done, total, **figures: progress(total + done, 2 * total, **figures),
+        )
+        told = nested.delivered(found, given[ids], len(classes), ids, len(given))
+    arrays = _arrays(told, found, given, ids, len(classes), chosen.ids, len(snapshot.objects))
+    report = _report(found, classes, given, ids, without) | {"abstained": float(told.abstained.mean())}
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _models(
+    snapshot: Snapshot, params: Params, seed: int, ids: np.ndarray, truth: np.ndarray, classes: int, progress: Progress
+) -> tuple[list[Model], dict[str, str]]:
+    """What is tried, and what was left out with the reason."""
+    n, models, without = len(snapshot.objects), [], {}
+    columns = triplet_columns(snapshot)
+    views: list[View] = []
+    try:
+        available_memory.require(
+            f"{KIND} of {n:,} objects, {len(ids):,} with labels",
+            24.0 * n * len(ids) * len(params.similarities) + bytes_needed(columns, len(ids), n),
+            available_memory.limit_in_bytes(params.memory_gb),
+            "choose objects (objects=5000), or fewer similarities",
+        )
+        for done, name in enumerate(params.similarities):
+            progress(done, 2 * len(params.similarities), similarity=name)
+            if name == LEARNED and n > params.learned_up_to:
+                without[name] = f"{n:,} objects, more than learned_up_to={params.learned_up_to}"
+                continue
+            try:
+                views.append(classify_views.view(snapshot, name, ids, seed))
+            except NoView as why:
+                without[name] = str(why)
+    except available_memory.TooLarge as error:
+        raise CannotRefit(f"{KIND}: {error}") from None
+    for each in views:
+        if params.neighbours:
+            ask = partial(_neighbours, each, truth, classes)
+            models.append(Model(f"nearest neighbours, {each.name}", tuple(map(float, params.neighbours)), ask))
+        if params.penalties:
+            machine = partial(_machine, each, ids, truth, classes)
+            models.append(Model(f"support vectors, {each.name}", params.penalties, machine))
+    if params.rounds or not models:
+        boosted = partial(_boosted, columns, ids, truth, classes, seed)
+        models.append(Model(BOOST, (float(params.rounds),), boosted))
+    return models, without
+
+
+def _neighbours(view: View, truth: np.ndarray, classes: int, k: float, train: np.ndarray, asked: np.ndarray):
+    block = np.ix_(asked, train)
+    return neighbours.shares(view.near[block], truth[train], classes, int(k)), ~view.linked[block].any(axis=1)
+
+
+def _machine(view: View, ids, truth: np.ndarray, classes: int, C: float, train: np.ndarray, asked: np.ndarray):
+    scores = vector_machine.scores(view.kernel, (ids[train], train), truth[train], asked, classes, C)
+    return scores, ~view.linked[np.ix_(asked, train)].any(axis=1)
+
+
+def _boosted(
+    columns: Columns, ids, truth: np.ndarray, classes: int, seed: int, rounds: float, train: np.ndarray, asked
+) -> tuple[np.ndarray, np.ndarray]:
+    sets = np.zeros((columns.n_objects, classes), bool)
+    sets[ids[train], truth[train]] = True
+    votes = votes_of(fit(columns, sets, int(rounds), seed, checks=1), columns, asked)
+    weight = np.where(votes.applied > 0, votes.applied, 1.0)
+    return votes.confidence / weight[:, None], votes.applied == 0
+
+
+def _arrays(
+    told: nested.Delivered, found: Found, given: np.ndarray, ids: np.ndarray, classes: int, inside: np.ndarray, n: int
+) -> dict[str, np.ndarray]:
+    prior = probabilities.shares(given[ids], classes)
+    probability = probabilities.probabilities(told.scores, told.temperature, told.abstained, prior)
+    predicted = probabilities.decided(told.scores, told.abstained, prior)
+    fold, reported = np.full(len(given), -1, np.int8), np.zeros(len(given), bool)
+    fold[ids], reported[ids] = found.fold, found.reported
+    arrays = {
+        "predicted": predicted,
+        "probability": probability,
+        "score": probability[np.arange(len(given)), predicted],
+        "abstained": told.abstained,
+        "given": given.astype(np.int32),
+        "fold": fold,
+        "reported": reported,
+    }
+    if len(inside) == n:
+        return arrays
+    outside = {"predicted": -1, "given": -1, "fold": -1, "abstained": True}
+    whole = {name: np.full((n, *array.shape[1:]), outside.get(name, 0), array.dtype) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        whole[name][inside] = array
+    return whole
+
+
+def _report(
+    found: Found, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {"objects": 0, "accuracy": None}
+    if found.best is not None:
+        figures = {**found.best._asdict(), "majority_class_accuracy": found.majority}
+    return {
+        "classes": classes,
+        "labelled": len(ids),
+        "predicted": len(given),
+        "model": found.model.name,
+        "setting": found.setting,
+        "chosen_by": "log loss of held-out objects" if found.best else f"fewer than {nested.FEW} labels, or one class",
+        "held_out": figures,
+        "models": nested.report(found),
+        "without": without,
+    }

@@ -1,0 +1,132 @@
+"""Kernel PCA: a map of the objects from a similarity, without numerical optimisation.
+
+    HKH = V diag(l) V^T,  H = I - 1 1^T / n,  coordinates = V_d diag(l_d)^(1/2)
+
+(Schoelkopf, Smola & Mueller 1999; Kleindessner & von Luxburg 2017, sec. 4.1, on k1 and k2.) With `shift` K less
+lambda_min I stands for K (their sec. 2.1, diagonal dominance): eigenvectors stay, eigenvalues fall by lambda_min, so
+only the lengths of the axes and the explained shares change. Of a similarity that is no kernel (AddS) lambda_min is
+that of HKH, negative, and the shift makes it a kernel. For the embedding K is minus half the squared distance, HKH the
+Gram matrix of its points. k1 and k2 of more objects than a matrix has room for go by their factor. O(n^2 d) a Lanczos
+step; lambda_min of a matrix O(n^3), small beside k1 up to a few thousand objects.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from scipy.linalg import eigvalsh
+from threadpoolctl import threadpool_limits
+
+from stream_engine.clustering import similarity_of_snapshot
+from stream_engine.clustering.factored_kernel import Factored
+from stream_engine.data import available_memory
+from stream_engine.refits import CannotRefit, Progress, no_progress
+from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.artifact_schemas import KERNEL_PCA
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.statistics import kernels
+from stream_engine.statistics.spectral import centred, dense, top_eigenpairs
+
+KIND = "kernel_pca"
+AXES = KERNEL_PCA.axes
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters of the refit.
+
+    similarity: one of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of
+        what is recent or weighted (k1_window, k2_decayed, ...)
+    dimensions: how many axes
+    shift: subtract the smallest eigenvalue from the diagonal first
+    min_links: an object with a nonzero similarity to fewer others lies at 0, as one of which nothing is known
+    memory_gb: what may be used; none: what is free
+    objects: these names only, or the so many objects with the most answers
+    """
+
+    similarity: str = "k1"
+    dimensions: Annotated[int, msgspec.Meta(ge=1)] = 2
+    shift: bool = True
+    min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
+    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        similarity_of_snapshot.recipe(self.similarity)
+
+
+def refit(
+    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+) -> Artifact:
+    """Map a snapshot's objects. Arrays: coordinates (n, d) float64, 0 where `mapped` (n,) bool is False; eigenvalues
+    (d,) of the centred kernel, after the shift; lambda_min () of the kernel (NaN where there was no shift). Raises
+    `CannotRefit`."""
+    n, d = len(snapshot.objects), params.dimensions
+    coordinates, eigenvalues, mapped = np.zeros((n, d)), np.zeros(d), np.zeros(n, bool)
+    smallest, total = np.nan, 0.0
+    with threadpool_limits(1):
+        try:
+            similarity = similarity_of_snapshot.similarity(snapshot, params.similarity)
+            ids = similarity_of_snapshot.subset_ids(snapshot, similarity.W, params.min_links, params.objects)
+            if not isinstance(similarity.W, Factored):
+                available_memory.require(
+                    f"kernel PCA of {len(ids):,} objects",
+                    available_memory.matrices(3, len(ids)),
+                    available_memory.limit_in_bytes(params.memory_gb),
+                    "raise memory_gb, or choose objects (objects=5000)",
+                )
+        except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
+            raise CannotRefit(f"{KIND}: {error}") from error
+        W = similarity_of_snapshot.restricted(similarity.W, ids)
+        progress(1, 2)
+        if len(ids) > 1:
+            vectors, values, smallest, total = _axes(W, params)
+            eigenvalues[: len(values)] = values
+            coordinates[ids, : len(values)] = vectors * np.sqrt(values)
+            mapped[ids] = True
+        progress(2, 2)
+    arrays = {
+        "coordinates": coordinates,
+        "mapped": mapped,
+        "eigenvalues": eigenvalues,
+        "lambda_min": np.array(smallest),
+    }
+    report: dict[str, Any] = {
+        "objects": n,
+        "mapped": int(mapped.sum()),
+        "comparisons": similarity.comparisons,
+        "lambda_min": None if np.isnan(smallest) else float(smallest),
+        "explained": (eigenvalues / total).tolist() if total > 0 else [0.0] * d,
+    }
+    return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
+
+
+def _axes(W, params: Params) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """`(vectors (m, r), values (r,) >= 0, lambda_min, sum of all eigenvalues)` of the centred kernel."""
+    m, r = W.shape[0], min(params.dimensions, W.shape[0] - 1)
+    if isinstance(W, Factored):
+        return _axes_of_factor(W, r, params.shift)
+    statistic = similarity_of_snapshot.recipe(params.similarity).statistic
+    if statistic in similarity_of_snapshot.KERNELS:  # W is without its diagonal of ones
+        K = dense(W) + np.eye(m)
+        whole = K
+    else:
+        K = dense(W) / 2 if statistic == "embedding" else dense(W)
+        whole = centred(K)
+    smallest = float(eigvalsh(whole, subset_by_index=[0, 0])[0]) if params.shift else np.nan
+    values, vectors = top_eigenpairs(K, r)
+    up = -smallest if params.shift else 0.0
+    total = float(np.trace(K) - K.sum() / m + (m - 1) * up)
+    return vectors, np.maximum(values + up, 0.0), smallest, total
+
+
+def _axes_of_factor(W: Factored, r: int, shift: bool) -> tuple[np.ndarray, np.ndarray, float, float]:
+    m, width = W.phi.shape
+    if shift and width >= m:
+        raise CannotRefit(
+            f"{KIND}: the shift of {m:,} objects, expected at most {kernels.KERNEL_LIMIT:,} for a matrix; set shift to "
+            "false, or choose objects (--set objects=5000)"
+        )
+    values, vectors = kernels.eigenpairs(W.phi, r, centred=True)
+    mean = np.asarray(W.phi.mean(axis=0)).reshape(-1)
+    total = float((W.phi.data**2).sum() - m * mean @ mean)
+    return vectors, np.maximum(values, 0.0), 0.0 if shift else np.nan, total  # fewer features than objects: no shift
