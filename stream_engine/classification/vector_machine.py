@@ -47,7 +47,7 @@ def scores(
         made = np.full((len(asked), classes), least)
         made[:, there[0]] = 1.0
         return made
-    machine = SVC(C=C, kernel="precomputed", decision_function_shape="ovr", cache_size=64)
+    machine = SVC(C=C, kernel="precomputed", decision_function_shape="ovr", cache_size=64, random_state=0)
     machine.fit(np.ascontiguousarray(kernel[np.ix_(rows, columns)]), number)
     found = machine.decision_function(np.ascontiguousarray(kernel[np.ix_(asked, columns)]))
     found = np.stack([-found, found], axis=1) if found.ndim == 1 else found

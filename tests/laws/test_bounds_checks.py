@@ -23,6 +23,7 @@ ROOMS = (
     "asking",
     "statistics/gram_matrices.py",
     "statistics/kernels.py",
+    "statistics/landmark_designs.py",
     "accumulators/adds_similarity.py",
     "accumulators/radix.py",
     "accumulators/sorted_counts.py",
@@ -39,6 +40,7 @@ FILES = (
     "guard/test_canonical_order.py",
     "guard/test_transitive_reduction.py",
     "statistics/test_kernels.py",
+    "statistics/test_landmark_designs.py",
     "boosting/test_triplet_boost.py",
     "embedding/test_gradient.py",
     "embedding/test_fit.py",
@@ -82,6 +84,7 @@ TESTS = (
     "own_block",
     "means_over_the_samples",
     "kalman",
+    "narrow_features",
 )
 KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 

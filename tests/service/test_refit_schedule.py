@@ -82,6 +82,18 @@ def test_an_input_that_ends_is_refitted_at_its_end_and_once():
     assert world.workers.started == [("spectral", 3), ("triplet_boost", 3)]
 
 
+def test_refits_of_labels_wait_for_a_label():
+    world = World(RefitSettings().kinds, cores=9)
+    nobody = SimpleNamespace(sequence=1, digest="digest 1", labels={})
+    world.published.newest = SimpleNamespace(snapshot=nobody, artifacts={})
+    world.schedule.start_due()
+    assert {kind for kind, _ in world.workers.started} == {"sdp_clustering", "embedding"}
+    somebody = SimpleNamespace(sequence=2, digest="digest 2", labels={"a": "x"})
+    world.published.newest = SimpleNamespace(snapshot=somebody, artifacts={})
+    world.schedule.start_due()
+    assert {kind for kind, at in world.workers.started if at == 2} == {"triplet_boost", "classify"}
+
+
 def test_what_someone_asks_for_does_not_wait_for_the_end():
     world = World(["spectral"], at_end=True)
     world.publish(1)
