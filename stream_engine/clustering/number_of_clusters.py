@@ -1,10 +1,11 @@
 """How many clusters, by the silhouette or by the gap statistic, where kernel k-means is not told.
 
 Silhouette (Rousseeuw 1987): s(i) = (b - a) / max(a, b), a the mean dissimilarity to the own cluster, b to the nearest
-other; the k of the largest mean. It never says one cluster. Gap (Tibshirani, Walther & Hastie 2001): the smallest k
-with Gap(k) >= Gap(k + 1) - s(k + 1), where Gap(k) = E* log D(k) - log D(k), D(k) the squared distances to the means, E*
-over points drawn uniformly from the box along the principal axes. It may say one. Directions that are noise shrink
-every gap, so it looks at the leading axes only.
+other; the k of the largest mean. It never says one cluster. Gap (Tibshirani, Walther & Hastie 2001): Gap(k) = E* log
+D(k) - log D(k), D(k) the squared distances to the means, E* over points drawn uniformly from the box along the
+principal axes; the smallest k with Gap(k) >= Gap(k + 1) - s(k + 1). It may say one, and is careful: four groups in a
+square are one to it. (The smallest k within one standard error of the largest gap finds these, and finds groups in
+uniform points too.) Directions that are noise shrink every gap, so it looks at the leading axes only.
 """
 
 from collections.abc import Callable

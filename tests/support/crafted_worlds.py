@@ -21,6 +21,7 @@ OBJECTS = 9
 QUICK = {  # parameters under which the refits of a few objects take no time
     "sdp_clustering": {"bootstrap": 0, "stability": 2, "k": 2},
     "triplet_boost": {"rounds": 40},
+    "classify": {"similarities": ["k1"], "rounds": 40},
     "embedding": {"dimensions": 2, "kernel": "ste", "ridge": 1.0},
     "kernel_learning": {"lambda1": 1.0, "lambda2": 1.0, "objects": 6},
     "partial_order_embedding": {"beta": 1.0, "form": "diagonal", "objects": 6},
