@@ -727,6 +727,34 @@ BUGS = [
         "total -= sums[a, b] * len(where)",
         "tests/refits/test_hierarchy.py",
     ),
+    Bug(
+        "what is reported was learned from",
+        "stream_engine/classification/nested.py",
+        "train, at = np.flatnonzero(~held)[: self.most], np.flatnonzero(held)",
+        "train, at = np.arange(len(held))[: self.most], np.flatnonzero(held)",
+        "tests/classification -k chose",
+    ),
+    Bug(
+        "equally near objects all vote in full",
+        "stream_engine/classification/neighbours.py",
+        "votes = above + at * (left / at.sum(axis=1, keepdims=True))",
+        "votes = above + at * left",
+        "tests/classification -k tie",
+    ),
+    Bug(
+        "far objects look near from a landmark",
+        "stream_engine/statistics/landmark_designs.py",
+        "hi[p], -votes[e]",
+        "hi[p], votes[e]",
+        "tests/statistics/test_landmark_designs.py -k narrow",
+    ),
+    Bug(
+        "the shift is told and not made",
+        "stream_engine/refits/kernel_pca.py",
+        "return vectors, np.maximum(values + up, 0.0), smallest, total",
+        "return vectors, np.maximum(values, 0.0), smallest, total",
+        "tests/refits/test_kernel_pca.py -k kernel",
+    ),
     # TripletBoost.
     Bug(
         "acceleration follows the rounding of its history",
