@@ -27,7 +27,10 @@ def _models(rows: list[dict[str, Any]]) -> list[str]:
         return []
     heads = {
         "accuracy": "accuracy",
+        "standard_error": "± error",
         "accuracy_by_worker": "by worker",
+        "standard_error_by_worker": "± error",
+        "workers": "workers",
         "log_loss": "log loss",
         "calibration_error": "calibration error",
         "ceiling": "ceiling",
@@ -38,10 +41,12 @@ def _models(rows: list[dict[str, Any]]) -> list[str]:
     def line(model: str, cells: dict[str, str]) -> str:
         return f"  {model:26}" + "".join(f"{cells[name]:>{width[name]}}" for name in heads)
 
-    said = [
-        line(row["model"], {name: "-" if row[name] is None else f"{row[name]:.3f}" for name in heads}) for row in rows
-    ]
-    return ["models on answers that they never had", line("model", heads), *said]
+    said = [line(row["model"], {name: _cell(name, row[name]) for name in heads}) for row in rows]
+    return ["models on answers that they never had (-: unknown)", line("model", heads), *said]
+
+
+def _cell(name: str, value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}" if name == "workers" else f"{value:.3f}"
 
 
 def _told(figures: dict[str, Any]) -> list[str]:
@@ -79,4 +84,6 @@ def _short(value: Any) -> str:
         return "  ".join(f"{k}={_short(v)}" for k, v in value.items()) or "-"
     if isinstance(value, list):
         return ", ".join(map(_short, value[:8])) + (" …" if len(value) > 8 else "") or "-"
+    if value is None:
+        return "unknown"
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)

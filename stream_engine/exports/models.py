@@ -13,7 +13,10 @@ from stream_engine.state.published import Published
 
 COLUMNS = {  # column -> where it stands in a report
     "accuracy": ("accuracy",),
+    "standard_error": ("standard_error",),
     "accuracy_by_worker": ("by_worker", "accuracy"),
+    "standard_error_by_worker": ("by_worker", "standard_error"),
+    "workers": ("by_worker", "clusters"),
     "log_loss": ("log_loss",),
     "calibration_error": ("calibration_error",),
     "ceiling": ("ceiling", "others"),
@@ -21,8 +24,9 @@ COLUMNS = {  # column -> where it stands in a report
 
 
 def models(published: Published) -> dict[str, Content]:
-    """model, accuracy, accuracy_by_worker (on workers that it never heard), log_loss (nats an answer),
-    calibration_error, ceiling (how often an answer is that of most others), seconds (CPU, of the refit)."""
+    """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (empty:
+    unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling (how often
+    an answer is that of most others), seconds (CPU, of the refit)."""
     rows = table(published)
     if not rows:
         raise NothingToExport(

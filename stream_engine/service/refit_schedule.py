@@ -26,7 +26,7 @@ from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
 OF_LABELS = ("triplet_boost", "classify")  # default refits that learn from labels
-TOLD = ("accuracy", "log_loss", "calibration_error")  # of held-out judgements, in the log
+TOLD = ("accuracy", "standard_error", "log_loss", "calibration_error")  # of held-out judgements, in the log
 
 
 class RefitSchedule:

@@ -15,6 +15,7 @@ from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, BY_QUESTION, 
 
 BINS = 10  # of calibration, of equal width from 1/2 to 1
 FEW = 100  # answers to questions that somebody else answered, below which no ceiling is said
+CLUSTERS = 5  # below which no standard error is said: of fewer, the spread says little, and of one nothing
 
 
 class Figures(NamedTuple):
@@ -22,7 +23,7 @@ class Figures(NamedTuple):
     nats a comparison; `calibration_error` the expected calibration error (Guo et al. 2017, eq. 3) over ten bins."""
 
     accuracy: float
-    standard_error: float  # of the accuracy, over `clusters`
+    standard_error: float | None  # of the accuracy, over `clusters`; None, unknown: fewer than `CLUSTERS` of them
     log_loss: float
     calibration_error: float
     comparisons: int
@@ -87,22 +88,28 @@ def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.nda
     """The figures of (m,) margins, > 0 where the answer came as expected, with P = sigmoid(slope * margin).
 
     >>> f = figures(np.array([2.0, 1.0, -1.0, 0.0]), 1.0, np.ones(4), np.array([0, 0, 1, 1]))
-    >>> f.accuracy, round(f.standard_error, 3), round(f.log_loss, 3), f.comparisons, f.clusters
-    (0.625, 0.375, 0.612, 4, 2)
+    >>> f.accuracy, f.standard_error, round(f.log_loss, 3), f.comparisons, f.clusters
+    (0.625, None, 0.612, 4, 2)
+    >>> figures(np.array([1.0, 1.0, 1.0, -1.0, -1.0]), 1.0, np.ones(5), np.arange(5)).standard_error.__round__(3)
+    0.245
     """
     right = times * np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
     total, number = times.sum(), np.unique(cluster, return_inverse=True)[1].reshape(-1)
     clusters, accuracy = int(number.max()) + 1, float(right.sum() / total)
-    off = np.bincount(number, right - accuracy * times)
-    spread = clusters / (clusters - 1.0) if clusters > 1 else 0.0
     return Figures(
         accuracy,
-        float(np.sqrt(spread * (off @ off)) / total),
+        _standard_error(np.bincount(number, right - accuracy * times), float(total)),
         float(times @ losses(margin, slope) / total),
         _calibration_error(expit(slope * np.abs(margin)), right, times),
         int(total),
         clusters,
     )
+
+
+def _standard_error(off: np.ndarray, total: float) -> float | None:
+    """Of a ratio, by what each of (c,) clusters is off from it; None for fewer than `CLUSTERS`."""
+    clusters = len(off)
+    return float(np.sqrt(clusters / (clusters - 1.0) * (off @ off)) / total) if clusters >= CLUSTERS else None
 
 
 def losses(margin: np.ndarray, slope: float) -> np.ndarray:

@@ -10,11 +10,13 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
+from stream_engine.commands.inspect_text import as_text
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport, json_text
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
+from stream_engine.exports.models import table
 from stream_engine.refits import reliability
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -76,7 +78,8 @@ def state() -> Published:
                 "accuracy": 0.8,
                 "log_loss": 0.4,
                 "calibration_error": 0.01,
-                "by_worker": {"accuracy": 0.75},
+                "standard_error": 0.02,
+                "by_worker": {"accuracy": 0.75, "standard_error": None, "clusters": 2},
                 "ceiling": None,
             },
         ),
@@ -330,12 +333,25 @@ def test_models_are_a_table_with_the_best_first(published):
     )
     table = read("models.csv", files("models", made, "csv")["models.csv"])
     assert table.column_names == [
-        "model", "accuracy", "accuracy_by_worker", "log_loss", "calibration_error", "ceiling", "seconds"
+        "model", "accuracy", "standard_error", "accuracy_by_worker", "standard_error_by_worker", "workers", "log_loss",
+        "calibration_error", "ceiling", "seconds",
     ]  # fmt: skip
     rows = table.to_pydict()
     assert rows["model"] == ["other", "kernel_learning", "another"] and rows["seconds"] == [1.5, None, None]
     assert rows["accuracy_by_worker"] == [0.75, 0.75, None] and rows["ceiling"] == [0.85, None, None]
+    assert rows["standard_error"] == [0.02, 0.02, None] and rows["standard_error_by_worker"] == [None] * 3
+    assert rows["workers"] == [2, 2, None] and "NaN" not in str(files("models", made, "json")["models.json"])
     assert np.isnan(exports.contents("models", made)["models"].arrays["accuracy"]).tolist() == [False, False, True]
+
+
+def test_what_is_unknown_is_said_in_text(published):
+    """No standard error of two workers: `-` in the table, a word in the report."""
+    rows, report = table(published), published.artifacts["kernel_learning"].report
+    artifacts = {"kernel_learning": {"snapshot": 1, "report": report}}
+    text = as_text({"state": "", "snapshots": [], "summary": {}, "artifacts": artifacts, "models": rows})
+    line = next(each for each in text.splitlines() if each.startswith("  kernel_learning  "))
+    assert line.split()[1:6] == ["0.800", "0.020", "0.750", "-", "2"]
+    assert "standard_error=unknown" in text and "None" not in text
 
 
 def test_arrays_of_mixed_shapes_become_one_table_each():

@@ -40,6 +40,16 @@ def test_figures_are_their_definitions(seed):
     assert got.standard_error == pytest.approx(np.sqrt(k / (k - 1) * sum(s * s for s in sums.values())) / len(each))
 
 
+@pytest.mark.parametrize("clusters", range(1, 9))
+def test_of_few_clusters_no_standard_error_is_known(clusters):
+    """One worker's spread is none, and that of two or three says little: unknown, not 0."""
+    margin = np.random.default_rng(clusters).normal(0.3, 1, 800)
+    got = held_out.figures(margin, 1.0, np.ones(800), np.arange(800) % clusters)
+    assert got.clusters == clusters and 0 < got.accuracy < 1
+    assert (got.standard_error is None) == (clusters < held_out.CLUSTERS)
+    assert got.standard_error is None or got.standard_error > 0
+
+
 def test_the_standard_error_is_that_of_judgements_not_of_comparisons():
     """Forty judgements of twenty answers that are right or wrong together: as sure as forty answers, not 800."""
     rng = np.random.default_rng(0)
