@@ -154,7 +154,8 @@ class ComparisonEmbedding(_Answering):
         return self
 
     def _probability(self, rows):
-        slope = 1.0 if self.report_["loss"] == "ste" else self.report_["probability_slope"] or 1.0
+        told = self.report_["probability_slope"]
+        slope = 1.0 if told is None else told
         return sigmoid_of(by_similarity(-embedding.squared_distances(self.kernel_)), slope)(rows)
 
     def transform(self, X=None):

@@ -50,13 +50,13 @@ class Losses(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One pair of lambdas, its losses, its answer as a start for the next, and the slope that its probabilities need
-    (1 where the loss is a likelihood)."""
+    """One pair of lambdas, its losses, its answer as a start for the next, and how sure its probabilities may be: the
+    slope of margins in units of the kernel's scale."""
 
     lambdas: Lambdas
     losses: Losses
     start: rckl.Start
-    slope: float
+    sure: float
 
 
 Try = Callable[[Lambdas, rckl.Start | None], Attempt]

@@ -1,8 +1,8 @@
 """How likely is it that people find the first of two pairs more alike? One function for each model of a state.
 
     embedding                  lapse / 2 + (1 - lapse) sigma(scale Delta), its own formula for somebody unknown
-    kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope 1 for STE, which is
-    partial_order_embedding    a likelihood, else Platt's, fitted by the refit on judgements that it held out
+    kernel_learning            sigma(slope Delta), Delta the difference of squared distances; slope Platt's, fitted by
+    partial_order_embedding    the refit on judgements that it held out; where none are, 1 for STE, a likelihood
     adds3, k1, k2              sigma(w . phi(margin)): Platt's logistic fit of `calibration`, on held-out judgements
 
 A model made by a refit has its figures in the artifact's report. Those that are nothing but counts are fitted when they
@@ -103,8 +103,9 @@ def _learned(published: Published, name: str) -> Model | None:
 
 
 def _slope(artifact: Artifact) -> float | None:
-    """The slope that its report tells; 1 of a loss that is a likelihood."""
-    return 1.0 if artifact.report.get("loss") == "ste" else figure(artifact.report, "probability_slope")
+    """The slope that its report tells; without one 1 of a loss that is a likelihood."""
+    told = figure(artifact.report, "probability_slope")
+    return 1.0 if told is None and artifact.report.get("loss") == "ste" else told
 
 
 def of_embedding(artifact: Artifact) -> Probability:

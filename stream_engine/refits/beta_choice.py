@@ -2,8 +2,8 @@
 
 Objects are held out as in McFee & Lanckriet 2011, sec. 5.1 (trained on comparisons among the rest, tested on (i, j, i,
 k) with i held out and j, k not), or judgements are. The hinge is no likelihood, so distances become probabilities by
-one slope, fitted where it is tested; what is reported of the chosen beta uses that slope on answers that neither fitted
-it nor chose (`held_out_answers`).
+one slope of margins in units of the kernel's scale, fitted where it is tested; what is reported of the chosen beta uses
+that slope on answers that neither fitted it nor chose (`held_out_answers`).
 """
 
 from typing import Any, NamedTuple
@@ -13,11 +13,10 @@ import numpy as np
 from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.constraints import Constraints, constraints
-from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.kernel_learning.lambda_choice import Losses
 from stream_engine.kernel_learning.splits import Split as Fold
 from stream_engine.kernel_learning.splits import by_objects_out
-from stream_engine.refits import CannotRefit, Progress
+from stream_engine.refits import CannotRefit, Progress, held_out_answers
 from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -40,21 +39,21 @@ class Inputs(NamedTuple):
 
 class Choice(NamedTuple):
     """The beta to embed with, the smallest at which anything is learned, how it was chosen, what was tried, and the
-    slope of its probabilities."""
+    sureness of its probabilities."""
 
     beta: float
     smallest: float
     how: str
     tried: list[dict[str, float]]
-    slope: float | None = None
+    sure: float | None = None
 
 
 class Attempt(NamedTuple):
-    """One beta with its losses and its slope."""
+    """One beta with its losses and its sureness, the slope of margins in their units."""
 
     beta: float
     losses: Losses
-    slope: float
+    sure: float
 
 
 def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedding:
@@ -97,7 +96,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         return done
 
     best = _best(attempt, betas, scale, grows=not params.betas)
-    return Choice(best.beta, smallest, how, tried, best.slope)
+    return Choice(best.beta, smallest, how, tried, best.sure)
 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
@@ -152,19 +151,19 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
 
 
 def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tuple[Attempt, float]:
-    """The losses of a beta over all folds, with the one slope that suits them, and the mean GAUC."""
-    margins = [-excess_of_test(params, inputs, beta, fold) for fold in folds]
+    """The losses of a beta over all folds, with the one sureness that suits them, and the mean GAUC."""
+    margins = [held_out_answers.margins(gram_of_test(params, inputs, beta, fold), fold.test.rows) for fold in folds]
     margin, times = np.concatenate(margins), np.concatenate([fold.test.weight for fold in folds])
     unit = np.concatenate([fold.unit for fold in folds])  # an object tests in one fold only
     number = np.unique(unit, return_inverse=True)[1].reshape(-1)
-    slope = slope_of(margin, times)
-    sums = np.bincount(number, times * held_out.losses(margin, slope))
+    sure = slope_of(margin, times)
+    sums = np.bincount(number, times * held_out.losses(margin, sure))
     gauc = np.mean([f.test.weight[m > 0].sum() / f.test.weight.sum() for f, m in zip(folds, margins)])
-    return Attempt(beta, Losses(sums, np.bincount(number, times)), slope), float(gauc)
+    return Attempt(beta, Losses(sums, np.bincount(number, times)), sure), float(gauc)
 
 
-def excess_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.ndarray:
-    """(m,): d(near) - d(far) of the test comparisons, held-out objects embedded by g(x) = N K_x."""
+def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.ndarray:
+    """(n, n) kernel learned from the fold's training comparisons, held-out objects embedded by g(x) = N K_x."""
     inside = fold.inside
     training = inputs._replace(
         comparisons=fold.train,
@@ -174,20 +173,18 @@ def excess_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.n
     learned = fit(params, training, beta, tolerance=ROUGH, max_iterations=2000)
     columns = [k[inside] for k in inputs.kernels] if inputs.features is None else [inputs.features.T]
     points = mkpoe.embed(learned, columns)
-    return excess(points @ points.T, fold.test.rows)
+    return points @ points.T
 
 
 def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) -> HeldOut | None:
     """How well the chosen beta answers what neither it nor the embedding ever had; None where nothing is held out."""
-    if split is None or not split.can_report or (choice.slope is None and not split.can_choose):
+    if split is None or not split.can_report or (choice.sure is None and not split.can_choose):
         return None
-    slope = choice.slope
-    gram = _rough(task, inputs, split.fitting if slope is None else split.outside, choice.beta)
+    sure = choice.sure
+    gram = _rough(task, inputs, split.fitting if sure is None else split.outside, choice.beta)
     if gram is None:
         return None
-    if slope is None:
-        slope = slope_of(-excess(gram, split.choosing.rows), split.choosing.times)
-    return split.figures(-excess(gram, split.reported.rows), slope)
+    return split.figures(gram, held_out_answers.sureness(gram, split.choosing) if sure is None else sure)
 
 
 def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:

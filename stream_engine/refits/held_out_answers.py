@@ -2,6 +2,10 @@
 
 Answers are *fitted*, they *choose* (a lambda, a beta), or they are *reported*. Nothing that chose is reported, and the
 model that is published is fitted to all three. See `statistics.judgement_folds`.
+
+Probabilities are sigma(sureness * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
+to fewer answers put the objects further apart and less far (a hinge asks for margins of 1 in whatever order is left),
+so a slope of bare margins that suits one suits no other.
 """
 
 from functools import cached_property
@@ -9,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.refits.kernel_refits import Task
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import held_out, judgement_folds
+from stream_engine.statistics.embedding import margin_scale
 from stream_engine.statistics.held_out import HeldOut
 from stream_engine.statistics.judgement_folds import CHOOSE, FIT, Evidence
 from stream_engine.statistics.subset import renumbering
@@ -53,9 +59,9 @@ class Split:
         """Whether there is something to report on."""
         return bool(len(self.reported.rows))
 
-    def figures(self, margin: np.ndarray, slope: float) -> HeldOut:
-        """What to report of a model with these margins of the `reported` answers."""
-        return held_out.held_out(self.found, self._part, self.reported, margin, slope)
+    def figures(self, gram: np.ndarray, sure: float) -> HeldOut:
+        """What to report of a kernel that was learned without the `reported` answers; its `slope` is the sureness."""
+        return held_out.held_out(self.found, self._part, self.reported, margins(gram, self.reported.rows), sure)
 
 
 def split(task: Task, report: float, choose: float, quadruplets: bool = False) -> Split | None:
@@ -76,9 +82,22 @@ def _says_something(snapshot: Snapshot) -> bool:
     return bool((columns.n_lo != columns.n_hi).any()) or bool(len(snapshot.section("quadruplet_counts").get("i", ())))
 
 
-def report(made: Split | None, figures: HeldOut | None) -> dict[str, Any]:
-    """The fields of an artifact's report, also where there was too little to hold any out."""
+def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(m,) how far rows are expected, > 0 where they are, in units of `margin_scale`. O(n^2 + m)."""
+    return -excess(gram, rows) / margin_scale(gram)
+
+
+def sureness(gram: np.ndarray, asked: Evidence) -> float:
+    """The slope of margins in their units that suits these answers, which the kernel did not have."""
+    return held_out.slope_of(margins(gram, asked.rows), asked.times)
+
+
+def report(made: Split | None, figures: HeldOut | None, gram: np.ndarray) -> dict[str, Any]:
+    """The fields of an artifact's report, also where there was too little to hold any out; `probability_slope` is that
+    of the bare margins of the published kernel."""
     if figures is None:
         by, ceiling = ("none", None) if made is None else (made.found.by, held_out.ceiling(made.found))
         figures = HeldOut(by, None, None, None, ceiling)
+    if figures.slope is not None:
+        figures = figures._replace(slope=figures.slope / margin_scale(gram))
     return figures.report()

@@ -39,7 +39,7 @@ from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Ta
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.held_out import slope_of
+from stream_engine.statistics.held_out import HeldOut
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
@@ -101,12 +101,12 @@ def refit(
         split = held_out_answers.split(task, params.reported, params.share, quadruplets=True)
         if params.form == "order":
             progress(1, 1)
-            return _order_artifact(task, comparisons, _order_figures(task, split))
+            return _order_artifact(task, comparisons, split)
         inputs = _inputs(task, comparisons)
         choice = beta_choice.choose(task, inputs, split, progress)
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
-        figures = held_out_answers.report(split, beta_choice.reported(task, inputs, split, choice))
+        told = beta_choice.reported(task, inputs, split, choice)
         solved = beta_choice.fit(
             params,
             inputs,
@@ -122,7 +122,7 @@ def refit(
             )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
-        return _artifact(task, inputs, choice, solved, extension, figures)
+        return _artifact(task, inputs, choice, solved, extension, held_out_answers.report(split, told, solved.gram))
 
 
 def _check(task: Task, comparisons: Constraints, decided: int) -> None:
@@ -241,18 +241,16 @@ def _artifact(
     return kernel_refits.artifact(task, solved.gram, arrays, report, extension)
 
 
-def _order_figures(task: Task, split: Split | None) -> dict[str, Any]:
-    """How well Algorithm 5 answers what it never had; the slope is fitted on answers that are not reported."""
-    figures = None
-    if split is not None and split.can_report and split.can_choose:
-        rows, n = constraints(split.fitting, task.params.constraints).rows, len(task.subset.ids)
-        gram = constant_shift.embed_order(rows, n).gram
-        slope = slope_of(-excess(gram, split.choosing.rows), split.choosing.times)
-        figures = split.figures(-excess(gram, split.reported.rows), slope)
-    return held_out_answers.report(split, figures)
+def _order_figures(task: Task, split: Split | None) -> HeldOut | None:
+    """How well Algorithm 5 answers what it never had; the sureness is fitted on answers that are not reported."""
+    if split is None or not split.can_report or not split.can_choose:
+        return None
+    rows, n = constraints(split.fitting, task.params.constraints).rows, len(task.subset.ids)
+    gram = constant_shift.embed_order(rows, n).gram
+    return split.figures(gram, held_out_answers.sureness(gram, split.choosing))
 
 
-def _order_artifact(task: Task, comparisons: Constraints, figures: dict[str, Any]) -> Artifact:
+def _order_artifact(task: Task, comparisons: Constraints, split: Split | None) -> Artifact:
     """Algorithm 5: no program to solve, no kernels to weigh."""
     shifted = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
     violated = int((excess(shifted.gram, comparisons.rows) >= 0).sum())
@@ -263,7 +261,7 @@ def _order_artifact(task: Task, comparisons: Constraints, figures: dict[str, Any
         "levels": int(shifted.delta.max(initial=0)),
         "shift": shifted.shift,
         "satisfied": fraction,
-        **figures,
+        **held_out_answers.report(split, _order_figures(task, split), shifted.gram),
     }
     arrays = {**_of_every_form(task, comparisons, shifted.gram, 0.0, fraction), "mu": np.empty(0)}
     return kernel_refits.artifact(task, shifted.gram, arrays, report, None)

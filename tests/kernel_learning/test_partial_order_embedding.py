@@ -17,6 +17,7 @@ from stream_engine.refits import CannotRefit, SolverFailed, beta_choice
 from stream_engine.refits import partial_order_embedding as poe
 from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
+from stream_engine.statistics.embedding import margin_scale
 from tests.support import kernel_reference as reference
 from tests.support import subgradient
 from tests.support.generators import as_batch, dense_batch, planted_triplets
@@ -343,7 +344,8 @@ def test_objects_are_held_out_as_the_paper_says(aux):
         for variant in ("full", "diagonal"):
             params = poe.Params(form=variant, constraints="length2", kernels=specs)
             whole_inputs = beta_choice.Inputs(fold.train, ["a", "b"], kernels, None, [])
-            x = beta_choice.excess_of_test(params, whole_inputs, 2000.0, fold)
+            gram = beta_choice.gram_of_test(params, whole_inputs, 2000.0, fold)
+            x = excess(gram, fold.test.rows)
             inner = [k[np.ix_(ids, ids)] for k in kernels]
             options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": beta_choice.ROUGH}
             found = mkpoe.fit(fold.train.rows, inner, 2000.0, **options)
@@ -352,7 +354,9 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             np.testing.assert_allclose(x, [d(i, j) - d(i, k) for i, j, _, k in fold.test.rows.tolist()], atol=1e-9)
             done, gauc = beta_choice._attempt(params, whole_inputs, 2000.0, [fold])
             assert gauc == pytest.approx((x < 0) @ fold.test.weight / fold.test.weight.sum()) and gauc > 0.75
-            by_anchor = np.bincount(fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.slope * x)), 24)
+            by_anchor = np.bincount(
+                fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.sure / margin_scale(gram) * x)), 24
+            )
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
 

@@ -1,5 +1,6 @@
 """What refits say of answers that they never had is what they get on such answers; a leak would show."""
 
+import itertools
 import json
 
 import msgspec
@@ -8,9 +9,11 @@ import pytest
 
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
+from stream_engine.kernel_learning import mkpoe, rckl
 from stream_engine.kernel_learning.distance_operator import excess
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from stream_engine.state.engine import Engine
+from stream_engine.statistics.embedding import margin_scale
 from stream_engine.statistics.judgements import judgements_of
 from stream_engine.statistics.subset import renumbering
 
@@ -109,6 +112,28 @@ def counted_again(snapshot, triplets: np.ndarray):
     columns = columns_from_triplets(triplets, len(snapshot.objects))
     arrays = {f"triplet_counts/{key}": array for key, array in state_of_columns(columns).items()}
     return snapshot._replace(arrays={**snapshot.arrays, **arrays})
+
+
+@pytest.mark.parametrize("how", LEARN)
+def test_probabilities_do_not_depend_on_how_far_apart_a_fit_puts_the_objects(how, monkeypatch):
+    """Every fit stretched by a factor of its own: the same figures and the same probabilities of the published one."""
+    whole, asked = snapshot_of(events(4, 80)), np.array([[0, 1, 0, 2], [3, 4, 3, 5]])
+    one = LEARN[how](whole)
+    solved = {"order": (mkpoe, "fit"), "ste": (rckl, "fit"), "hinge": (rckl, "fit")}[how]
+    fit, many = getattr(*solved), itertools.count(1)
+
+    def stretched(*args, **more):
+        made = fit(*args, **more)
+        return made._replace(gram=made.gram * 1.7 ** next(many))
+
+    monkeypatch.setattr(*solved, stretched)
+    two = LEARN[how](whole)
+    for name in ("accuracy", "calibration_error", "log_loss"):
+        if how != "ste":  # whose lambda is chosen by its own scale
+            assert two.report[name] == pytest.approx(one.report[name], rel=1e-6)
+    logits = [made.report["probability_slope"] * excess(made.arrays["K"], asked) for made in (one, two)]
+    assert how == "ste" or np.allclose(*logits, rtol=1e-6)
+    assert margin_scale(two.arrays["K"]) > 3 * margin_scale(one.arrays["K"])
 
 
 def test_figures_stand_beside_each_other():

@@ -1,6 +1,7 @@
 """Coordinates, their steadiness, neighbours and dendrograms, against definitions and scikit-learn."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
@@ -89,3 +90,13 @@ def test_pictures_hold_together():
     np.testing.assert_allclose(again["coordinates"][:8].mean(axis=0) - mirrored[:8].mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(again["coordinates"], mirrored, atol=1e-9)
     assert set(first) == {"coordinates", "explained", "neighbours", "linkage"}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])
+def test_the_scale_of_margins_is_that_of_all_triples(n):
+    points = np.random.default_rng(n).normal(size=(n, 2))
+    d = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    apart = [d[i, j] - d[i, k] for i in range(n) for j in range(n) for k in range(n) if len({i, j, k}) == 3]
+    expected = np.sqrt(np.mean(np.square(apart))) if apart else 1.0
+    assert embedding.margin_scale(points @ points.T) == pytest.approx(expected)
+    assert embedding.margin_scale(np.zeros((n, n))) == 1.0 == embedding.margin_scale(np.eye(n))
