@@ -18,6 +18,7 @@ from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import RELIABILITY
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import worker_reliability
+from stream_engine.statistics.held_out import Figures
 
 KIND = "reliability"
 AXES = RELIABILITY.axes
@@ -52,7 +53,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Judge the workers of a snapshot. No randomness.
+    """Judge the workers of a snapshot. Of the report `predictor_agreement` is of workers whom neither the predictor nor
+    the choice of its rank ever heard (`predictor_tested_on` of them, drawn by the seed, which says nothing else);
+    `predictor_agreement_that_chose` is of all and chose the rank, so it says too much.
 
     Arrays, a row a worker in the order of names (`utf8`, `offsets`): `accuracy` (w,) float64, `weight` = max(0, 2
     accuracy - 1), `comparisons`, `agreed`, `disagreed`, `repeats`, `contradictions`, `events`, `passed`, `failed`
@@ -66,17 +69,17 @@ def refit(
     votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):
-        estimated = worker_reliability.estimate(
-            votes,
-            (params.prior_right, params.prior_wrong),
-            params.rank,
-            params.folds,
-            params.rounds,
-            params.tol,
-            params.max_iterations,
-            _start(previous, votes.names, params),
-        )
-    progress(1, 2)
+        options: dict[str, Any] = {
+            "prior": (params.prior_right, params.prior_wrong),
+            "rank": params.rank,
+            "folds": params.folds,
+            "rounds": params.rounds,
+            "tol": params.tol,
+            "max_iterations": params.max_iterations,
+        }
+        unheard = worker_reliability.of_unheard(votes, seed, **options)
+        progress(1, 2)
+        estimated = worker_reliability.estimate(votes, start=_start(previous, votes.names, params), **options)
     record = worker_reliability.records(votes)
     weight = worker_reliability.vote_weight(estimated.accuracy)
     i, j, w = worker_reliability.adds(votes, weight[votes.worker])
@@ -100,7 +103,7 @@ def refit(
         plain_params(params),
         seed,
         arrays,
-        _report(estimated, record, tallies),
+        _report(estimated, unheard, record, tallies),
     )
 
 
@@ -115,7 +118,12 @@ def _start(previous: Artifact | None, names, params: Params) -> np.ndarray | Non
     )
 
 
-def _report(estimated: worker_reliability.Reliability, record: worker_reliability.Records, tallies) -> dict[str, Any]:
+def _report(
+    estimated: worker_reliability.Reliability,
+    unheard: Figures | None,
+    record: worker_reliability.Records,
+    tallies,
+) -> dict[str, Any]:
     decided, caught = (
         int((record.agreed + record.disagreed).sum()),
         int(tallies["passed"].sum() + tallies["failed"].sum()),
@@ -132,7 +140,10 @@ def _report(estimated: worker_reliability.Reliability, record: worker_reliabilit
         "catch_trials": caught,
         "catch_trials_failed": int(tallies["failed"].sum()),
         "predictor_rank": estimated.rank,
-        "predictor_agreement": estimated.predicted,
+        "predictor_agreement": unheard.accuracy if unheard else None,
+        "predictor_agreement_error": unheard.standard_error if unheard else None,
+        "predictor_tested_on": unheard.clusters if unheard else 0,
+        "predictor_agreement_that_chose": estimated.predicted,
         "slope": estimated.slope,
         "iterations": estimated.iterations,
     }

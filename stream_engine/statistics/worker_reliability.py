@@ -10,11 +10,12 @@ Where questions are hardly ever repeated, votes alone say nothing about anybody.
 predictor that learned from other workers alone (Raykar et al. 2010 learn classifier and reliabilities together):
 workers fall into folds by a hash of their names, the low-rank AddS-3 of the other folds' votes, weighted by their
 reliability, gives a margin, and one slope, part of the same EM, turns margins into log-odds. O(votes) a step;
-eigenvectors once a round and fold.
+eigenvectors once a round and fold. How well the predictor agrees with votes chooses its rank; what is told of it is how
+well it agrees with workers whom neither rank nor weights ever heard (`of_unheard`).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -25,9 +26,12 @@ from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.data.triplet_columns import Columns, columns_from_keys, first_of_equal, net_vote
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.adds_of_triplets import adds3
+from stream_engine.statistics.hash_split import name_hashes, object_folds
+from stream_engine.statistics.held_out import Figures, figures
 from stream_engine.statistics.spectral import top_eigenpairs
 
 RANKS = (1, 2, 3, 5, 8)
+REPORTED = 5  # a fifth of the workers is reported on
 LIMIT = 0.99  # no worker is believed to be better, or worse, than that
 
 
@@ -59,7 +63,7 @@ class Reliability(NamedTuple):
     accuracy: np.ndarray  # (w,) r_w: the estimated probability of a right answer
     posterior: np.ndarray  # (V,) P(lo is nearer) of each vote's key, its prior made without the worker's fold
     slope: float  # log-odds per standard deviation of the predictor's margin; 0 without predictor
-    predicted: float | None  # how often the margin, made without the worker's fold, agreed with the votes
+    predicted: float | None  # how often the margin, made without the worker's fold, agreed with the votes: it chose
     rank: int
     iterations: int
 
@@ -138,6 +142,32 @@ def estimate(
     return Reliability(accuracy, posterior, slope, predicted, best, iterations)
 
 
+def of_unheard(votes: Votes, seed: int = 0, **options: Any) -> Figures | None:
+    """How often the predictor agrees with the votes of workers whom it never heard, over these workers; ties one half.
+
+    A fifth of the workers, by a hash of their names, is left out. All others' votes alone choose the rank and their
+    weights (`options` as of `estimate`) and make the margins. None where nobody is left out or there is no predictor.
+    The cost of one more estimate.
+    """
+    out = object_folds(name_hashes(votes.names, seed), REPORTED)[votes.worker] == REPORTED - 1
+    if not out.any() or out.all():
+        return None
+    found = estimate(_of(votes, ~out), **options)
+    if not found.rank:
+        return None
+    margin = _margin_of(votes, out, vote_weight(found.accuracy)[votes.worker], (found.rank,))[found.rank]
+    n_lo, n_hi, worker = (column[out] for column in (votes.n_lo, votes.n_hi, votes.worker))
+    return figures(
+        np.concatenate([margin, -margin]), 1.0, np.concatenate([n_lo, n_hi]).astype(float), np.tile(worker, 2)
+    )
+
+
+def _of(votes: Votes, rows: np.ndarray) -> Votes:
+    """The votes of a (V,) bool mask; keys and workers keep their numbers."""
+    key, worker, n_lo, n_hi = (column[rows] for column in (votes.key, votes.worker, votes.n_lo, votes.n_hi))
+    return votes._replace(key=key, worker=worker, n_lo=n_lo, n_hi=n_hi)
+
+
 def _em(
     votes: Votes,
     margin: np.ndarray,
@@ -179,21 +209,24 @@ def _agreement(votes: Votes, margin: np.ndarray) -> float:
 def _margins(votes: Votes, fold: np.ndarray, accuracy: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
     """By rank: the margin of each vote's key in the low-rank AddS-3 of the other folds."""
     of_vote, weight = fold[votes.worker], vote_weight(accuracy)[votes.worker]
-    lo, hi, anchor = votes.keys[votes.key].T
     margins = {rank: np.zeros(len(votes.key)) for rank in ranks}
-    most = min(max(ranks), votes.n_objects - 1)
     for f in np.unique(of_vote):
         mine = of_vote == f
-        w = adds_matrix(votes, np.where(mine, 0.0, weight))
-        if most < 1 or not w.nnz:
-            continue
-        values, vectors = top_eigenpairs(w, most, tol=1e-4)
-        values = np.maximum(values, 0.0)
-        for rank in ranks:
-            scaled = vectors[:, :rank] * values[:rank]
-            a, b, c = anchor[mine], lo[mine], hi[mine]
-            margins[rank][mine] = np.einsum("vr,vr->v", scaled[a], vectors[b, :rank] - vectors[c, :rank])
+        for rank, margin in _margin_of(votes, mine, weight, ranks).items():
+            margins[rank][mine] = margin
     return margins
+
+
+def _margin_of(votes: Votes, mine: np.ndarray, weight: np.ndarray, ranks: Sequence[int]) -> dict[int, np.ndarray]:
+    """By rank: (v,) the margins of the keys of the votes `mine` (V,) bool, in the low-rank AddS-3 of all others."""
+    lo, hi, anchor = votes.keys[votes.key[mine]].T
+    most = min(max(ranks), votes.n_objects - 1)
+    w = adds_matrix(votes, np.where(mine, 0.0, weight))
+    if most < 1 or not w.nnz:
+        return {rank: np.zeros(len(lo)) for rank in ranks}
+    values, vectors = top_eigenpairs(w, most, tol=1e-4)
+    scaled, apart = vectors[anchor] * np.maximum(values, 0.0), vectors[lo] - vectors[hi]
+    return {rank: np.einsum("vr,vr->v", scaled[:, :rank], apart[:, :rank]) for rank in ranks}
 
 
 def vote_weight(accuracy: np.ndarray) -> np.ndarray:

@@ -149,6 +149,36 @@ def test_nobody_is_judged_by_what_they_said_themselves():
     assert not np.array_equal(one[~mine], two[~mine])
 
 
+def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
+    """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
+    workers is not."""
+    chose, told = [], []
+    for seed in range(25):
+        triplets = np.array([np.random.default_rng([seed, i]).permutation(8)[:3] for i in range(240)])
+        votes = worker_reliability.votes_of(learned(triplets, [f"w{i % 12}" for i in range(240)], 8))
+        chose.append(worker_reliability.estimate(votes).predicted)
+        told.append(worker_reliability.of_unheard(votes))
+    assert all(each.clusters == 2 and each.comparisons == 40 for each in told)
+    error = 0.5 / np.sqrt(25 * 40)
+    assert np.mean(chose) > 0.53 and abs(np.mean([each.accuracy for each in told]) - 0.5) < 3 * error
+
+
+def test_workers_reported_on_are_in_nothing_that_is_reported():
+    """Turned round, their votes turn the figure round: nothing that it was made of moved."""
+    triplets, workers, _, _ = study(spammers=0.0)
+    votes = worker_reliability.votes_of(learned(triplets, workers))
+    fold = worker_reliability.object_folds(worker_reliability.name_hashes(votes.names, 3), worker_reliability.REPORTED)
+    out = fold[votes.worker] == worker_reliability.REPORTED - 1
+    turned = votes._replace(n_lo=np.where(out, votes.n_hi, votes.n_lo), n_hi=np.where(out, votes.n_lo, votes.n_hi))
+    one, two = (worker_reliability.of_unheard(each, 3) for each in (votes, turned))
+    assert one.accuracy > 0.75 and one.clusters == 8 and one.standard_error > 0
+    assert two.accuracy == pytest.approx(1 - one.accuracy, abs=1e-12)
+    assert one.comparisons == (votes.n_lo + votes.n_hi)[out].sum()
+    assert worker_reliability.of_unheard(votes, 3, rank=0) is None
+    few = worker_reliability.votes_of(learned(triplets[:40], [f"w{i % 4}" for i in range(40)]))
+    assert worker_reliability.of_unheard(few) is None
+
+
 def test_online_follows_batch():
     triplets, workers, accuracy, _ = study(questions=120)
     snapshot = learned(triplets, workers)
