@@ -464,6 +464,47 @@ def test_parts_are_shares_of_every_class_and_leave_one_to_train_on(seed, test, s
     assert (later[trained] == labels.TRAIN).all()
 
 
+@SLOW
+@given(seed=st.integers(0, 10**6), test=st.sampled_from([0.1, 0.2, 0.34, 0.9]), stop=st.sampled_from([0.0, 0.3]))
+def test_folds_ask_every_labelled_object_once(seed, test, stop):
+    """But the only one of its class; every class keeps an example to train on in every fold."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(-1, 5, size=rng.integers(1, 60))
+    inside = rng.random(len(y)) < 0.8
+    made = np.stack(labels.folds(labels.label_sets(y, len(y)), test, stop, seed, inside))
+    assert len(made) == max(round(1 / test), 2) and (made[:, (y >= 0) & ~inside] == labels.OUTSIDE).all()
+    assert (made[:, y < 0] == labels.UNLABELLED).all()
+    for c in range(y.max(initial=-1) + 1):
+        here = made[:, (y == c) & inside]
+        asked = (here == labels.TEST).sum(axis=0)
+        assert (asked == (here.shape[1] > 1)).all()
+        if here.shape[1]:
+            assert ((here == labels.TRAIN).sum(axis=1) > 0).all()
+            tested = (here == labels.TEST).sum(axis=1)
+            assert tested.max() - tested.min() <= 1
+            assert ((here == labels.STOP).sum(axis=1) <= int(stop * here.shape[1] + 1e-9)).all()
+
+
+def test_few_objects_are_all_asked_by_classifiers_that_never_had_them():
+    """Against a fit of each fold by hand; the published model is the same without."""
+    columns, y, said = taste_world(n=40, size=6000)
+    world = a_snapshot(columns, said)
+    made = triplet_boost.refit(world, params(rounds=800, test=0.25), seed=4)
+    alone = triplet_boost.refit(world, params(rounds=800, test=0.25, cross_fit_below=0), seed=4)
+    assert all(np.array_equal(array, alone.arrays[name]) for name, array in made.arrays.items())
+    assert alone.report["held_out"] == alone.report["test_part"] == made.report["test_part"]
+    given = made.arrays["given"]
+    right = []
+    for parts in labels.folds(labels.label_sets(given, 40), 0.25, 0.0, 4, np.ones(40, bool)):
+        booster = triplet_boost.fit(columns, np.where(parts == labels.TRAIN, given, -1), 800, 4)
+        out = np.flatnonzero(parts == labels.TEST)
+        right += (triplet_boost.predict(booster, columns, out).label == given[out]).tolist()
+    told = made.report["held_out"]
+    assert told["objects"] == len(right) == len(said) and told["fits"] == 4
+    assert told["accuracy"] == np.mean(right) and 0 < told["error"] < 0.5
+    assert told["standard_error"] == pytest.approx(np.std(right, ddof=1) / np.sqrt(len(right)))
+
+
 # The refit ------------------------------------------------------------------------------------------------------------
 
 
@@ -493,7 +534,7 @@ def test_a_refit_predicts_everything_and_says_how_well():
     truth = np.array(["sour", "sweet", "bitter"])[y]
     fresh = arrays["part"] == labels.UNLABELLED
     assert (names[arrays["predicted"][fresh]] == truth[fresh]).mean() >= 0.8 and not arrays["abstained"].any()
-    held_out = report["held_out"]
+    held_out = report["test_part"]
     test = arrays["part"] == labels.TEST
     assert held_out["objects"] == test.sum() > 5
     assert held_out["accuracy"] == np.mean(names[arrays["predicted"][test]] == truth[test]) == 1 - held_out["error"]
