@@ -7,8 +7,9 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.inspect_text import as_text
-from stream_engine.exports.models import table
+from stream_engine.exports.models import left_out, table
 from stream_engine.exports.summary import summary_of
+from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 from stream_engine.statistics.judgements import judgements_of
@@ -41,11 +42,19 @@ def inspect(state: str) -> dict[str, Any]:
             }
             for kind, artifact in published.artifacts.items()
         },
-        "models": table(published),
+        **_models(published),
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
         **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
     }
+
+
+def _models(published: Published) -> dict[str, Any]:
+    """How well each model answers; nothing of a state without artifacts, which is looked at in no time."""
+    if not published.artifacts:
+        return {"models": []}
+    without = left_out(published)
+    return {"models": table(published), **({"models_left_out": without} if without else {})}
 
 
 def _judgements(snapshot: Snapshot) -> dict[str, Any]:

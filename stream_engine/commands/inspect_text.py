@@ -18,10 +18,11 @@ def as_text(contents: dict[str, Any]) -> str:
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
         lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
-    return "\n".join(lines + _models(contents.get("models", [])) + _told(contents.get("progressive", {})))
+    models = _models(contents.get("models", []), contents.get("models_left_out"))
+    return "\n".join(lines + models + _told(contents.get("progressive", {})))
 
 
-def _models(rows: list[dict[str, Any]]) -> list[str]:
+def _models(rows: list[dict[str, Any]], without: str | None) -> list[str]:
     """A line for each model, the best first: how well it answers what it never had."""
     if not rows:
         return []
@@ -42,7 +43,12 @@ def _models(rows: list[dict[str, Any]]) -> list[str]:
         return f"  {model:26}" + "".join(f"{cells[name]:>{width[name]}}" for name in heads)
 
     said = [line(row["model"], {name: _cell(name, row[name]) for name in heads}) for row in rows]
-    return ["models on answers that they never had (-: unknown)", line("model", heads), *said]
+    return [
+        "models on answers that they never had (-: unknown)",
+        line("model", heads),
+        *said,
+        *([f"  {without}"] if without else []),
+    ]
 
 
 def _cell(name: str, value: float | None) -> str:

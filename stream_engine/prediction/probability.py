@@ -16,20 +16,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
+from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.embedding.held_out import probabilities
 from stream_engine.prediction import NoModel, Predictor
 from stream_engine.prediction.calibration import Calibration, calibrated
 from stream_engine.prediction.learned import kernel_learning, partial_order_embedding
-from stream_engine.prediction.similarities import by_similarity, only
+from stream_engine.prediction.repeats import repeats
+from stream_engine.prediction.similarities import by_similarity, matrix, only
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import held_out, judgement_folds, kernels
-from stream_engine.statistics.adds_of_triplets import adds3
 from stream_engine.statistics.held_out import HeldOut
-from stream_engine.statistics.judgement_folds import CHOOSE
+from stream_engine.statistics.judgement_folds import CHOOSE, Evidence
 
 LEARNED = ("embedding", "kernel_learning", "partial_order_embedding")
 COUNTED = ("adds3", "k1", "k2")
@@ -153,7 +153,7 @@ def _of_margins(predictor: Predictor, made: Callable[[np.ndarray], np.ndarray]) 
 def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None, HeldOut | None]:
     """AddS-3, k1 or k2 with its probabilities, and its figures on judgements that neither its counts nor its
     calibration had; None where the counts decide nothing. Three times the similarity's cost."""
-    whole = _similarity(snapshot, name)
+    whole = similarity_of(snapshot, name)
     if whole is None:
         return None, None
     calibration, figures = calibration_of(snapshot, name, seed)
@@ -163,32 +163,84 @@ def counted(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Model | None,
 
 def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibration, HeldOut | None]:
     """Of margins of AddS-3, k1 or k2, in units of the predictor's scale: on judgements that its counts did not have."""
-    found = judgement_folds.evidence(snapshot, seed).of_triplets()
-    part = judgement_folds.parts(found, SHARE, SHARE)
+    held = held_of(snapshot, seed)
+    calibration, margin = calibration_in(held, name)
+    return calibration, None if margin is None else held_out.held_out(held.found, held.part, held.asked, margin, 1.0)
+
+
+class Held(NamedTuple):
+    """Answers about three objects (about four) that what counts was not made of, and the counts without them."""
+
+    found: Evidence
+    part: np.ndarray  # (U,)
+    fitting: Snapshot  # without what calibrates and what is reported
+    outside: Snapshot  # without what is reported
+    every: Evidence  # answers of either kind
+
+    @property
+    def choosing(self) -> Evidence:
+        """Answers that calibrate."""
+        return self.found.of(self.part == CHOOSE)
+
+    @property
+    def asked(self) -> Evidence:
+        """Answers that are reported on."""
+        return self.found.of(self.part > CHOOSE)
+
+
+def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> Held:
+    """What is held out of a snapshot's counts; with the seed of a refit what that reports on. O(m log m + keys)."""
+    every = judgement_folds.evidence(snapshot, seed)
+    part = judgement_folds.parts(every, SHARE, SHARE)
+    found = every.of_triplets() if triplets else every.of_quadruplets()
     counts = {key: array for key, array in snapshot.arrays.items() if not key.startswith("partial_order/")}
-    of_counts = snapshot._replace(arrays=counts)
-    choosing, asked = found.of(part == CHOOSE), found.of(part > CHOOSE)
-    fitted = _similarity(judgement_folds.without(of_counts, found.of(part >= CHOOSE)), name)
+    fitting, outside = (
+        judgement_folds.without(snapshot._replace(arrays=counts), every.of(out))
+        for out in (part >= CHOOSE, part > CHOOSE)
+    )
+    return Held(found, part, fitting, outside, every)
+
+
+def calibration_in(held: Held, name: str) -> tuple[Calibration, np.ndarray | None]:
+    """A calibration, and the (m,) log odds of the answers `held.asked`; None where it is not known how well it answers.
+    Twice the similarity's cost."""
+    choosing, asked = held.choosing, held.asked
+    fitted = similarity_of(held.fitting, name, held.every.of(held.part >= CHOOSE))
     if fitted is None or not len(choosing.rows):
         return Calibration(), None
     calibration = calibrated(fitted.margins(choosing.rows) / fitted.scale, choosing.times)
-    outside = _similarity(judgement_folds.without(of_counts, asked), name)
+    outside = similarity_of(held.outside, name, held.every.of(held.part > CHOOSE))
     if outside is None or not len(asked.rows):
         return calibration, None
     p = platt(outside, calibration)(asked.rows)
-    p = np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE)
-    return calibration, held_out.held_out(found, part, asked, logit(p), 1.0)
+    return calibration, logit(np.clip(np.where(np.isnan(p), 0.5, p), SURE, 1.0 - SURE))
 
 
-def _similarity(snapshot: Snapshot, name: str) -> Predictor | None:
+def similarity_of(snapshot: Snapshot, name: str, less: Evidence | None = None) -> Predictor | None:
+    """The predictor that counts alone make: AddS-3, k1, k2, "majority" (of the answers to the very question), or AddS-4
+    of comparisons of four objects, from the accumulated sums, which `less` is taken out of (it is out of counts
+    already). None where they decide nothing, or an (n, n) matrix is too large."""
+    if name == "adds4":
+        w = matrix(snapshot, name) if snapshot.counters.get("quadruplets") else None
+        if w is None:
+            return None
+        return only(by_similarity(w if less is None else w - _adds(less, len(w))), triplets=False)
     columns = triplet_columns(snapshot)
     n = columns.n_objects
     if not 3 <= n <= DENSE_LIMIT or not (columns.n_lo != columns.n_hi).any():
         return None
+    if name == "majority":
+        return repeats(Published(snapshot, {}))
     if name == "adds3":
-        rows = judgement_folds.of_comparisons(snapshot, 0).of_triplets()
-        sums = adds3(rows.rows[:, 0], rows.rows[:, 1], rows.rows[:, 3], rows.times.astype(np.int64), n)
-        similarity = dense_matrix(*sums, n, np.float64)
+        similarity = _adds(judgement_folds.of_comparisons(snapshot, 0).of_triplets(), n)
     else:
         similarity = {"k1": kernels.k1, "k2": kernels.k2}[name](columns)
     return only(by_similarity(similarity), triplets=True)
+
+
+def _adds(said: Evidence, n: int) -> np.ndarray:
+    """(n, n) AddS of answers: how often a pair was the near one less how often the far one. O(m + n^2)."""
+    near, far = (np.sort(said.rows[:, pair].astype(np.int64), axis=1) @ [n, 1] for pair in ([0, 1], [2, 3]))
+    sums = np.bincount(near, said.times, n * n) - np.bincount(far, said.times, n * n)
+    upper = sums.reshape(n, n)
+    return upper + upper.T

@@ -67,6 +67,11 @@ class HeldOut(NamedTuple):
 def held_out(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndarray, slope: float) -> HeldOut:
     """The figures of a model on the reported units, `part` (U,) of `found`. `asked` are their answers, with the model's
     `margin` (m,), > 0 where it expected the answer that came; P(it) = sigmoid(slope * margin)."""
+    return without_ceiling(found, part, asked, margin, slope)._replace(ceiling=ceiling(found))
+
+
+def without_ceiling(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndarray, slope: float) -> HeldOut:
+    """`held_out` of one of several models, which all have one ceiling."""
     of = part[asked.unit]
 
     def figures_of(which: int, cluster: np.ndarray) -> Figures | None:
@@ -79,7 +84,7 @@ def held_out(found: Evidence, part: np.ndarray, asked: Evidence, margin: np.ndar
         figures_of(BY_JUDGEMENT, units),
         figures_of(BY_WORKER, found.worker),
         figures_of(BY_QUESTION, found.question),
-        ceiling(found),
+        None,
         slope,
     )
 

@@ -57,6 +57,11 @@ class Evidence(NamedTuple):
         three = self.rows[:, 0] == self.rows[:, 2]
         return self._replace(rows=self.rows[three], times=self.times[three], unit=self.unit[three])
 
+    def of_quadruplets(self) -> "Evidence":
+        """The answers about two pairs that are not written about one anchor; the units keep their numbers."""
+        four = self.rows[:, 0] != self.rows[:, 2]
+        return self._replace(rows=self.rows[four], times=self.times[four], unit=self.unit[four])
+
     def by_unit(self, values: np.ndarray) -> np.ndarray:
         """(u,) sums of one value an answer over the units that have answers, in the order of their numbers."""
         return np.bincount(np.unique(self.unit, return_inverse=True)[1].reshape(-1), values)

@@ -5,6 +5,7 @@ import ssl
 from contextlib import ExitStack
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -74,7 +75,7 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
 
     async def models(request: Request) -> JSONResponse:
         published = seen.published()
-        return JSONResponse([] if published is None else table(published))
+        return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
     exports = Exports(cache, seen.published, settings.max_downloads, refusals)
     return [*_probes(seen, stack), Route("/progressive", progressive), Route("/models", models), *exports.routes()]

@@ -1,0 +1,88 @@
+"""How well counts alone answer judgements that they did not have: what a model has to beat.
+
+    adds3, k1, k2   the similarities, calibrated (`probability`); adds4 on comparisons of four objects, where some came
+    majority        of the answers to the very same question, a coin where nobody was asked it
+    chance          a coin
+
+The judgements are those that a refit with the same seed reports on; the counts are the snapshot's less theirs. About
+one CPU-second at 1,000 objects and 200,000 judgements; above `OBJECTS` or `KEYS` nothing is made.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.prediction.probability import Held, calibration_in, held_of
+from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics import held_out
+from stream_engine.statistics.held_out import HeldOut
+
+OBJECTS, KEYS = 1000, 200_000
+OF_THREE = ("adds3", "k1", "k2", "majority")
+CHANCE = "chance"
+
+
+class Told(NamedTuple):
+    """The figures of one of them, and the CPU seconds that making it took."""
+
+    figures: HeldOut
+    seconds: float
+
+
+def too_many(snapshot: Snapshot) -> str | None:
+    """Why none are made, in words; None where they are."""
+    columns = triplet_columns(snapshot)
+    if columns.n_objects > OBJECTS or len(columns.anchor) > KEYS:
+        return (
+            f"{', '.join(OF_THREE)} left out: {columns.n_objects:,} objects, {len(columns.anchor):,} different "
+            f"questions; they are made of up to {OBJECTS:,} and {KEYS:,}"
+        )
+    return None
+
+
+def of_counts(snapshot: Snapshot, seed: int) -> dict[str, Told]:
+    """By name; empty where there are too many (`too_many`), or too few to hold any out. The last snapshot that was
+    asked about is remembered."""
+    key = (snapshot.digest, seed)
+    found = _remembered.get(key)
+    if found is None or not snapshot.digest:  # one that was never published has no name to remember it by
+        found = {} if too_many(snapshot) else _of_counts(snapshot, seed)
+        _remembered.clear()
+        _remembered[key] = found
+    return found
+
+
+_remembered: dict[tuple[str, int], dict[str, Told]] = {}
+
+
+def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, Told]:
+    made = _figures(held_of(snapshot, seed), OF_THREE)
+    if snapshot.section("adds4") and snapshot.counters["quadruplets"]:
+        made |= _figures(held_of(snapshot, seed, triplets=False), ("adds4",))
+    return made
+
+
+def _figures(held: Held, names: tuple[str, ...]) -> dict[str, Told]:
+    asked, made = held.asked, dict[str, Told]()
+    if not len(asked.rows):
+        return {}
+    ceiling = held_out.ceiling(held.found)
+
+    def told(margin: np.ndarray, seconds: float) -> Told:
+        figures = held_out.without_ceiling(held.found, held.part, asked, margin, 1.0)
+        return Told(figures._replace(ceiling=ceiling), seconds)
+
+    for name in names:
+        began = time.process_time()
+        margin = calibration_in(held, name)[1]
+        if margin is not None:
+            made[name] = told(margin, time.process_time() - began)
+    return made | ({CHANCE: _exact(told(np.zeros(len(asked.rows)), 0.0))} if made and "majority" in names else {})
+
+
+def _exact(chance: Told) -> Told:
+    """A coin's accuracy is no estimate: no standard error."""
+    kinds = {name: getattr(chance.figures, name) for name in ("judgement", "worker", "question")}
+    bare = {name: each and each._replace(standard_error=None) for name, each in kinds.items()}
+    return chance._replace(figures=chance.figures._replace(**bare))
