@@ -63,7 +63,16 @@ SHARED = {
     },
     "refits": {"beta_choice", "classify_views", "held_out_answers", "kernel_refits"},
     "exports": {"by_name", "files", "json_text"},
-    "prediction": {"calibration", "drift", "margins", "observer", "online_predictor", "probability", "scores"},
+    "prediction": {
+        "calibration",
+        "count_figures",
+        "drift",
+        "margins",
+        "observer",
+        "online_predictor",
+        "probability",
+        "scores",
+    },
     "asking": {"ensemble", "known", "model", "sharing"},
 }
 
