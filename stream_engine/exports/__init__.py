@@ -40,6 +40,7 @@ EXPORTS = {
     "predictions": "stream_engine.exports.classes:predictions",
     "kernel": "stream_engine.exports.learned:kernel",
     "embedding": "stream_engine.exports.learned:embedding",
+    "feature_metric": "stream_engine.exports.learned:feature_metric",
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
     "confidence": "stream_engine.exports.evidence:confidence",

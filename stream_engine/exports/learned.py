@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
@@ -100,6 +101,18 @@ def embedding(published: Published) -> dict[str, Content]:
         deviations = np.sqrt(np.einsum("naa->na", arrays["covariance"]).astype(np.float64))
         axes |= {f"sd_{number + 1}": deviations[:, number] for number in range(points.shape[1])}
     return {"embedding": Content(arrays, {"embedding": {"object": names, "asked": asked, **axes}})}
+
+
+def feature_metric(published: Published) -> dict[str, Content]:
+    """points (N, d) float64: where every object that has features lies, compared (N,) bool: whether anybody compared
+    it; map (d, D) of the standardised features, where the form has one; CSV object,compared,axis_1 ... axis_d."""
+    artifact = _artifact(published, "feature_metric")
+    points, compared = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["compared"])
+    names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
+    arrays = {name: np.asarray(array) for name, array in artifact.arrays.items() if name not in ("utf8", "offsets")}
+    axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
+    table = {"object": list(names), "compared": compared, **axes}
+    return {"feature_metric": Content(arrays, {"feature_metric": table}, objects=names)}
 
 
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:

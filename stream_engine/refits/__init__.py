@@ -21,6 +21,7 @@ REFITS = {
     "kernel_pca": "stream_engine.refits.kernel_pca",
     "hierarchy": "stream_engine.refits.hierarchy",
     "reliability": "stream_engine.refits.reliability",
+    "feature_metric": "stream_engine.refits.feature_metric",
     "triplet_boost": "stream_engine.refits.triplet_boost",
     "classify": "stream_engine.refits.classify",
     "sdp_clustering": "stream_engine.refits.sdp_clustering",

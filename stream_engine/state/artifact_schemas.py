@@ -102,6 +102,16 @@ def _embedding(artifact: Artifact) -> None:
     _expect(isinstance(alpha, float) and alpha >= 0, f"report.alpha: got {alpha!r}, expected a number >= 0")
 
 
+def _feature_metric(artifact: Artifact) -> None:
+    arrays = artifact.arrays
+    n = check_names("object", arrays["utf8"], arrays["offsets"], least=1, most=None, rising=False)
+    for name in ("points", "compared"):
+        _expect(arrays[name].shape[:1] == (n,), f"{name}: got {arrays[name].shape}, expected {n} objects")
+    check_figures(artifact.report)
+    slope = artifact.report.get("probability_slope")
+    _expect(isinstance(slope, float) and slope >= 0, f"report.probability_slope: got {slope!r}, expected a number >= 0")
+
+
 def _booster(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
     for name in ("classes", "other_classes"):
@@ -269,6 +279,16 @@ RELIABILITY = Schema(
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
     _workers,
 )
+FEATURE_METRIC = Schema(
+    {  # a row an object of the table
+        **numbers("utf8", "offsets"),
+        "points": _finite(OTHER, OTHER),
+        "compared": speaks(OTHER, kinds="b"),
+        "map": _finite(OTHER, OTHER),
+    },
+    ("utf8", "offsets", "points", "compared"),
+    _feature_metric,
+)
 _SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
     {
@@ -325,6 +345,7 @@ SCHEMAS = {
     "kernel_pca": KERNEL_PCA,
     "hierarchy": HIERARCHY,
     "reliability": RELIABILITY,
+    "feature_metric": FEATURE_METRIC,
     "triplet_boost": TRIPLET_BOOST,
     "classify": CLASSIFY,
     "kernel_learning": KERNEL_LEARNING,

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.prediction import NoModel
-from stream_engine.prediction.probability import MODELS, model
+from stream_engine.prediction.probability import MODELS as ALL
+from stream_engine.prediction.probability import model
 from stream_engine.refits import CannotRefit, embedding, kernel_learning, partial_order_embedding
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -37,6 +38,7 @@ REFITS = {
     "kernel_learning": (kernel_learning, kernel_learning.Params(tolerance=1e-3)),
     "partial_order_embedding": (partial_order_embedding, partial_order_embedding.Params()),
 }
+MODELS = tuple(name for name in ALL if name != "feature_metric")  # nobody has features here
 GOAL = 0.02  # of the calibration error
 
 
