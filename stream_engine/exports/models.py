@@ -28,7 +28,7 @@ COLUMNS = {  # column -> where it stands in a report
 def models(published: Published) -> dict[str, Content]:
     """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (empty:
     unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling (how often
-    an answer is that of most others), seconds (CPU, of the refit, or of the figures of counts)."""
+    an answer is that of most others), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport(
@@ -51,10 +51,10 @@ def table(published: Published) -> list[dict[str, Any]]:
         if "held_out" in artifact.report and "log_loss" in artifact.report:
             figures = {name: figure(artifact.report, *path) for name, path in COLUMNS.items()}
             rows.append({"model": kind, **figures, "seconds": published.seconds.get(kind)})
-    for name, (told, seconds) in of_counts(published.snapshot, _seed(published)).items():
+    for name, told in of_counts(published.snapshot, _seed(published)).items():
         report = told.report()
         figures = {name: figure(report, *path) for name, path in COLUMNS.items()}
-        rows.append({"model": name, **figures, "seconds": round(seconds, 3)})
+        rows.append({"model": name, **figures, "seconds": None})
     return sorted(rows, key=lambda row: (row["log_loss"] is None, row["log_loss"] or 0.0, row["model"]))
 
 

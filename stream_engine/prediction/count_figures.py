@@ -8,9 +8,6 @@ The judgements are those that a refit with the same seed reports on; the counts 
 one CPU-second at 1,000 objects and 200,000 judgements; above `OBJECTS` or `KEYS` nothing is made.
 """
 
-import time
-from typing import NamedTuple
-
 import numpy as np
 
 from stream_engine.prediction.probability import Held, calibration_in, held_of
@@ -21,13 +18,6 @@ from stream_engine.statistics.held_out import HeldOut
 OBJECTS, KEYS = 1000, 200_000
 OF_THREE = ("adds3", "k1", "k2", "majority")
 CHANCE = "chance"
-
-
-class Told(NamedTuple):
-    """The figures of one of them, and the CPU seconds that making it took."""
-
-    figures: HeldOut
-    seconds: float
 
 
 def too_many(snapshot: Snapshot) -> str | None:
@@ -41,7 +31,7 @@ def too_many(snapshot: Snapshot) -> str | None:
     return None
 
 
-def of_counts(snapshot: Snapshot, seed: int) -> dict[str, Told]:
+def of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     """By name; empty where there are too many (`too_many`), or too few to hold any out. The last snapshot that was
     asked about is remembered."""
     key = (snapshot.digest, seed)
@@ -53,36 +43,33 @@ def of_counts(snapshot: Snapshot, seed: int) -> dict[str, Told]:
     return found
 
 
-_remembered: dict[tuple[str, int], dict[str, Told]] = {}
+_remembered: dict[tuple[str, int], dict[str, HeldOut]] = {}
 
 
-def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, Told]:
+def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     made = _figures(held_of(snapshot, seed), OF_THREE)
     if snapshot.section("adds4") and snapshot.counters["quadruplets"]:
         made |= _figures(held_of(snapshot, seed, triplets=False), ("adds4",))
     return made
 
 
-def _figures(held: Held, names: tuple[str, ...]) -> dict[str, Told]:
-    asked, made = held.asked, dict[str, Told]()
+def _figures(held: Held, names: tuple[str, ...]) -> dict[str, HeldOut]:
+    asked, made = held.asked, dict[str, HeldOut]()
     if not len(asked.rows):
         return {}
     ceiling = held_out.ceiling(held.found)
 
-    def told(margin: np.ndarray, seconds: float) -> Told:
-        figures = held_out.without_ceiling(held.found, held.part, asked, margin, 1.0)
-        return Told(figures._replace(ceiling=ceiling), seconds)
+    def told(margin: np.ndarray) -> HeldOut:
+        return held_out.without_ceiling(held.found, held.part, asked, margin, 1.0)._replace(ceiling=ceiling)
 
     for name in names:
-        began = time.process_time()
         margin = calibration_in(held, name)[1]
         if margin is not None:
-            made[name] = told(margin, time.process_time() - began)
-    return made | ({CHANCE: _exact(told(np.zeros(len(asked.rows)), 0.0))} if made and "majority" in names else {})
+            made[name] = told(margin)
+    return made | ({CHANCE: _exact(told(np.zeros(len(asked.rows))))} if made and "majority" in names else {})
 
 
-def _exact(chance: Told) -> Told:
+def _exact(chance: HeldOut) -> HeldOut:
     """A coin's accuracy is no estimate: no standard error."""
-    kinds = {name: getattr(chance.figures, name) for name in ("judgement", "worker", "question")}
-    bare = {name: each and each._replace(standard_error=None) for name, each in kinds.items()}
-    return chance._replace(figures=chance.figures._replace(**bare))
+    kinds = {name: getattr(chance, name) for name in ("judgement", "worker", "question")}
+    return chance._replace(**{name: each and each._replace(standard_error=None) for name, each in kinds.items()})

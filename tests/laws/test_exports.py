@@ -165,6 +165,19 @@ def state() -> Published:
             },
             {"alpha": 1.0},
         ),
+        "feature_metric": Artifact(
+            "feature_metric",
+            "",
+            1,
+            {},
+            0,
+            {
+                **pack_names([*NAMES, "never compared"]),
+                "points": np.linspace(-1, 1, 3 * (n + 1)).reshape(n + 1, 3),
+                "compared": np.arange(n + 1) < n,
+            },
+            {"probability_slope": 1.0},
+        ),
     }
     snapshot = engine.snapshot()
     made["reliability"] = reliability.refit(snapshot, reliability.Params(), 0)
@@ -337,11 +350,15 @@ def test_models_are_a_table_with_the_best_first(published):
         "calibration_error", "ceiling", "seconds",
     ]  # fmt: skip
     rows = table.to_pydict()
+    assert {"adds3", "adds4", "k1", "k2", "majority", "chance"} < set(rows["model"])  # tests/prediction is about these
+    mine = [at for at, name in enumerate(rows["model"]) if name in made.artifacts]
+    rows = {name: [column[at] for at in mine] for name, column in rows.items()}
     assert rows["model"] == ["other", "kernel_learning", "another"] and rows["seconds"] == [1.5, None, None]
     assert rows["accuracy_by_worker"] == [0.75, 0.75, None] and rows["ceiling"] == [0.85, None, None]
     assert rows["standard_error"] == [0.02, 0.02, None] and rows["standard_error_by_worker"] == [None] * 3
     assert rows["workers"] == [2, 2, None] and "NaN" not in str(files("models", made, "json")["models.json"])
-    assert np.isnan(exports.contents("models", made)["models"].arrays["accuracy"]).tolist() == [False, False, True]
+    accuracy = exports.contents("models", made)["models"].arrays["accuracy"]
+    assert np.isnan(accuracy[mine]).tolist() == [False, False, True]
 
 
 def test_what_is_unknown_is_said_in_text(published):

@@ -79,7 +79,7 @@ def test_sums_without_held_out_answers_are_those_of_a_stream_without_them(whole,
 
 def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
     """Each answer held out is foretold by who says the same among the rest; a coin where nobody was asked."""
-    got = of_counts(whole, 3)["majority"].figures
+    got = of_counts(whole, 3)["majority"]
     held = held_of(whole, 3)
     out = held.found.of(held.part > judgement_folds.CHOOSE)
     votes = Counter()
@@ -95,12 +95,12 @@ def test_the_majority_is_of_the_answers_that_were_not_held_out(whole):
 
 def test_figures_are_those_that_predict_tells_of(whole):
     for name in ("adds3", "k1", "k2"):
-        assert of_counts(whole, 5)[name].figures == calibration_of(whole, name, 5)[1]
-    assert of_counts(whole, 5)["adds4"].figures.judgement.accuracy > 0.6
+        assert of_counts(whole, 5)[name] == calibration_of(whole, name, 5)[1]
+    assert of_counts(whole, 5)["adds4"].judgement.accuracy > 0.6
     named = whole._replace(digest="abc")
     assert of_counts(named, 5) is of_counts(named, 5) is not of_counts(named, 6)
     count_figures._remembered.clear()
-    chance = of_counts(whole, 5)["chance"].figures.judgement
+    chance = of_counts(whole, 5)["chance"].judgement
     assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
 
 
@@ -109,10 +109,10 @@ def test_the_table_has_them_on_the_judgements_that_refits_report_on():
     made = embedding.refit(whole, embedding.Params(dimensions=2, kernel="ste", ridge=0.3), 8)
     rows = {row["model"]: row for row in table(Published(whole, {"embedding": made}))}
     assert set(rows) == {"embedding", "adds3", "k1", "k2", "majority", "chance"}
-    counts = of_counts(whole, 8)["adds3"].figures
+    counts = of_counts(whole, 8)["adds3"]
     assert counts.judgement.comparisons == made.report["held_out_comparisons"]
     assert rows["adds3"]["accuracy"] == counts.judgement.accuracy > 0.6
-    assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] >= 0
+    assert rows["embedding"]["ceiling"] == rows["adds3"]["ceiling"] and rows["adds3"]["seconds"] is None
     assert next(iter(rows)) == "embedding" and rows["chance"]["accuracy"] == 0.5
 
 
