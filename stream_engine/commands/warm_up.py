@@ -77,6 +77,7 @@ def _learn(accumulators: Iterable[str], policy: str | None):
 
 def _guard(policy: str) -> None:
     from stream_engine.data.triplet_columns import columns_from_triplets, handed_over, state_of_columns
+    from stream_engine.guard.implied import implied
     from stream_engine.guard.partial_order import canonical_order, transitive_reduction, weight_kept
     from stream_engine.state.engine import Engine
 
@@ -86,6 +87,7 @@ def _guard(policy: str) -> None:
     handed_over(state_of_columns(columns))  # read-only, as those of a snapshot are
     kept = canonical_order(columns).kept
     weight_kept(kept, columns)
+    implied(kept)
     transitive_reduction(np.repeat(kept, 9, axis=0))  # more rows than pairs of objects: numbered through a table
 
 

@@ -129,6 +129,6 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    names = [each["name"] for each in artifact.report["kernels"]] or ["identity"]
+    names = list(artifact.report["mu"])
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

@@ -7,6 +7,7 @@ import numpy as np
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.guard.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
+from stream_engine.guard.implied import implied
 from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
 from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
@@ -18,7 +19,9 @@ def partial_order(published: Published) -> dict[str, Content]:
 
     `canonical` is the order of the net votes of the counts alone, whatever the order of arrival. `weight_kept` and
     `canonical_weight_kept` are the fractions of the net vote weight that each keeps (of triplets, and of quadruplets
-    where they are counted). Without triplet counts only the first two are there.
+    where they are counted). Without triplet counts these three are not there. `implied` (3,) int64: how many triplets
+    follow from the kept comparisons without having been said, and between which two numbers the truth lies (95 %);
+    `implied_exact` 0-d bool: whether all were looked at, else a sample was (see `guard.implied`).
     """
     snapshot = published.snapshot
     state = snapshot.section("partial_order")
@@ -28,7 +31,9 @@ def partial_order(published: Published) -> dict[str, Content]:
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
         reduced = beside.submit(_reduced, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
-    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts})}
+    follow = implied(kept, reduced.result())
+    arrays = {"implied": np.array(follow[:3], np.int64), "implied_exact": np.array(follow.exact)}
+    return {"partial_order": Content({"kept": kept, "reduced": reduced.result(), **from_counts, **arrays})}
 
 
 def _from_counts(published: Published, kept: np.ndarray) -> dict[str, np.ndarray]:

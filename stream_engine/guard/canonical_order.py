@@ -244,6 +244,29 @@ def _weight_found(kept, rows, net):
     return found
 
 
+def votes_of(rows: np.ndarray, voted: np.ndarray, net: np.ndarray) -> np.ndarray:
+    """(m,) int64: the net vote for each canonical row (m, 4), from what `net_votes` gives; 0 where it is against the
+    row, where answers tie, and where there are none. O(m + keys).
+
+    >>> rows = np.array([[0, 1, 0, 2], [0, 2, 1, 2]], np.int32)
+    >>> votes_of(rows, rows[1:], np.array([3])).tolist()
+    [0, 3]
+    """
+    return _votes_of(np.ascontiguousarray(rows), np.ascontiguousarray(voted), np.asarray(net, np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _votes_of(rows, voted, net):
+    """Both sorted, each row once."""
+    out, r = np.zeros(len(rows), np.int64), 0
+    for k in range(len(rows)):
+        while r < len(voted) and _compared(voted[r], rows[k]) < 0:
+            r += 1
+        if r < len(voted) and _compared(voted[r], rows[k]) == 0:
+            out[k] = net[r]
+    return out
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _compared(a, b):
     """< 0, 0 or > 0 as row a stands before, with or behind row b."""

@@ -1,12 +1,15 @@
-"""Which comparisons a partial order embedding is held to, McFee & Lanckriet 2011, sec. 2.2 and 5.2.4.
+"""Which comparisons a partial order embedding is held to, and their weights: McFee & Lanckriet 2011, sec. 2.2, 5.2.
 
     raw         everything that was said, with multiplicities, contradictions included
     length2     without what was also said the other way round (the paper's second line of Table 2)
     acyclic     what the live guard kept, in order of arrival
     canonical   the acyclic order of a snapshot from counts alone: no dependence on arrival, more of the answers
-    *-reduced   the transitive reduction of the latter two: fewer comparisons that imply the same
+    algorithm1  length2, then Algorithm 1 in a random order that the seed decides (the paper's own, Fig. 10)
+    *-reduced   the transitive reduction of the latter three: fewer comparisons that imply the same
 
-Rows are near_i, near_j, far_i, far_j.
+Weights "votes": raw and length2 count every answer; an order counts the net vote of each comparison, and leaves out
+what no net vote is for. A reduction carries votes and margins along the paths that stand in (`guard.carried_votes`).
+Weights "one", the paper's: every comparison weighs 1 with margin 1. Rows are near_i, near_j, far_i, far_j.
 """
 
 from collections.abc import Callable
@@ -15,18 +18,22 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
-from stream_engine.guard.canonical_order import Quadruplets
-from stream_engine.guard.partial_order import PartialOrder, canonical_order, transitive_reduction
+from stream_engine.guard.canonical_order import Quadruplets, kept_of_votes, net_votes, votes_of
+from stream_engine.guard.carried_votes import reduced_with_votes
+from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
-NAMES = ("raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced")
+ORDERS = ("acyclic", "canonical", "algorithm1")
+NAMES = ("raw", "length2", *ORDERS, *(f"{name}-reduced" for name in ORDERS))
+WEIGHTS = ("votes", "one")
 
 
 class Constraints(NamedTuple):
     rows: np.ndarray  # (m, 4) int32
-    weight: np.ndarray  # (m,) float64: multiplicity; 1 where the order is a set
+    weight: np.ndarray  # (m,) float64 > 0: votes, or 1 each
+    margin: np.ndarray | float = 1.0  # (m,) float64 > 0, or one for all
 
 
 Chooser = Callable[[np.ndarray], np.ndarray]  # (m, 4) rows -> (m,) bool; the same for a comparison and its reverse
@@ -54,7 +61,8 @@ def raw(snapshot: Snapshot, keep: Chooser | None = None) -> Constraints:
 
 def of_mask(comparisons: Constraints, keep: np.ndarray) -> Constraints:
     """The comparisons of a (m,) bool mask."""
-    return Constraints(comparisons.rows[keep], comparisons.weight[keep])
+    margin = np.broadcast_to(comparisons.margin, len(keep))[keep]
+    return Constraints(comparisons.rows[keep], comparisons.weight[keep], margin)
 
 
 def weighted_quadruplets(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
@@ -85,29 +93,67 @@ def without_contradictions(comparisons: Constraints) -> Constraints:
     return of_mask(comparisons, ~np.isin(number[len(rows) :], number[: len(rows)]))
 
 
-def constraints(snapshot: Snapshot, which: str, keep: Chooser | None = None) -> Constraints:
+def constraints(
+    snapshot: Snapshot, which: str, keep: Chooser | None = None, weights: str = "votes", seed: int = 0
+) -> Constraints:
     """The constraint set of that name, made from those comparisons that `keep` chooses (all of them by default).
 
     Choosing comes before processing, as in sec. 5.2.2: what is left out of a processed set is by construction not
-    implied by the rest, and would be a hopeless test. Cost: its definition's; a reduction O(m * nodes / 64) and less.
+    implied by the rest, and would be a hopeless test. `seed` orders "algorithm1". Cost: its definition's; a reduction
+    O(m * nodes / 64) and less, votes carried along its paths O(nodes * what is left).
     """
-    if which not in NAMES:
-        raise ValueError(f"constraints: got {which!r}, expected one of {', '.join(NAMES)}")
-    if which == "raw":
-        return raw(snapshot, keep)
-    if which == "length2":
-        return without_contradictions(raw(snapshot, keep))
-    rows = _canonical(snapshot, keep) if which.startswith("canonical") else _live(snapshot, keep)
-    if which.endswith("-reduced"):
-        rows = transitive_reduction(rows)
-    return Constraints(np.array(rows, np.int32), np.ones(len(rows)))
+    if which not in NAMES or weights not in WEIGHTS:
+        raise ValueError(
+            f"constraints: got {which!r}, weights {weights!r}; expected one of {', '.join(NAMES)}, and of "
+            f"{', '.join(WEIGHTS)}"
+        )
+    made = _said(snapshot, which, keep, seed)
+    if weights == "one":
+        rows = transitive_reduction(made.rows) if which.endswith("-reduced") else made.rows
+        return Constraints(np.array(rows, np.int32), np.ones(len(rows)))
+    made = of_mask(made, made.weight > 0)
+    if which.endswith("-reduced") and len(made.rows):
+        return Constraints(*reduced_with_votes(made.rows, made.weight))
+    return made
 
 
-def _canonical(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
+def _said(snapshot: Snapshot, which: str, keep: Chooser | None, seed: int) -> Constraints:
+    """The set before a reduction; weights are votes, not above 0 where no net vote is for a comparison of an order."""
+    if which in ("raw", "length2"):
+        said = raw(snapshot, keep)
+        return said if which == "raw" else without_contradictions(said)
+    columns, quadruplets = _counted(snapshot, keep)
+    voted, net = net_votes(columns, quadruplets)
+    if which.startswith("canonical"):
+        kept = kept_of_votes(voted, net)[0]
+        return Constraints(voted[kept], net[kept].astype(np.float64))
+    rows = _live(snapshot, keep) if which.startswith("acyclic") else _at_random(snapshot, keep, seed)
+    votes = votes_of(rows, voted, net).astype(np.float64)
+    if not snapshot.section("quadruplet_counts"):  # then nobody counts how often those were said that the guard keeps
+        votes[~_share_an_object(rows)] = 1.0
+    return Constraints(rows, votes)
+
+
+def _counted(snapshot: Snapshot, keep: Chooser | None) -> tuple[Columns, Quadruplets]:
     rows, votes = weighted_quadruplets(snapshot)
     chosen = slice(None) if keep is None else keep(rows)
     quadruplets = Quadruplets(rows[chosen], votes[chosen].astype(np.int64))
-    return canonical_order(kept_columns(triplet_columns(snapshot), keep), quadruplets).kept
+    return kept_columns(triplet_columns(snapshot), keep), quadruplets
+
+
+def _share_an_object(rows: np.ndarray) -> np.ndarray:
+    """(m,) bool: triplets."""
+    return np.asarray((rows[:, [0, 0, 1, 1]] == rows[:, [2, 3, 2, 3]]).any(axis=1))
+
+
+def _at_random(snapshot: Snapshot, keep: Chooser | None, seed: int) -> np.ndarray:
+    """Algorithm 1 over what was said in one direction only: each comparison once, in random order, unless it closes a
+    cycle with those before it."""
+    rows = without_contradictions(raw(snapshot, keep)).rows
+    guard = PartialOrder("first")
+    order = np.random.default_rng([seed, 1]).permutation(len(rows))
+    guard.offer_votes(rows[order], np.ones(len(rows), np.int64))
+    return guard.kept()
 
 
 def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:

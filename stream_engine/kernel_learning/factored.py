@@ -224,7 +224,7 @@ def _evaluated(problem: Problem, lists: PairLists, point: Point) -> Factored:
 def _slope(problem: Problem, x: np.ndarray, delta: float) -> tuple[float, np.ndarray]:
     """`(losses, y)` at x, the hinge rounded over `delta` from below."""
     if problem.loss == "hinge":
-        slack = 1.0 + x
+        slack = problem.margin + x
         inside = np.clip(slack / delta, 0.0, 1.0)
         y = problem.weight * inside
         return float(y @ slack - 0.5 * delta * (y @ inside)), y
@@ -234,8 +234,8 @@ def _slope(problem: Problem, x: np.ndarray, delta: float) -> tuple[float, np.nda
 
 
 def _rounding(problem: Problem, x: np.ndarray, y: np.ndarray) -> float:
-    """How much of the gap is the rounding of the hinge: sum w h(1 + x) - y (1 + x)."""
-    return form.losses(problem, x) - float(y @ (1.0 + x))
+    """How much of the gap is the rounding of the hinge: sum w h(m + x) - y (m + x)."""
+    return form.losses(problem, x) - float(y @ (problem.margin + x))
 
 
 def _width(problem: Problem, lists: PairLists, x: np.ndarray) -> float:

@@ -1,12 +1,12 @@
 """Partial order embedding (McFee & Lanckriet 2011): LPOE, KPOE, MKPOE, full and diagonal; GNMDS is KPOE with K = I.
 
-    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, 1 + d(i, j) - d(k, l))
+    min  sum_p tr(W^p K^p) + beta / |C| sum_t w_t max(0, m_t + d(i, j) - d(k, l))
     with d(i, j) = sum_p (K^p_i - K^p_j)' W^p (K^p_i - K^p_j)
 
-over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w. With K = R R' and A = R' W R the
-full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*, in which the identity is the right metric for
-steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual gap: `factored` and `pdhg` (full), `linear`
-(diagonal).
+over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w, margins m_t = 1 unless said
+otherwise. With K = R R' and A = R' W R the full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*,
+in which the identity is the right metric for steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual
+gap: `factored` and `pdhg` (full), `linear` (diagonal).
 
 The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
 """
@@ -81,6 +81,7 @@ def fit(
     *,
     diagonal: bool = False,
     weight: np.ndarray | None = None,
+    margin: np.ndarray | float = 1.0,
     rank: int | None = None,
     start: Embedding | None = None,
     tolerance: float = 1e-4,
@@ -89,21 +90,23 @@ def fit(
 ) -> Embedding:
     """MKPOE over (m, 4) comparisons near_i, near_j, far_i, far_j and m >= 1 kernels (n, n); KPOE for one kernel.
 
-    `rank` keeps only the leading directions of each kernel (full form): an approximation, faster by n / rank and more.
+    `weight` (m,) are votes, `margin` (m,) by how much a far pair has to be farther. `rank` keeps only the leading
+    directions of each kernel (full form): an approximation, faster by n / rank and more.
     `start`: an embedding learned with the same kernels, form and rank. Stops at a relative dual gap of `tolerance`.
 
     >>> e = fit(np.array([[0, 1, 0, 2]]), [np.eye(3)], beta=10.0)
     >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
     (0.577, 1.0)
     """
-    rows, weight = _checked(rows, weight, beta)
+    rows, weight, margin = _checked(rows, weight, margin, beta)
     if diagonal:
         return _fit_diagonal(
-            rows, [np.ascontiguousarray(k, dtype=float) for k in kernels], weight, start, tolerance, progress
+            rows, [np.ascontiguousarray(k, dtype=float) for k in kernels], weight, margin, start, tolerance, progress
         )
     factors = [factor(np.asarray(k, float), rank) for k in kernels]
     roots = [None if _is_identity(f.root) else f.root for f in factors]
-    solved, problem = _solve_full(rows, len(kernels[0]), roots, weight, start, tolerance, max_iterations, progress)
+    problem = _problem(rows, len(kernels[0]), roots, weight, margin)
+    solved = _solve_full(problem, start, tolerance, max_iterations, progress)
     blocks, _ = form.parts(problem, solved.u)
     weights = [f.inverse.T @ a @ f.inverse for f, a in zip(factors, blocks)]
     maps = [_half(a) @ f.inverse for f, a in zip(factors, blocks)]
@@ -117,6 +120,7 @@ def fit_linear(
     *,
     diagonal: bool = False,
     weight: np.ndarray | None = None,
+    margin: np.ndarray | float = 1.0,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
     progress: Callable[..., None] = lambda done, total, **figures: None,
@@ -128,16 +132,17 @@ def fit_linear(
     >>> e.weights[0].round(3).tolist()              # d(0, 2) - d(0, 1) = 3 W >= 1
     [[0.333]]
     """
-    rows, weight = _checked(rows, weight, beta)
+    rows, weight, margin = _checked(rows, weight, margin, beta)
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
-        n = len(features)
-        solved, problem = _solve_full(rows, n, [features], weight, None, tolerance, max_iterations, progress)
+        problem = _problem(rows, len(features), [features], weight, margin)
+        solved = _solve_full(problem, None, tolerance, max_iterations, progress)
         a = form.parts(problem, solved.u)[0][0]
         return _embedding(problem, solved, [_half(a)], [a.copy()])
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
-    s = linear.solve(linear.dense_map(columns, np.ones(features.shape[1])), weight, tolerance, progress=progress)
+    map_of = linear.dense_map(columns, np.ones(features.shape[1]))._replace(margin=margin)
+    s = linear.solve(map_of, weight, tolerance, progress=progress)
     used = np.flatnonzero(s.mu > 0)
     weighted = np.zeros((len(used), features.shape[1]))
     weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
@@ -188,36 +193,31 @@ def smallest_beta(
     return 1.0 / worst if worst > 1e-12 else None
 
 
-def _checked(rows, weight, beta) -> tuple[np.ndarray, np.ndarray]:
+def _checked(rows, weight, margin, beta) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(m, 4) int32 rows, (m,) weights that sum to beta, and (m,) margins."""
     if not beta > 0 or len(rows) == 0:
         raise ValueError(
             f"mkpoe: got beta {beta} and {len(rows)} comparisons; expected beta > 0 and at least one comparison"
         )
+    margin = np.broadcast_to(np.asarray(margin, float), len(rows))
+    if not (margin > 0).all():
+        raise ValueError(f"mkpoe: got margin {float(margin.min())}; expected margins > 0")
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     weight = np.ones(len(rows)) if weight is None else np.asarray(weight, float)
-    return rows, weight * (beta / weight.sum())
+    return rows, weight * (beta / weight.sum()), margin
 
 
-def _solve_full(rows, n, roots, weight, start, tolerance, max_iterations, progress):
-    p = len(roots)
-    problem = Problem(
-        n,
-        rows,
-        weight,
-        "hinge",
-        tuple(roots),
-        np.ones(p),
-        np.ones(p),
-        np.empty((len(rows), 0)),
-        np.empty(0),
-    )
-    u = (
-        np.zeros(form.point_size(problem))
-        if start is None or len(start.start) != form.point_size(problem)
-        else start.start
-    )
-    dual = None if start is None or len(start.dual) != len(rows) else start.dual
-    return optimum(problem, u, dual, tolerance, max_iterations, progress)[0], problem
+def _problem(rows, n, roots, weight, margin) -> Problem:
+    p, none = len(roots), np.empty((len(rows), 0))
+    return Problem(n, rows, weight, "hinge", tuple(roots), np.ones(p), np.ones(p), none, np.empty(0), margin)
+
+
+def _solve_full(problem: Problem, start: Embedding | None, tolerance, max_iterations, progress):
+    u, dual = np.zeros(form.point_size(problem)), None
+    if start is not None:
+        u = start.start if len(start.start) == len(u) else u
+        dual = start.dual if len(start.dual) == len(problem.rows) else None
+    return optimum(problem, u, dual, tolerance, max_iterations, progress)[0]
 
 
 def _half(a: np.ndarray) -> np.ndarray:
@@ -266,10 +266,10 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
 
 
-def _fit_diagonal(rows, kernels, weight, start, tolerance, progress) -> Embedding:
+def _fit_diagonal(rows, kernels, weight, margin, start, tolerance, progress) -> Embedding:
     n = len(kernels[0])
     first = start.start if start is not None and len(start.start) == n * len(kernels) else None
-    s = linear.solve(diagonal_map(rows, kernels), weight, tolerance, first, progress=progress)
+    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, first, progress=progress)
     weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))

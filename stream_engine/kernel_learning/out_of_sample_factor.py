@@ -84,6 +84,19 @@ def extension(columns: Columns, ids: np.ndarray, model: Model, directions: int, 
     return Extension(factor, known, report)
 
 
+def net(answers: Answers) -> Answers:
+    """Each question with its net vote, for the side that more answers are for; ties count for none.
+
+    >>> one = np.ones(2)
+    >>> found = net(Answers(np.array([0, 2]), one, one, np.array([3.0, 1.0]), np.array([1.0, 1.0])))
+    >>> found.start.tolist(), found.n_lo.tolist(), found.n_hi.tolist()
+    ([0, 1], [2.0], [0.0])
+    """
+    one, votes = majority(answers), np.abs(answers.n_lo - answers.n_hi)
+    votes = votes[votes > 0]
+    return one._replace(n_lo=one.n_lo * votes, n_hi=one.n_hi * votes)
+
+
 def majority(answers: Answers) -> Answers:
     """One vote a question, for the side that more answers are for; ties count for none.
 

@@ -1,6 +1,6 @@
 """Restarted primal-dual hybrid gradient for the hinge loss; stops on the exact dual gap.
 
-    min_u max_{0 <= y <= w}  cost'u + y'(1 + A u)        u in the cone
+    min_u max_{0 <= y <= w}  cost'u + y'(m + A u)        u in the cone, m the margins
 
 Chambolle & Pock 2011, with the restarts to the better of last and average iterate and the primal weight of Applegate et
 al. 2021 (PDLP), here with the certificate of `problem.certify` as the measure of progress. One iteration costs what one
@@ -102,7 +102,7 @@ def _epoch(problem, anchor, best, norm, balance, tolerance, budget, check_every,
         new = u - tau * (cost + back)
         ranks = form.project(problem, new, ranks)
         x_new = form.forward(problem, new)
-        y = np.clip(y + sigma * (1.0 + 2.0 * x_new - x), 0.0, problem.weight)
+        y = np.clip(y + sigma * (problem.margin + 2.0 * x_new - x), 0.0, problem.weight)
         u, x, back = new, x_new, form.backward(problem, y)
         for total, value in zip(sums, (u, y, x)):
             total += value

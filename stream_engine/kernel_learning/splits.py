@@ -23,7 +23,7 @@ class Split(NamedTuple):
     unit: np.ndarray  # (t,) int64: which test comparisons hang together
 
 
-def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int) -> list[Split]:
+def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int, weights: str = "votes") -> list[Split]:
     """Folds of objects; tests are majority triplets (i, j, k) with i held out, j and k not. `voted` is `net_triplets`.
 
     Folds that leave nothing to train or to test on are left out.
@@ -34,7 +34,7 @@ def by_objects_out(snapshot: Snapshot, which: str, voted, folds: int, seed: int)
     for number in range(folds):
         inside = fold != number
         ask = ~inside[triplets[:, 0]] & inside[triplets[:, 1]] & inside[triplets[:, 2]]
-        train = constraints(snapshot, which, _all_inside(inside))
+        train = constraints(snapshot, which, _all_inside(inside), weights, seed)
         if ask.any() and len(train.rows):
             new_id = np.cumsum(inside) - 1
             test = Constraints(triplet_rows(triplets[ask]), votes[ask].astype(np.float64))

@@ -38,14 +38,16 @@ class Inputs(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The beta to embed with, the smallest at which anything is learned, how it was chosen, what was tried, and the
-    sureness of its probabilities."""
+    """The beta to embed with, the smallest at which anything is learned, how it was chosen, what was tried, the
+    sureness of its probabilities, and the smallest of the comparisons it was chosen by (all but those that are reported
+    on)."""
 
     beta: float
     smallest: float
     how: str
     tried: list[dict[str, float]]
     sure: float | None = None
+    scale: float | None = None
 
 
 class Attempt(NamedTuple):
@@ -56,13 +58,18 @@ class Attempt(NamedTuple):
     sure: float
 
 
+def held_to(task: Task, snapshot: Snapshot) -> Constraints:
+    """The constraint set that the task asks for, of these counts."""
+    return constraints(snapshot, task.params.constraints, weights=task.params.weights, seed=task.seed)
+
+
 def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedding:
     """`mkpoe.fit`, or with features `mkpoe.fit_linear`, in the form that the refit was asked for."""
-    rows, weight = inputs.comparisons
-    diagonal = params.form == "diagonal"
+    rows, weight, margin = inputs.comparisons
+    said = {"diagonal": params.form == "diagonal", "weight": weight, "margin": margin, **limits}
     if inputs.features is not None:
-        return mkpoe.fit_linear(rows, inputs.features, beta, diagonal=diagonal, weight=weight, **limits)
-    return mkpoe.fit(rows, inputs.kernels, beta, diagonal=diagonal, weight=weight, rank=params.rank, **limits)
+        return mkpoe.fit_linear(rows, inputs.features, beta, **said)
+    return mkpoe.fit(rows, inputs.kernels, beta, rank=params.rank, **said)
 
 
 def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
@@ -79,7 +86,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         return Choice(params.beta, smallest, "given", [])
     scale = smallest  # what is reported must not set the grid either
     if split is not None and not params.betas:
-        outside = inputs._replace(comparisons=constraints(split.outside, params.constraints))
+        outside = inputs._replace(comparisons=held_to(task, split.outside))
         scale = _smallest(params, outside) or smallest
     betas = sorted(params.betas or [m * scale for m in params.multiples])
     if len(betas) == 1:
@@ -96,12 +103,13 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         return done
 
     best = _best(attempt, betas, scale, grows=not params.betas)
-    return Choice(best.beta, smallest, how, tried, best.sure)
+    beta = best.beta if params.betas else best.beta / scale * smallest  # another set may only begin to learn elsewhere
+    return Choice(beta, smallest, how, tried, best.sure, scale)
 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
     """The smallest beta at which anything is learned; None where no beta learns anything."""
-    rows, weight = inputs.comparisons
+    rows, weight, _ = inputs.comparisons
     if not len(rows):
         return None
     diagonal = params.form == "diagonal"
@@ -139,12 +147,12 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
     outside = task.restricted if split is None else split.outside
     if params.hold_out == "objects" or (params.hold_out == "auto" and inputs.names != ["identity"]):
         voted = net_triplets(triplet_columns(outside))
-        folds = by_objects_out(outside, params.constraints, voted, params.folds, task.seed)
+        folds = by_objects_out(outside, params.constraints, voted, params.folds, task.seed, params.weights)
         if folds:
             return folds, f"cross-validation, {len(folds)} folds of objects held out"
     if split is None or not split.can_choose:
         return [], ""
-    train = constraints(split.fitting, params.constraints)
+    train = held_to(task, split.fitting)
     asked, everyone = split.choosing, np.ones(len(outside.objects), bool)
     test = Constraints(asked.rows, asked.times)
     return [Fold(everyone, train, test, asked.unit)] if len(train.rows) else [], f"held-out {asked.by}"
@@ -181,7 +189,8 @@ def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) ->
     if split is None or not split.can_report or (choice.sure is None and not split.can_choose):
         return None
     sure = choice.sure
-    gram = _rough(task, inputs, split.fitting if sure is None else split.outside, choice.beta)
+    beta = choice.beta if choice.scale is None or task.params.betas else choice.beta / choice.smallest * choice.scale
+    gram = _rough(task, inputs, split.fitting if sure is None else split.outside, beta)
     if gram is None:
         return None
     return split.figures(gram, held_out_answers.sureness(gram, split.choosing) if sure is None else sure)
@@ -189,7 +198,7 @@ def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) ->
 
 def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:
     """The Gram matrix that these answers give; None where they give no constraints."""
-    training = inputs._replace(comparisons=constraints(restricted, task.params.constraints))
+    training = inputs._replace(comparisons=held_to(task, restricted))
     if not len(training.comparisons.rows):
         return None
     return fit(task.params, training, beta, tolerance=ROUGH, max_iterations=2000).gram

@@ -1,10 +1,11 @@
-"""Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE, GNMDS, and Algorithm 5.
+"""Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE, GNMDS, Algorithm 5, hard margin.
 
-The constraint set is a parameter and stands in the report with its size. beta is given, or chosen by held-out log loss
-(`beta_choice`): with objects held out, as in sec. 5.1, or without kernels (K = I, GNMDS: new objects cannot be
-embedded) with judgements held out. What is reported is of judgements that neither chose nor were learned from. The
-answer is certified by an exact dual gap. Cost: (folds * betas + 2) solves of O(m + sum r^3) an iteration (full), see
-`mkpoe`.
+The constraint set is a parameter and stands in the report with its size; comparisons weigh as many votes as they have,
+or with the paper one each. beta is given, or chosen by held-out log loss (`beta_choice`): with objects held out, as in
+sec. 5.1, or without kernels (K = I, GNMDS: new objects cannot be embedded) with judgements held out. What is reported
+is of judgements that neither chose nor were learned from. The answer carries an exact dual gap and is certified where
+that is at most `tolerance`; where the iterations end before, the best iterate is published and says that it is not
+certified. Cost: (folds * betas + 2) solves of O(m + sum r^3) an iteration (full), see `mkpoe`.
 
 With `objects` the order is one of comparisons among a subset, and so is the embedding. g(x) = N K_x (eq. 9) extends it
 to any other object that the kernels' files (or the features') name. Without kernels, where K = I and tr W = tr W K is
@@ -19,27 +20,25 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, mkpoe, out_of_sample_factor
+from stream_engine.guard.implied import implied
+from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, out_of_sample_factor
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
-from stream_engine.kernel_learning.constraints import Constraints, constraints, raw
-from stream_engine.kernel_learning.distance_operator import excess
+from stream_engine.kernel_learning.constraints import Constraints, raw
 from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.refits import (
     CannotRefit,
     Progress,
-    SolverFailed,
     beta_choice,
     held_out_answers,
     kernel_refits,
     no_progress,
+    order_forms,
 )
 from stream_engine.refits.beta_choice import Choice, Inputs
-from stream_engine.refits.held_out_answers import Split
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
-from stream_engine.statistics.held_out import HeldOut
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
@@ -52,10 +51,13 @@ MATRICES = (
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
 
-    form: "full" (W PSD), "diagonal" (W diagonal: a weight for each kernel and object), or "order" (Algorithm 5: every
-        comparison of the order satisfied, nothing regularised, and nothing to extend to other objects by)
+    form: "full" (W PSD), "diagonal" (W diagonal: a weight for each kernel and object); over an acyclic order also
+        "hard" (K = I without slack: every comparison satisfied, the trace least, no beta) or "order" (Algorithm 5:
+        every comparison satisfied, nothing regularised); neither has what would extend it to other objects
     constraints: see `kernel_learning.constraints`
+    weights: "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one"
     kernels: name -> file and kind; none: K = I, which is GNMDS
+    combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
     features: LPOE on one file of features, in place of kernels
     beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything,
         and beyond either edge of these while it wins; smallest first, until one is clearly worse
@@ -65,13 +67,23 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     reported: which share of the judgements is neither fitted nor chosen by until the figures of the report are made
     rank: keep that many directions a kernel (full form, an approximation)
     tolerance: relative dual gap to reach
+    max_iterations: of the last solve; where they end it the artifact says that it is not certified
     """
 
-    form: Literal["full", "diagonal", "order"] = "full"
-    constraints: Literal["raw", "length2", "acyclic", "canonical", "acyclic-reduced", "canonical-reduced"] = (
-        "canonical-reduced"
-    )
+    form: Literal["full", "diagonal", "hard", "order"] = "full"
+    constraints: Literal[
+        "raw",
+        "length2",
+        "acyclic",
+        "canonical",
+        "algorithm1",
+        "acyclic-reduced",
+        "canonical-reduced",
+        "algorithm1-reduced",
+    ] = "canonical"
+    weights: Literal["votes", "one"] = "votes"
     kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
+    combine: Literal["learned", "sum"] = "learned"
     features: KernelSpec | None = None
     beta: Positive | None = None
     betas: tuple[Positive, ...] = ()
@@ -88,20 +100,19 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
-    """Embed the snapshot's objects, or a subset. Raises `CannotRefit`, `SolverFailed`, `auxiliary_files.BadKernel`.
+    """Embed the snapshot's objects, or a subset. Raises `CannotRefit`, `auxiliary_files.BadKernel`.
 
     Arrays over a subset: as in `refits.kernel_learning`; W and the maps are over the subset.
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)
-        blocks = 1 if params.form == "order" else MATRICES * max(len(params.kernels), 1)
+        blocks = 1 if params.form in order_forms.FORMS else MATRICES * max(len(params.kernels), 1)
         kernel_refits.require_memory(task, MATRICES + blocks)
-        comparisons = constraints(task.restricted, params.constraints)
+        comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
         split = held_out_answers.split(task, params.reported, params.share, quadruplets=True)
-        if params.form == "order":
-            progress(1, 1)
-            return _order_artifact(task, comparisons, split)
+        if params.form in order_forms.FORMS:
+            return order_forms.artifact(task, comparisons, split, _of_constraints(task, comparisons), progress)
         inputs = _inputs(task, comparisons)
         choice = beta_choice.choose(task, inputs, split, progress)
         solves = len(choice.tried) + 2
@@ -115,11 +126,6 @@ def refit(
             max_iterations=params.max_iterations,
             progress=kernel_refits.last_solve(progress, solves),
         )
-        if not solved.converged:
-            raise SolverFailed(
-                f"partial_order_embedding: gap {solved.gap:.2g} after {solved.iterations} iterations at beta "
-                f"{choice.beta:.3g}; expected <= {params.tolerance}, next: raise tolerance or lower beta"
-            )
         extension = _extension(task, inputs, choice.beta, solved)
         progress(solves, solves, gap=solved.gap)
         return _artifact(task, inputs, choice, solved, extension, held_out_answers.report(split, told, solved.gram))
@@ -131,17 +137,10 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
         raise CannotRefit(
             f"{KIND}: got both kernels and features; expected one of them (features: LPOE, kernels: MKPOE)"
         )
-    if params.form == "order" and params.constraints in ("raw", "length2"):
-        raise CannotRefit(
-            f"{KIND}: form 'order' needs an acyclic order and got constraints {params.constraints!r}; expected "
-            "'acyclic' or 'canonical'"
-        )
+    if params.combine == "sum" and not params.kernels:
+        raise CannotRefit(f"{KIND}: got combine 'sum' and no kernels; expected two kernels or more to sum")
+    order_forms.check(task)
     kernel_refits.require_subset_to_extend(task)
-    if params.rest == "extended" and params.form == "order":
-        raise CannotRefit(
-            f"{KIND}: rest 'extended' joins the other objects by the loss that the subset was learned with; got form "
-            "'order', which has none, expected 'full' or 'diagonal'"
-        )
     if len(comparisons.rows) == 0:
         counted = task.restricted.counters.get("comparisons", 0)
         raise CannotRefit(
@@ -163,7 +162,14 @@ def _inputs(task: Task, comparisons: Constraints) -> Inputs:
     if not params.kernels:
         return Inputs(comparisons, ["identity"], [np.eye(len(names))], None, [])
     helpers = auxiliary_kernels.load(params.kernels, names, everyone)
+    if params.combine == "sum":
+        return Inputs(comparisons, ["sum"], [sum_kernel(helpers.kernels)], None, helpers.report)
     return Inputs(comparisons, helpers.names, helpers.kernels, None, helpers.report)
+
+
+def sum_kernel(kernels: list[np.ndarray]) -> np.ndarray:
+    """(n, n): the unweighted sum of kernels (eq. 7)."""
+    return np.sum(kernels, axis=0)
 
 
 def _extension(
@@ -184,21 +190,25 @@ def _extension(
         fixed = inputs.features @ solved.maps[0].T
     else:
         across = auxiliary_kernels.across(params.kernels, objects, ids)
+        across = [auxiliary_kernels.summed(across)] if params.combine == "sum" else across
         fixed = mkpoe.embed(solved, inputs.kernels)
     rows, has_row = kernel_refits.rows_from_files(across, solved.maps if across else [], len(objects))
-    votes = _votes(params.constraints, beta / float(inputs.comparisons.weight.sum()))
+    votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
     model = out_of_sample_factor.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
     return out_of_sample_factor.extension(
         triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance
     )
 
 
-def _votes(which: str, scale: float) -> Callable[[Answers], Answers]:
-    """What an object's own answers count for: "raw" with multiplicities, else one for the majority, each as much as a
-    constraint does, beta / |C|."""
+def _votes(params: Params, scale: float) -> Callable[[Answers], Answers]:
+    """What an object's own answers count for, as constraints do: each of them beta / |C|, with "length2" where nobody
+    contradicts, in an order the net vote; with weights "one" each question once."""
 
     def votes(answers: Answers) -> Answers:
-        answers = answers if which == "raw" else out_of_sample_factor.majority(answers)
+        if params.weights == "one":
+            answers = out_of_sample_factor.majority(answers)
+        elif params.constraints != "raw":
+            answers = out_of_sample_factor.net(answers)
         return answers._replace(n_lo=answers.n_lo * scale, n_hi=answers.n_hi * scale)
 
     return votes
@@ -226,6 +236,7 @@ def _artifact(
         "objective": solved.objective,
         "bound": solved.bound,
         "gap": solved.gap,
+        "certified": solved.converged,
         "iterations": solved.iterations,
         "satisfied": solved.satisfied,
         "dimensions": sum(len(m) for m in solved.maps),
@@ -233,7 +244,7 @@ def _artifact(
         "kernels": inputs.report,
     }
     arrays = {
-        **_of_every_form(task, inputs.comparisons, solved.gram, solved.objective, solved.satisfied),
+        **order_forms.of_every_form(task, inputs.comparisons, solved.gram, solved.objective, solved.satisfied),
         "W": weights,
         "mu": share,
         **{f"map_{p}": n_p for p, n_p in enumerate(solved.maps)},
@@ -241,47 +252,15 @@ def _artifact(
     return kernel_refits.artifact(task, solved.gram, arrays, report, extension)
 
 
-def _order_figures(task: Task, split: Split | None) -> HeldOut | None:
-    """How well Algorithm 5 answers what it never had; the sureness is fitted on answers that are not reported."""
-    if split is None or not split.can_report or not split.can_choose:
-        return None
-    rows, n = constraints(split.fitting, task.params.constraints).rows, len(task.subset.ids)
-    gram = constant_shift.embed_order(rows, n).gram
-    return split.figures(gram, held_out_answers.sureness(gram, split.choosing))
-
-
-def _order_artifact(task: Task, comparisons: Constraints, split: Split | None) -> Artifact:
-    """Algorithm 5: no program to solve, no kernels to weigh."""
-    shifted = constant_shift.embed_order(comparisons.rows, len(task.subset.ids))
-    violated = int((excess(shifted.gram, comparisons.rows) >= 0).sum())
-    fraction = 1.0 - violated / len(comparisons.rows)
-    report = {
-        **_of_constraints(task, comparisons),
-        "violated": violated,
-        "levels": int(shifted.delta.max(initial=0)),
-        "shift": shifted.shift,
-        "satisfied": fraction,
-        **held_out_answers.report(split, _order_figures(task, split), shifted.gram),
-    }
-    arrays = {**_of_every_form(task, comparisons, shifted.gram, 0.0, fraction), "mu": np.empty(0)}
-    return kernel_refits.artifact(task, shifted.gram, arrays, report, None)
-
-
 def _of_constraints(task: Task, comparisons: Constraints) -> dict[str, Any]:
-    return {
+    report = {
         "form": task.params.form,
         "constraints": task.params.constraints,
+        "weights": task.params.weights,
         "size": len(comparisons.rows),
         "raw_size": len(raw(task.restricted).rows),
     }
-
-
-def _of_every_form(
-    task: Task, comparisons: Constraints, gram: np.ndarray, objective: float, fraction: float
-) -> dict[str, np.ndarray]:
-    return {
-        "K": gram,
-        "objective": np.array(objective),
-        "satisfied": np.array(fraction),
-        "constraints": task.subset.ids[comparisons.rows].astype(np.int32),
-    }
+    if task.params.constraints in ("raw", "length2"):  # no order: nothing follows
+        return report
+    follow = implied(comparisons.rows)
+    return report | {"implied": {"count": follow.number, "low": follow.low, "high": follow.high, "exact": follow.exact}}

@@ -197,7 +197,7 @@ def table2(splits: int, size: int, form: str, flip: float = 0.15) -> dict[str, l
         inner = [np.ascontiguousarray(k[np.ix_(train, train)]) for k in kernels]
         snapshot = snapshot_of(triplets, len(train))
         for which in ("raw", "length2", "canonical-reduced"):
-            held = sets.constraints(snapshot, which)
+            held = sets.constraints(snapshot, which, weights="one", seed=seed)
             found = beta_and_fit(held.rows, held.weight, inner, form == "diagonal", seed)
             out.setdefault(which, []).append((len(held.rows), accuracy(found, kernels, train, test)))
     return out

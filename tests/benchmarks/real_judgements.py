@@ -182,9 +182,9 @@ def solved(triplets, n, helpers, form, loss, lambdas, tolerance, start) -> rckl.
 
 
 def by_poe(train, check, test, n, kernel) -> list:
-    """KPOE (full) over the canonical order's reduction; beta on the validation screens."""
+    """KPOE (full) over the canonical order's reduction, one vote each as in the paper; beta on validation screens."""
     best, began = None, time.process_time()
-    held = constraints(snapshot_of(train, n), "canonical-reduced")
+    held = constraints(snapshot_of(train, n), "canonical-reduced", weights="one")
     least = mkpoe.smallest_beta(held.rows, held.weight, [kernel])
     for multiple in (2.0, 6.0, 20.0, 80.0):
         found = mkpoe.fit(held.rows, [kernel], multiple * least, tolerance=1e-2, max_iterations=3000)
@@ -192,7 +192,7 @@ def by_poe(train, check, test, n, kernel) -> list:
         if best is None or score > best[0]:
             best = score, multiple
     last = time.process_time()
-    held = constraints(snapshot_of(np.concatenate([train, check]), n), "canonical-reduced")
+    held = constraints(snapshot_of(np.concatenate([train, check]), n), "canonical-reduced", weights="one")
     least = mkpoe.smallest_beta(held.rows, held.weight, [kernel])
     found = mkpoe.fit(held.rows, [kernel], best[1] * least, tolerance=1e-2)
     now = time.process_time()

@@ -34,8 +34,8 @@ def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
     return problem.value, total.value, None if mu is None else mu.value
 
 
-def mkpoe(rows, kernels, beta, diagonal, weight=None):
-    """Objective of Algorithm 4 in W^p, by Clarabel."""
+def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0):
+    """Objective of Algorithm 4 in W^p with margins (m,), by Clarabel."""
     import cvxpy as cp
 
     n, weight = len(kernels[0]), np.ones(len(rows)) if weight is None else weight
@@ -53,7 +53,20 @@ def mkpoe(rows, kernels, beta, diagonal, weight=None):
             near, far = kernel[i] - kernel[j], kernel[k] - kernel[l]
             outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
             x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
-    problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(1 + x))), held)
+    problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(margin + x))), held)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+def hard_margin(rows, n):
+    """The least trace of a PSD matrix that satisfies every comparison by 1 (GNMDS without slack), by Clarabel."""
+    import cvxpy as cp
+
+    gram = cp.Variable((n, n), PSD=True)
+    i, j, k, l = rows.T
+    own = cp.diag(gram)
+    x = own[i] + own[j] - 2 * gram[i, j] - own[k] - own[l] + 2 * gram[k, l]
+    problem = cp.Problem(cp.Minimize(cp.trace(gram)), [x <= -1])
     problem.solve(solver=cp.CLARABEL)
     return problem.value
 

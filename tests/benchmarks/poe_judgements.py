@@ -1,0 +1,81 @@
+"""Partial order embedding on people's answers that it never had: constraint sets beside each other, whole refits.
+
+    python -m tests.benchmarks.poe_judgements food100 car60 [--splits 5] [--constraints NAME ...] [--test 0.2]
+
+A fifth of the judgements (screens, most central of three) tests and is never seen: not by the fit, nor by what chooses
+beta. The refit runs with its defaults but for the constraint set; "default" leaves that too. A tie counts one half.
+Mean over splits, standard deviation over splits behind.
+"""
+
+import argparse
+import time
+
+import msgspec
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stream_engine.kernel_learning.constraints import NAMES
+from stream_engine.refits import partial_order_embedding
+from stream_engine.statistics.judgements import judgements_of
+from tests.benchmarks.calibration import SETS, snapshot_of
+from tests.benchmarks.held_out_honesty import errors
+from tests.conftest import human_judgements
+
+DEFAULT = partial_order_embedding.Params()
+
+
+def outcome(events: list[dict], params: partial_order_embedding.Params, seed: int, share: float) -> dict[str, float]:
+    """One split: accuracy on what was never seen and as reported, constraints, beta over the smallest, CPU seconds."""
+    order = np.random.default_rng(seed).permutation(len(events))
+    cut = round(share * len(events))
+    test, train = (snapshot_of([events[i] for i in part]) for part in (order[:cut], order[cut:]))
+    began = time.process_time()
+    made = partial_order_embedding.refit(train, params, seed)
+    seconds = time.process_time() - began
+    kept = judgements_of(test)
+    assert kept is not None
+    error, _ = errors(made.arrays["K"], tuple(train.objects), kept, tuple(test.objects))
+    report = made.report
+    return {
+        "accuracy": 1.0 - error,
+        "reported": report["accuracy"],
+        "size": report["size"],
+        "beta / smallest": report["beta"] / report["smallest_beta"],
+        "CPU s": seconds,
+    }
+
+
+def told(name: str, which: str, outcomes: list[dict[str, float]]) -> str:
+    """One line: means over splits, standard deviations of the accuracies behind."""
+    columns = {key: np.array([each[key] for each in outcomes], float) for key in outcomes[0]}
+    spread = {key: values.std(ddof=1) if len(values) > 1 else float("nan") for key, values in columns.items()}
+    line = f"{name:<14}{which:<20}"
+    for key in ("accuracy", "reported"):
+        line += f"{columns[key].mean():.4f} ({spread[key]:.4f})  "
+    return line + "  ".join(f"{columns[key].mean():>9.1f}" for key in ("size", "beta / smallest", "CPU s"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("datasets", nargs="+", choices=tuple(SETS))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument(
+        "--constraints", nargs="+", choices=("default", *NAMES), default=("default", "canonical-reduced")
+    )
+    parser.add_argument("--test", type=float, default=0.2, metavar="SHARE")
+    args = parser.parse_args()
+    folder = human_judgements()
+    if folder is None:
+        parser.error("no human judgements: set STREAM_ENGINE_DATA")
+    print(f"{'set':<14}{'constraints':<20}{'accuracy':<17}{'reported':<17}     size  over smallest  CPU s")
+    with threadpool_limits(1):
+        for name in args.datasets:
+            events = SETS[name](folder)
+            for which in args.constraints:
+                params = DEFAULT if which == "default" else msgspec.structs.replace(DEFAULT, constraints=which)
+                outcomes = [outcome(events, params, seed, args.test) for seed in range(args.splits)]
+                print(told(name, which, outcomes), flush=True)
+
+
+if __name__ == "__main__":
+    main()
