@@ -61,7 +61,7 @@ SHARED = {
         "judgement_kernels",
         "judgement_states",
     },
-    "refits": {"beta_choice", "classify_views", "held_out_answers", "kernel_refits"},
+    "refits": {"beta_choice", "classify_views", "held_out_answers", "kernel_refits", "order_forms"},
     "exports": {"by_name", "files", "json_text"},
     "prediction": {
         "calibration",
