@@ -17,9 +17,17 @@ def as_text(contents: dict[str, Any]) -> str:
         lines.append(f"{'judgements kept':24}{told}")
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
-        lines += [f"  {key:22}{_short(value)}" for key, value in artifact["report"].items()]
+        lines += [f"  {key:22}{_short(value)}" for key, value in _said(artifact["report"]).items()]
     models = _models(contents.get("models", []), contents.get("models_left_out"))
     return "\n".join(lines + models + _told(contents.get("progressive", {})))
+
+
+def _said(report: dict[str, Any]) -> dict[str, Any]:
+    """A report as people read it: what it has to say comes first, and a solved program is not called certified, which
+    reads as if what it found were true."""
+    first = {key: report[key] for key in ("note",) if report.get(key)}
+    hidden = {"certified", "certified_by"} if "solved" in report else set()
+    return first | {key: value for key, value in report.items() if key not in first and key not in hidden}
 
 
 def _models(rows: list[dict[str, Any]], without: str | None) -> list[str]:

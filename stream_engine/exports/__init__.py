@@ -46,7 +46,12 @@ EXPORTS = {
     "confidence": "stream_engine.exports.evidence:confidence",
 }
 # CSV table that is named otherwise than the export that makes it -> that export
-TABLES = {"classifiers": "classify", "kernel_weights": "kernel"}
+TABLES = {
+    "classifiers": "classify",
+    "kernel_weights": "kernel",
+    "cluster_verdict": "clusters",
+    "cluster_levels": "clusters",
+}
 # about people: written only when named, never served over HTTP
 ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
 

@@ -23,14 +23,25 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 
 
 def clusters(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; CSV object,cluster."""
-    held = artifact_of(published, "sdp_clustering").arrays
+    """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
+    the verdict; level_k, level_criterion, level_peak, level_ari of all numbers of clusters that were looked at; CSV
+    object,cluster; cluster_verdict in words; cluster_levels."""
+    artifact = artifact_of(published, "sdp_clustering")
+    held = artifact.arrays
     arrays = {
         name: array for name, array in held.items() if not name.startswith("warm_")
     }  # the solver's state is no result
     labels = arrays["labels"]
     table = {"object": names_of(published, "sdp_clustering", len(labels)), "cluster": labels}
-    return {"clusters": Content(arrays, {"clusters": table})}
+    tables = {"clusters": table}
+    if "verdict" in artifact.report:
+        row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
+        row |= {name: float(held[name]) for name in ("p_coins", "p_continuum", "crowding") if name in held}
+        tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
+    if "level_k" in held:
+        names = ("k", "criterion", "peak", "ari")
+        tables["cluster_levels"] = {name: held[f"level_{name}"] for name in names if f"level_{name}" in held}
+    return {"clusters": Content(arrays, tables)}
 
 
 def spectral(published: Published) -> dict[str, Content]:

@@ -16,8 +16,10 @@ def objects(published: Published) -> dict[str, Content]:
 
 
 def summary(published: Published) -> dict[str, Content]:
-    """The figures of the contract; see `summary_of`."""
-    return {"summary": Content(value=summary_of(published.snapshot))}
+    """The figures of the contract; see `summary_of`. Where there is a clustering, its verdict too."""
+    made = published.artifacts.get("sdp_clustering")
+    found = {"clusters": {key: made.report.get(key) for key in ("verdict", "k")}} if made is not None else {}
+    return {"summary": Content(value=summary_of(published.snapshot) | found)}
 
 
 def summary_of(snapshot: Snapshot) -> dict[str, Any]:

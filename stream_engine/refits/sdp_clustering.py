@@ -3,11 +3,13 @@
 The similarity is AddS-3 or AddS-4 as the stream accumulated it, or a multiplicative kernel made from the counts. The
 number of clusters is given, or follows from lambda, or is chosen by SPUR; the partition is the SDP's own where the SDP
 is tight, else k-means on the rows of X. Every artifact carries objective, upper bound, gap, residuals, whether it is
-certified and by what. Labels keep their meaning from one snapshot to the next. `solve` and `spur` work on any matrix.
+certified and by what: that the optimisation is solved, which says nothing about the world. Whether there are clusters
+at all is its verdict (`cluster_verdict`). Labels keep their meaning from one snapshot to the next. `solve` and `spur`
+work on any matrix.
 """
 
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,19 +19,20 @@ from stream_engine.clustering import label_matching, partition, similarity_of_sn
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
-from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
-from stream_engine.clustering.spur import Choice, spur
+from stream_engine.clustering.levels import Levels, levels
+from stream_engine.clustering.spur import SEARCH_TOL, spur
 from stream_engine.clustering.stability import stability
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
 from stream_engine.refits import CannotRefit, Progress, no_progress
-from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.refits.cluster_verdict import CANNOT_TELL, CONTINUUM, Verdict, not_tested, verdict
+from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Found, Task, of_found, of_nothing
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.kernels import KERNEL_LIMIT
 
 __all__ = ["Params", "refit", "solve", "spur"]
 
-KIND = "sdp_clustering"
 AXES = SDP_CLUSTERING.axes
 
 
@@ -46,6 +49,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     early_exit: SPUR stops at the first k whose criterion exceeds this
     min_links: an object with a nonzero similarity to fewer others gets label -1
     bootstrap: replicates that say how often SPUR would choose this k, for up to `bootstrap_up_to` objects
+    test: draws of each null model that say whether there are clusters at all, or a continuum, or nobody can tell, for
+        up to `test_up_to` objects; 0: not tested
+    levels_up_to: objects up to which the criterion is computed for every number of clusters, and finer levels are shown
     stability: replicates that say how stable each object's place in its cluster is, k fixed, for up to
         `stability_up_to` objects
     warm_up_to: the solver's state is kept for a warm start of the next refit for up to this many objects (4 n^2 bytes)
@@ -65,6 +71,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     bootstrap: Annotated[int, msgspec.Meta(ge=0)] = 5
     bootstrap_up_to: Annotated[int, msgspec.Meta(ge=0)] = 120
+    test: Annotated[int, msgspec.Meta(ge=0)] = 99
+    test_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
+    levels_up_to: Annotated[int, msgspec.Meta(ge=0)] = 120
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
     stability_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
     warm_up_to: Annotated[int, msgspec.Meta(ge=0)] = 1000
@@ -78,31 +87,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"k and lam: got k={self.k} and lam={self.lam}, expected at most one of them")
 
 
-class Task(NamedTuple):
-    """What is clustered: a snapshot's objects `ids`, in an order that does not depend on their numbers, by
-    `similarity`."""
-
-    snapshot: Snapshot
-    params: Params
-    seed: int
-    similarity: SimilarityInput
-    ids: np.ndarray
-
-    def restricted(self, W):
-        """A similarity of all objects among those that are clustered."""
-        return similarity_of_snapshot.restricted(W, self.ids)
-
-
-class Answer(NamedTuple):
-    """What was solved, over the clustered objects in canonical order."""
-
-    solution: Solution
-    k: int
-    lam: float | None
-    choice: Choice | None
-    states: dict[int, State]  # by k, 0: SDP-lambda
-
-
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
@@ -111,23 +95,27 @@ def refit(
     Arrays: labels (n,) int32, -1 where an object is not clustered; k, lam (NaN when no lambda was used), objective,
     upper_bound, gap; criterion and criterion_k, one per k tried; residuals (row sums, trace, most negative entry,
     least eigenvalue); stability (n,) in [0, 1] (0 where not clustered), together (n, n) and stability_ari of the
-    bootstrap, where there was one; warm_* for the next refit. Raises `CannotRefit`.
+    bootstrap, where there was one; p_coins, p_continuum (NaN where not tested) and crowding of the verdict; level_k,
+    level_criterion, level_peak and level_ari of `levels`, where SPUR chose; warm_* for the next refit. Raises
+    `CannotRefit`.
     """
     with threadpool_limits(1):
         try:
             task = _task(snapshot, params, seed)
             if not len(task.ids):
-                return _nothing(task)
+                return of_nothing(task)
             starts = warm_start.states(previous, params, task.ids)
             answer = _solved(task, starts, progress)
             labels = _labels(answer, task.ids, len(snapshot.objects), seed)
-            bootstrap = _bootstrap(task, labels, answer, progress)
+            said = _verdict(task, answer.k)
+            looked = _levels(task, answer, said)
+            bootstrap = None if said.said == CANNOT_TELL else _bootstrap(task, labels, answer, progress)
             stable = _stability(task, labels)
             if params.rest == "nearest":
                 labels = label_matching.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return _artifact(task, previous, answer, labels, bootstrap, stable)
+        return of_found(task, previous, Found(answer, labels, said, looked, bootstrap, stable))
 
 
 def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
@@ -240,6 +228,35 @@ def _bootstrap(task: Task, labels: np.ndarray, answer: Answer, progress: Progres
     return {"k": ks, "same_k": ks.count(answer.k) / len(ks), "mean_ari": mean}
 
 
+def _verdict(task: Task, k: int) -> Verdict:
+    """Clusters, a continuum, or cannot tell; or why that was not tested."""
+    params, n = task.params, len(task.ids)
+    if not params.test:
+        return not_tested("it was not asked for")
+    if n > params.test_up_to:
+        return not_tested(f"{n:,} objects")
+    if similarity_of_snapshot.recipe(params.similarity).form != "plain":
+        return not_tested("not all answers count alike")
+    return verdict(task.snapshot, task.ids, k, params.test, task.seed)
+
+
+def _levels(task: Task, answer: Answer, said: Verdict) -> Levels | None:
+    """The criterion of other numbers of clusters; those that SPUR did not try only where there may be clusters."""
+    params = task.params
+    if answer.choice is None or answer.k < 2:
+        return None
+    further = len(task.ids) <= params.levels_up_to and said.said not in (CANNOT_TELL, CONTINUUM)
+    additive = similarity_of_snapshot.recipe(params.similarity).additive
+    W = task.restricted(similarity_of_snapshot.similarity(task.snapshot, additive).W)
+
+    def resampled(rng: np.random.Generator):
+        again = similarity_of_snapshot.resampled(task.snapshot, additive, rng)
+        return None if again is None else task.restricted(again)
+
+    solve_sdp = partial(solve, W, tol=SEARCH_TOL, max_iterations=params.max_iterations, seed=task.seed)
+    return levels(W, answer.choice, solve_sdp, resampled, further, task.seed)
+
+
 def _stability(task: Task, labels: np.ndarray) -> dict[str, np.ndarray]:
     """Arrays `stability`, `together`, `stability_ari` over all objects; none where it was not asked for or cannot
     be."""
@@ -257,110 +274,3 @@ def _stability(task: Task, labels: np.ndarray) -> dict[str, np.ndarray]:
     of_object, together = np.zeros(n), np.zeros((n, n), np.float32)
     of_object[ids], together[np.ix_(ids, ids)] = replicates.object, replicates.together
     return {"stability": of_object, "together": together, "stability_ari": replicates.ari}
-
-
-def _nothing(task: Task) -> Artifact:
-    """The artifact when no object is similar to another: every label -1."""
-    n = len(task.snapshot.objects)
-    arrays = {
-        "labels": np.full(n, -1, np.int32),
-        "k": np.array(0),
-        "lam": np.array(np.nan),
-        "objective": np.array(0.0),
-        "upper_bound": np.array(0.0),
-        "gap": np.array(0.0),
-        "criterion": np.empty(0),
-        "criterion_k": np.empty(0, np.int64),
-        "residuals": np.zeros(4),
-    }
-    report = {
-        "objects": n,
-        "clustered": 0,
-        "comparisons": task.similarity.comparisons,
-        "k": 0,
-        "note": "no object has comparisons that do not cancel: nothing is clustered",
-    }
-    return _artifact_of(task, arrays, report)
-
-
-def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
-    params = plain_params(task.params)
-    return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
-
-
-def _artifact(
-    task: Task,
-    previous: Artifact | None,
-    answer: Answer,
-    labels: np.ndarray,
-    bootstrap: dict[str, Any] | None,
-    stable: dict[str, np.ndarray],
-) -> Artifact:
-    solution, choice, ids = answer.solution, answer.choice, task.ids
-    labels, ari = label_matching.continued(labels, previous)
-    tried = np.array([answer.k]) if choice is None else choice.tried
-    criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
-    kept = warm_start.arrays(answer.states, ids) if len(ids) <= task.params.warm_up_to else {}
-    arrays = {
-        "labels": labels,
-        "k": np.array(answer.k),
-        "lam": np.array(np.nan if answer.lam is None else answer.lam),
-        "objective": np.array(solution.objective),
-        "upper_bound": np.array(solution.upper_bound),
-        "gap": np.array(solution.gap),
-        "criterion": criterion,
-        "criterion_k": tried.astype(np.int64),
-        "residuals": np.array(solution.residuals),
-        **stable,
-        **kept,
-    }
-    report = _report(task, answer, labels, tried, criterion)
-    report["stability"] = None
-    if stable:
-        means = {"mean": float(stable["stability"][ids].mean()), "ari": float(stable["stability_ari"].mean())}
-        report["stability"] = means
-    report |= {"ari_to_previous": ari, "bootstrap": bootstrap, "warm_bytes": int(sum(a.nbytes for a in kept.values()))}
-    return _artifact_of(task, arrays, report)
-
-
-def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray) -> dict[str, Any]:
-    params, solution, choice = task.params, answer.solution, answer.choice
-    clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
-    return {
-        "objects": len(labels),
-        "clustered": len(task.ids),
-        "comparisons": task.similarity.comparisons,
-        "k": answer.k,
-        "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
-        "sizes": {str(number): int(size) for number, size in zip(clusters, sizes)},
-        "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
-        "margin": None if choice is None else choice.margin,
-        "objective": solution.objective,
-        "upper_bound": solution.upper_bound,
-        "gap": solution.gap,
-        "certified": solution.certified,
-        "certified_by": solution.certified_by,
-        "residuals": solution.residuals._asdict(),
-        "trace": solution.trace,
-        "lam": answer.lam,
-        "iterations": solution.iterations if choice is None else choice.iterations,
-        **_evidence(task, choice),
-    }
-
-
-def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
-    """What was seen before anything was solved, and a line about it where that was no clusters."""
-    if choice is None or choice.evidence is None:
-        return {}
-    seen = choice.evidence
-    figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
-    if not choice.nothing_seen:
-        return {"evidence": {**figures, "most_clusters": seen.k}}
-    n, comparisons = len(task.ids), task.similarity.comparisons
-    return {
-        "evidence": {**figures, "most_clusters": 1},
-        "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
-        f"({comparisons / n:.1f} an object) stand out no more than random answers would (eigenvalue "
-        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); nothing was solved, so there is no certificate; "
-        "feed more comparisons, or give k",
-    }

@@ -237,6 +237,7 @@ SDP_CLUSTERING = Schema(
         "together": _finite(OBJECTS, OBJECTS),
         "warm_ids": speaks(OTHER, values=IDS),
         **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals"),
+        **numbers("p_coins", "p_continuum", "crowding", "level_k", "level_criterion", "level_peak", "level_ari"),
         "stability_ari": speaks(),
         "warm_k": speaks(OTHER, kinds="i"),
         "warm_rho": _finite(OTHER),

@@ -61,7 +61,15 @@ SHARED = {
         "judgement_kernels",
         "judgement_states",
     },
-    "refits": {"beta_choice", "classify_views", "held_out_answers", "kernel_refits", "order_forms"},
+    "refits": {
+        "beta_choice",
+        "classify_views",
+        "cluster_verdict",
+        "held_out_answers",
+        "kernel_refits",
+        "order_forms",
+        "sdp_clustering_artifact",
+    },
     "exports": {"by_name", "files", "json_text"},
     "prediction": {
         "calibration",

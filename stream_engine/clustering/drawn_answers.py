@@ -1,0 +1,98 @@
+"""The same questions answered anew: by coins, or by positions. Repetitions, judgements and workers stay as they were.
+
+Answers of one judgement hang together, and so they do here. By coins, all of them are turned round together or not at
+all. By positions, a judgement has one error for each pair of objects it is about, standard Gumbel, and the nearer pair
+is the one that looks nearer: two such errors differ by a logistic one, so that each answer by itself has the
+probability that the embedding's likelihood gives it (Luce 1959; Yellott 1977). A worker's lapse makes the whole
+judgement chance. An answer that is by itself is drawn by its probability.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+LOOSE = -1  # the judgement of an answer that is by itself
+
+
+class Asked(NamedTuple):
+    """m answers to q questions; a question is (i, j, k, l) of one worker: is d(i, j) < d(k, l)?"""
+
+    rows: np.ndarray  # (q, 4) int32
+    worker: np.ndarray  # (q,) int32, -1: nobody
+    question: np.ndarray  # (m,) which question each answer is to
+    near: np.ndarray  # (m,) float64: how often it was yes
+    times: np.ndarray  # (m,) float64: how often it was given, alike
+    judgement: np.ndarray  # (m,) int64, LOOSE or 0, 1, ...
+    pairs: np.ndarray  # (m, 2) int64: which error of its judgement each side has
+    n_objects: int
+
+    def counted(self, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q,) how often each question was answered yes, and no, when the answers are `near` times yes."""
+        yes = np.bincount(self.question, near, len(self.rows))
+        return yes, np.bincount(self.question, self.times, len(self.rows)) - yes
+
+
+def asked(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndarray, n_objects: int) -> Asked:
+    """From m answers d(i, j) < d(k, l), rows (m, 4), each `times` over, of `unit` (m,), the judgement it is from.
+    Answers are put in an order of their own. O(m log m).
+
+    >>> made = asked(np.array([[0, 1, 0, 2], [2, 0, 1, 0]]), np.ones(2), np.full(2, -1), np.arange(2), 3)
+    >>> made.rows.tolist(), made.near.tolist(), made.judgement.tolist()
+    ([[0, 1, 0, 2]], [1.0, 0.0], [-1, -1])
+    """
+    rows = np.asarray(rows, np.int64).reshape(-1, 4)
+    one, other = (_pair(rows[:, at], rows[:, at + 1], n_objects) for at in (0, 2))
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    order = np.lexsort((unit, one > other, worker, high, low))
+    one, other, low, high = one[order], other[order], low[order], high[order]
+    times, worker, unit = np.asarray(times, np.float64)[order], np.asarray(worker)[order], np.asarray(unit)[order]
+    keys, first, question = np.unique(
+        np.stack([low, high, worker], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    sides = np.concatenate([np.divmod(keys[:, 0], n_objects), np.divmod(keys[:, 1], n_objects)])
+    judgement = _judgements(unit)
+    _, pairs = np.unique(np.stack([np.tile(judgement, 2), np.concatenate([low, high])]), axis=1, return_inverse=True)
+    near = np.where(one < other, times, 0.0)
+    made = np.ascontiguousarray(sides.T.astype(np.int32)), worker[first].astype(np.int32)
+    return Asked(*made, question.reshape(-1), near, times, judgement, pairs.reshape(2, -1).T, n_objects)
+
+
+def by_coins(rng: np.random.Generator, known: Asked) -> np.ndarray:
+    """(m,) how often each answer is yes when every judgement is a coin."""
+    turned = rng.random(1 + int(known.judgement.max(initial=-1))) < 0.5
+    alone = known.judgement == LOOSE
+    flip = np.zeros(len(alone), bool)
+    flip[~alone] = turned[known.judgement[~alone]]
+    near = np.where(flip, known.times - known.near, known.near)
+    near[alone] = rng.binomial(known.times[alone].astype(np.int64), 0.5)
+    return near
+
+
+def by_positions(rng: np.random.Generator, known: Asked, delta: np.ndarray, lapse: np.ndarray) -> np.ndarray:
+    """(m,) how often each answer is yes, where `delta` (q,) is the log odds of yes to each question without a lapse and
+    `lapse` (q,) how often its worker answers by chance."""
+    delta, lapse = delta[known.question], lapse[known.question]
+    alone = known.judgement == LOOSE
+    p = lapse / 2 + (1 - lapse) / (1 + np.exp(-np.clip(delta, -500, 500)))
+    near = np.zeros(len(delta))
+    near[alone] = rng.binomial(known.times[alone].astype(np.int64), p[alone])
+    if alone.all():
+        return near
+    error = rng.gumbel(size=int(known.pairs.max()) + 1)
+    chance = rng.random(1 + int(known.judgement.max()))[known.judgement] < lapse  # LOOSE takes the last: not used
+    seen = np.where(chance, 0.0, delta) + error[known.pairs[:, 0]] - error[known.pairs[:, 1]]
+    near[~alone] = np.where(seen > 0, known.times, 0.0)[~alone]
+    return near
+
+
+def _pair(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    return np.minimum(i, j) * n + np.maximum(i, j)
+
+
+def _judgements(unit: np.ndarray) -> np.ndarray:
+    """(m,) numbers of the units with more than one answer, by first appearance; LOOSE for all others."""
+    _, first, inverse, sizes = np.unique(unit, return_index=True, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(sizes > 1)
+    number = np.full(len(sizes), LOOSE, np.int64)
+    number[several[np.argsort(first[several])]] = np.arange(len(several))
+    return number[inverse.reshape(-1)]

@@ -1,0 +1,163 @@
+"""What `sdp_clustering` was asked and found, and the artifact that says so."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.clustering import label_matching, similarity_of_snapshot, warm_start
+from stream_engine.clustering.admm import State
+from stream_engine.clustering.cascade import Solution
+from stream_engine.clustering.levels import Levels
+from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
+from stream_engine.clustering.spur import Choice
+from stream_engine.refits.cluster_verdict import Verdict
+from stream_engine.state.artifact import Artifact, plain_params
+from stream_engine.state.snapshot import Snapshot
+
+KIND = "sdp_clustering"
+
+
+class Task(NamedTuple):
+    """What is clustered: a snapshot's objects `ids`, in an order that does not depend on their numbers, by
+    `similarity`."""
+
+    snapshot: Snapshot
+    params: Any  # `sdp_clustering.Params`
+    seed: int
+    similarity: SimilarityInput
+    ids: np.ndarray
+
+    def restricted(self, W):
+        """A similarity of all objects among those that are clustered."""
+        return similarity_of_snapshot.restricted(W, self.ids)
+
+
+class Answer(NamedTuple):
+    """What was solved, over the clustered objects in canonical order."""
+
+    solution: Solution
+    k: int
+    lam: float | None
+    choice: Choice | None
+    states: dict[int, State]  # by k, 0: SDP-lambda
+
+
+class Found(NamedTuple):
+    """What goes into the artifact."""
+
+    answer: Answer
+    labels: np.ndarray
+    verdict: Verdict
+    levels: Levels | None
+    bootstrap: dict[str, Any] | None
+    stable: dict[str, np.ndarray]
+
+
+def of_nothing(task: Task) -> Artifact:
+    """The artifact when no object is similar to another: every label -1."""
+    n = len(task.snapshot.objects)
+    arrays = {
+        "labels": np.full(n, -1, np.int32),
+        "k": np.array(0),
+        "lam": np.array(np.nan),
+        "objective": np.array(0.0),
+        "upper_bound": np.array(0.0),
+        "gap": np.array(0.0),
+        "criterion": np.empty(0),
+        "criterion_k": np.empty(0, np.int64),
+        "residuals": np.zeros(4),
+    }
+    report = {
+        "objects": n,
+        "clustered": 0,
+        "comparisons": task.similarity.comparisons,
+        "k": 0,
+        "note": "no object has comparisons that do not cancel: nothing is clustered",
+    }
+    return _artifact_of(task, arrays, report)
+
+
+def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, Any]) -> Artifact:
+    params = plain_params(task.params)
+    return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
+
+
+def of_found(task: Task, previous: Artifact | None, found: Found) -> Artifact:
+    answer, stable, said = found.answer, found.stable, found.verdict
+    solution, choice, ids = answer.solution, answer.choice, task.ids
+    labels, ari = label_matching.continued(found.labels, previous)
+    tried = np.array([answer.k]) if choice is None else choice.tried
+    criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
+    kept = warm_start.arrays(answer.states, ids) if len(ids) <= task.params.warm_up_to else {}
+    arrays = {
+        "labels": labels,
+        "k": np.array(answer.k),
+        "lam": np.array(np.nan if answer.lam is None else answer.lam),
+        "objective": np.array(solution.objective),
+        "upper_bound": np.array(solution.upper_bound),
+        "gap": np.array(solution.gap),
+        "criterion": criterion,
+        "criterion_k": tried.astype(np.int64),
+        "residuals": np.array(solution.residuals),
+        **said.arrays(),
+        **({} if found.levels is None else found.levels.arrays()),
+        **stable,
+        **kept,
+    }
+    report = {**said.report(), **_report(task, answer, labels, tried, criterion)}
+    report["note"] = report.get("note") or said.note
+    if found.levels is not None:
+        report["levels"] = found.levels.report()
+        finer = found.levels.finer(answer.k)
+        report["note"] += f"; finer levels: {finer}" if finer and said.said.endswith(" clusters") else ""
+    report["stability"] = None
+    if stable:
+        means = {"mean": float(stable["stability"][ids].mean()), "ari": float(stable["stability_ari"].mean())}
+        report["stability"] = means
+    report |= {"ari_to_previous": ari, "bootstrap": found.bootstrap}
+    report["warm_bytes"] = int(sum(array.nbytes for array in kept.values()))
+    return _artifact_of(task, arrays, report)
+
+
+def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray) -> dict[str, Any]:
+    params, solution, choice = task.params, answer.solution, answer.choice
+    clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    return {
+        "objects": len(labels),
+        "clustered": len(task.ids),
+        "comparisons": task.similarity.comparisons,
+        "k": answer.k,
+        "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
+        "sizes": {str(number): int(size) for number, size in zip(clusters, sizes)},
+        "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
+        "margin": None if choice is None else choice.margin,
+        "objective": solution.objective,
+        "upper_bound": solution.upper_bound,
+        "gap": solution.gap,
+        "solved": solution.solved,
+        "certified": solution.certified,
+        "certified_by": solution.certified_by,
+        "residuals": solution.residuals._asdict(),
+        "trace": solution.trace,
+        "lam": answer.lam,
+        "iterations": solution.iterations if choice is None else choice.iterations,
+        **_evidence(task, choice),
+    }
+
+
+def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
+    """What was seen before anything was solved, and a line about it where that was no clusters."""
+    if choice is None or choice.evidence is None:
+        return {}
+    seen = choice.evidence
+    figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
+    if not choice.nothing_seen:
+        return {"evidence": {**figures, "most_clusters": seen.k}}
+    n, comparisons = len(task.ids), task.similarity.comparisons
+    return {
+        "evidence": {**figures, "most_clusters": 1},
+        "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
+        f"({comparisons / n:.1f} an object) stand out no more than random answers would (eigenvalue "
+        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); nothing was solved, so there is no certificate; "
+        "feed more comparisons, or give k",
+    }
