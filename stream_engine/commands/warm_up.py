@@ -124,9 +124,11 @@ def _ask() -> None:
 
 
 def _online() -> None:
-    from stream_engine.kernel_learning.online_kernel import OnlineKernel
+    from stream_engine.embedding.online import Fitted, OnlineEmbedding
 
-    OnlineKernel(OBJECTS, 4).learn(np.array([[0, 1, 2]]))
+    online = OnlineEmbedding(2)
+    online.learn(np.array([[0, 1, 0, 2]]))
+    online.take(Fitted(np.zeros((3, 2)), np.ones(3, bool), 0.1, {}, 0.0, 1.0, 1.0, 1.0), 0)
 
 
 def _predict() -> None:
@@ -205,6 +207,6 @@ PARTS: dict[str, Callable[[], object]] = {
     "predictions": _predict,
     "refits": _refit,
     "embedding": _embed,
-    "online kernel": _online,
+    "online embedding": _online,
     **{f"guard {policy}": partial(_guard, policy) for policy in POLICIES[1:] if policy != "sift"},
 }

@@ -1,8 +1,9 @@
 """A classifier of comparisons in river's conventions: is `left` or `right` nearer to `anchor`?
 
 x is {"anchor": a, "left": b, "right": c} (names, or whole numbers: their decimal text; other keys are ignored), y is
-True where left is nearer. What it learns goes into an `Engine`; what it says comes from a similarity of that engine as
-it was at the last refresh, and its probability from Platt's calibration of the margins before they were learned.
+True where left is nearer. What it learns goes into an `Engine`; what it says comes from an embedding that learns beside
+it, or from a similarity of that engine as it was at the last refresh, and its probability from Platt's calibration of
+the margins before they were learned.
 Turning a question round turns the answer round: P(a; b, c) = 1 - P(a; c, b), so the order in a data set cannot help.
 """
 
@@ -15,7 +16,7 @@ import numpy as np
 from river import base
 
 from stream_engine.data.comparisons import InvalidEvent, Triplet
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
+from stream_engine.embedding.online import OnlineEmbedding
 from stream_engine.prediction import Predictor, predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.state.engine import Engine
@@ -32,19 +33,18 @@ class ComparisonClassifier(base.Classifier):
     Parameters
     ----------
     similarity
-        online: a stochastic triplet embedding that follows every comparison (`kernel_learning.online`), which foretells
-        best. adds3, k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
+        online: an embedding that learns every comparison as it comes (`embedding.online`), which foretells best. adds3,
+        k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
     refresh
-        Comparisons between two renewals; AddS costs O(n^2) at each, k1 and k2 more. Also how many the embedding takes
-        at once.
-    rank
-        Dimensions of the embedding.
+        Comparisons between two renewals of these; AddS costs O(n^2) at each, k1 and k2 more.
+    dimensions
+        Of the embedding.
     seed
         Of the embedding, and of the coins that decide where the similarity cannot.
 
     Examples
     --------
-    >>> model = ComparisonClassifier(refresh=1)
+    >>> model = ComparisonClassifier()
     >>> model.predict_proba_one({"anchor": "lemon", "left": "lime", "right": "bread"})
     {True: 0.5, False: 0.5}
     >>> model.learn_one({"anchor": "lemon", "left": "lime", "right": "bread"}, True)
@@ -53,16 +53,16 @@ class ComparisonClassifier(base.Classifier):
 
     """
 
-    def __init__(self, similarity: str = "online", refresh: int = 20, rank: int = 10, seed: int = 0):
-        if similarity not in SIMILARITIES or refresh < 1 or rank < 1:
+    def __init__(self, similarity: str = "online", refresh: int = 20, dimensions: int = 3, seed: int = 0):
+        if similarity not in SIMILARITIES or refresh < 1 or dimensions < 1:
             raise ValueError(
-                f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, rank {rank}; expected one "
-                f"of {', '.join(SIMILARITIES)}, and both at least 1"
+                f"ComparisonClassifier: got similarity {similarity!r}, refresh {refresh}, dimensions "
+                f"{dimensions}; expected one of {', '.join(SIMILARITIES)}, and both at least 1"
             )
-        self.similarity, self.refresh, self.rank, self.seed = similarity, refresh, rank, seed
+        self.similarity, self.refresh, self.dimensions, self.seed = similarity, refresh, dimensions, seed
         self.engine = Engine(("adds3", "triplet_counts"), guard=None)
-        self._kernel = OnlineKernel(0, rank, memory=10_000, seed=seed) if similarity == "online" else None
-        self._waiting: list[list[int]] = []  # triplets that the online kernel has not seen
+        self._embedding = OnlineEmbedding(dimensions, seed=seed) if similarity == "online" else None
+        self._waiting = 0  # comparisons since the last renewal
         self._served: Snapshot | None = None  # what the predictor is made of
         self._predictor: Predictor | None = None
         self._calibration = Calibration()
@@ -79,18 +79,14 @@ class ComparisonClassifier(base.Classifier):
         if len(self._margins) >= _CALIBRATED_IN:
             self._calibration.learn(np.array(self._margins))
             self._margins = []
-        self._waiting.append(self.engine.objects.find([anchor, near, far]).tolist())
-        if len(self._waiting) >= self.refresh:
-            self._renew()
-
-    def _renew(self) -> None:
-        if self._kernel is None:
-            self._served = self.engine.snapshot()
+        if self._embedding is not None:
+            a, b, c = self.engine.objects.find([anchor, near, far]).tolist()
+            self._embedding.learn(np.array([[a, b, a, c]], np.int32))
+            return
+        self._waiting += 1
+        if self._waiting >= self.refresh:
+            self._waiting, self._served = 0, self.engine.snapshot()
             self._serve()
-        else:
-            self._kernel.grow(len(self.engine.objects))
-            self._kernel.learn(np.array(self._waiting, np.int32))
-        self._waiting = []
 
     def _serve(self) -> None:
         self._predictor = None if self._served is None else predictor(self.similarity, Published(self._served, {}))
@@ -101,12 +97,14 @@ class ComparisonClassifier(base.Classifier):
         ids = self.engine.objects.find(names).tolist()
         if min(ids) < 0:
             return 0.0
-        if self._kernel is not None:
-            return -float(self._kernel.excess(np.array([ids]))[0]) if max(ids) < len(self._kernel.factor) else 0.0
-        if self._predictor is None:
-            return 0.0
         a, b, c = ids
-        margin = float(self._predictor.margins(np.array([[a, b, a, c]]))[0]) / self._predictor.scale
+        row = np.array([[a, b, a, c]])
+        if self._embedding is not None:
+            margin = float(self._embedding.margins(row)[0])
+        elif self._predictor is not None:
+            margin = float(self._predictor.margins(row)[0]) / self._predictor.scale
+        else:
+            return 0.0
         return 0.0 if np.isnan(margin) else margin
 
     def predict_proba_one(self, x: dict, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:

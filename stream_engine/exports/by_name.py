@@ -12,10 +12,10 @@ import numpy as np
 from stream_engine.accumulators import accumulator
 from stream_engine.exports import NothingToExport
 from stream_engine.guard.partial_order import PartialOrder
-from stream_engine.kernel_learning import online_kernel
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_axes import IDS, MERGES, OBJECTS, SUBSET, Axes, Speaks, Undeclared, declared
+from stream_engine.state.artifact_schemas import ONLINE_EMBEDDING
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -57,8 +57,8 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
 
 def _axes(kind: str) -> Axes:
     """What the maker of this kind of artifact declares. Raises `NothingToExport` for a kind that nothing here makes."""
-    if kind == online_kernel.KIND:
-        return online_kernel.AXES
+    if kind == "online_embedding":
+        return ONLINE_EMBEDDING.axes
     if kind not in REFITS:
         raise NothingToExport(f"{kind}: cannot be put in the order of names; leave --object-order out")
     return vars(refit_module(kind)).get("AXES", {})

@@ -1,4 +1,4 @@
-"""Learning a kernel from comparisons: the convex problems of two papers, their solvers, and an online observer.
+"""Learning a kernel from comparisons: the convex problems of two papers, and their solvers.
 
 Both relative comparison kernel learning (Heim et al. 2015) and partial order embedding (McFee & Lanckriet 2011) are
 

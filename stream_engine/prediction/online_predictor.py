@@ -1,9 +1,7 @@
-"""A kernel that learns between snapshots: `OnlineKernel` behind the predictors, fed each batch after it was predicted.
+"""The embedding that learns between fits: `OnlineEmbedding` behind the predictors, fed each batch after it was tested.
 
-An observer: a crash may lose what it learned since the last snapshot, never a count. A comparison costs at most `MOST`
-steps while the stream is short, then BUDGET / seen, never less than `LEAST`: a million comparisons get three million
-steps of O(rank + kernels), a hundred million get 16. Triplets only. At a snapshot it becomes an artifact, from which
-the next run goes on.
+An observer: a crash may lose what it learned since the last snapshot, never a count. It takes over each fit that is
+published (the artifact `embedding`), and at a snapshot becomes an artifact, from which the next run goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import auxiliary_kernels
-from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, KernelSpec
-from stream_engine.kernel_learning.online_kernel import KIND, OnlineKernel
+from stream_engine.data.comparisons import Batch, Provenance, interleaved
+from stream_engine.data.packed_names import Names, pack_names
+from stream_engine.embedding.fit import KERNELS
+from stream_engine.embedding.online import Fitted, OnlineEmbedding
 from stream_engine.prediction import Predictor
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
-MOST, LEAST, BUDGET = 64.0, 1 / 8, 500_000
-GROWTH = 8  # with kernels: room is made when the new objects are one in so many; comparisons that name them are skipped
-DENSE = 1000  # objects up to which the artifact holds K beside L and mu
+KIND = "online_embedding"
+MARKS = 64  # snapshots whose place in the stream is remembered: a fit says of which one it was made
 
 
 class Kept(NamedTuple):
@@ -31,104 +30,113 @@ class Kept(NamedTuple):
 
 
 class Online:
-    """`learn` batches in order, `predictor` says what it expects, `kept` copies what it knows."""
+    """`learn` batches in order, `predictor` says what it expects, `take` goes on from a fit, `kept` copies all."""
 
-    def __init__(self, specs: Mapping[str, KernelSpec], rank: int = 20, loss: str = "ste", seed: int = 0):
-        self._specs, self._rank, self._loss, self._seed = dict(specs), rank, loss, seed
-        self._kernels: list[np.ndarray] = []
-        self.model: OnlineKernel | None = None
-        self.skipped = 0
-        self.problem = ""  # why there is no model yet, or why it does not grow: one line
-
-    @property
-    def objects(self) -> int:
-        """How many objects it knows."""
-        return 0 if self.model is None else len(self.model.factor)
+    def __init__(self, dimensions: int = 3, seed: int = 0):
+        self._dimensions, self._seed = dimensions, seed
+        self.model = OnlineEmbedding(dimensions, seed=seed)
+        self._worker: dict[str, int] = {}  # name -> row of the lapses
+        self._marks: dict[int, int] = {}  # sequence of a snapshot -> answers learned then
+        self._taken = -1, ""  # sequence and digest of the fit that was taken over
 
     def predictor(self) -> Predictor:
-        """Margins d(far pair) - d(near pair) of the kernel as it is when asked."""
+        """Log odds by the points as they are when asked, and the lapse of somebody unknown."""
+        return Predictor(lambda rows: self.model.margins(rows))
 
-        def margins(rows: np.ndarray) -> np.ndarray:
-            margin, inside = np.full(len(rows), np.nan), (rows < self.objects).all(axis=1)
-            if self.model is not None and inside.any():
-                margin[inside] = -self.model.excess(rows[inside])
-            return margin
+    def learn(self, batches: Sequence[Batch]) -> None:
+        """Batches in their order. O(comparisons)."""
+        rows = [interleaved(batch) for batch in batches]
+        workers = [self._workers(batch) for batch in batches]
+        if rows:
+            self.model.learn(np.concatenate(rows), np.concatenate(workers))
 
-        return Predictor(margins)
+    def _workers(self, batch: Batch) -> np.ndarray:
+        """(m + q,) rows of the lapses, 0 where nobody is named."""
+        given = batch.provenance
+        if given is None:
+            return np.zeros(len(batch.triplets) + len(batch.quadruplets), np.int32)
+        row = self._rows(given)
+        three, four = row[given.worker[given.of_triplet]], row[given.worker[given.of_quadruplet]]
+        return np.insert(three, batch.quadruplet_at, four) if len(four) else three
 
-    def learn(self, triplets: np.ndarray, objects: Sequence[str]) -> None:
-        """One batch of (m, 3) triplets over `objects`."""
-        missing = len(objects) - self.objects
-        if missing and (not self._specs or missing * GROWTH >= self.objects):
-            self.grow(objects)
-        of_known = triplets[(triplets < self.objects).all(axis=1)]
-        self.skipped += len(triplets) - len(of_known)
-        if self.model is not None and len(of_known):
-            self.model.learn(of_known, steps(self.model.seen, len(of_known)))
+    def _rows(self, given: Provenance) -> np.ndarray:
+        """The row of each worker of a batch; the last one is nobody's. Rows are given in the order of first answers."""
+        row, said = np.zeros(len(given.workers) + 1, np.int32), given.worker[given.worker >= 0]
+        first = np.unique(said, return_index=True)[1]
+        for who in said[np.sort(first)].tolist():
+            row[who] = self._worker.setdefault(given.workers[who], len(self._worker) + 1)
+        return row
 
-    def grow(self, objects: Sequence[str]) -> None:
-        """Make room for all `objects`; auxiliary kernels are read again, and their files may know nothing of them
-        yet."""
-        if len(objects) <= max(self.objects, 2):
-            return
-        try:
-            kernels = auxiliary_kernels.load(self._specs, objects).kernels
-        except (BadKernel, OSError) as error:
-            self.problem = str(error)
-            return
-        self._kernels, self.problem = kernels, ""
-        if self.model is None:
-            self.model = OnlineKernel(len(objects), self._rank, kernels, loss=self._loss, seed=self._seed)
-        else:
-            self.model.grow(len(objects), kernels)
+    def mark(self, snapshot: int) -> None:
+        """All that was learned by now is in this snapshot, and no more."""
+        self._marks[snapshot] = self.model.seen
+        for old in sorted(self._marks)[:-MARKS]:
+            del self._marks[old]
+
+    def take(self, artifact: Artifact) -> bool:
+        """Go on from a fit that was published, unless it was taken before, or is of a snapshot so long ago that not
+        all answers since are there."""
+        sequence, digest = artifact.sequence, artifact.digest
+        if (sequence, digest) == self._taken or sequence < self._taken[0]:
+            return False
+        since = self._marks.get(sequence, None if self.model.seen else 0)
+        fitted = None if since is None else self._fitted(artifact)
+        if fitted is None or not self.model.take(fitted, since):  # type: ignore[arg-type]  # since is there with fitted
+            return False
+        self._taken = sequence, digest
+        return True
+
+    def _fitted(self, artifact: Artifact) -> Fitted | None:
+        arrays, report = artifact.arrays, artifact.report
+        alpha, ridge, answers = (figure(report, name) for name in ("alpha", "ridge", "answers"))
+        if alpha is None or ridge is None or answers is None or arrays["X"].shape[1] < 1:
+            return None
+        rows = [
+            self._worker.setdefault(name, len(self._worker) + 1) for name in Names(arrays["utf8"], arrays["offsets"])
+        ]
+        return Fitted(
+            points=np.array(arrays["X"], np.float64),
+            asked=np.array(arrays["asked"], bool),
+            lapse=float(arrays["lapse"]),
+            worker_lapse=dict(zip(rows, np.asarray(arrays["worker_lapse"]).tolist(), strict=True)),
+            alpha=alpha,
+            ridge=ridge,
+            scale=figure(report, "scale") or 1.0,
+            answers=answers,
+        )
 
     def kept(self) -> Kept | None:
-        """A copy of what it knows: L, mu, sums of its step lengths, K for up to `DENSE` objects. None before any."""
+        """A copy of what it knows; None before anything."""
         model = self.model
-        if model is None:
+        if not model.seen and self._taken[0] < 0:
             return None
-        arrays = {"L": model.factor.copy(), "mu": model.mu, **model.sums(), "seen": np.array(model.seen)}
-        if len(model.factor) <= DENSE:
-            arrays["K"] = model.gram(self._kernels)
+        marks = np.array(list(self._marks.items()), np.int64).reshape(-1, 2)
+        arrays = {**model.state(), "marks": marks, **pack_names(list(self._worker))}
+        alpha = float(model.setting[0])
         report = {
-            "objects": self.objects,
-            "rank": self._rank,
-            "loss": self._loss,
+            "objects": int((model.answers > 0).sum()),
+            "d": model.points.shape[1],
+            "kernel": KERNELS[alpha > 0],
+            "alpha": alpha,
+            "lapse": float(model.lapse[0]),
+            "scale": model.scale,
             "learned": model.seen,
-            "skipped": self.skipped,
-            "mu": dict(zip(self._specs, model.mu.tolist(), strict=True)),
+            "fit_of_snapshot": self._taken[0] if self._taken[0] >= 0 else None,
+            "fit": self._taken[1],
         }
         return Kept(arrays, report)
 
     def artifact(self, kept: Kept, snapshot: Snapshot, accuracy: float | None) -> Artifact:
         """What was kept at a snapshot that is published by now."""
         report = kept.report | {"live_accuracy": accuracy}
-        params = {"rank": self._rank, "loss": self._loss, "kernels": list(self._specs)}
+        params = {"dimensions": self._dimensions}
         return Artifact(KIND, snapshot.digest, snapshot.sequence, params, self._seed, kept.arrays, report)
 
-    def resume(self, artifact: Artifact, objects: Sequence[str]) -> bool:
-        """Go on from an artifact of the same rank, loss and kernels; whether it was one. The reservoir starts empty."""
-        mine = {"rank": self._rank, "loss": self._loss, "kernels": list(self._specs)}
-        n = len(artifact.arrays["L"])
-        if any(artifact.params[name] != value for name, value in mine.items()) or n > len(objects):
-            return False
-        self.grow(objects[:n])
-        if self.model is not None:
-            self.model.resume(artifact.arrays)
-        return self.model is not None
-
-
-def steps(seen: int, m: int) -> int:
-    """How many steps m comparisons get after `seen` earlier ones: the same in all, whatever the batches.
-
-    >>> steps(0, 100), steps(1_000_000, 100), steps(100_000_000, 100)
-    (6400, 50, 12)
-    """
-    return max(1, round(_spent(seen + m) - _spent(seen)))
-
-
-def _spent(seen: float) -> float:
-    """Steps on the first `seen` comparisons: the integral of BUDGET / x, held between LEAST and MOST."""
-    first, last = BUDGET / MOST, BUDGET / LEAST
-    between = BUDGET * np.log(min(max(seen, first), last) / first)
-    return MOST * min(seen, first) + between + LEAST * max(0.0, seen - last)
+    def resume(self, artifact: Artifact) -> None:
+        """Go on from an artifact, whatever made it: the same answers then give the same."""
+        arrays: Mapping[str, np.ndarray] = artifact.arrays
+        self.model.resume(arrays)
+        self._worker = {name: row for row, name in enumerate(Names(arrays["utf8"], arrays["offsets"]), start=1)}
+        self._marks = dict(np.asarray(arrays["marks"]).tolist())
+        sequence = figure(artifact.report, "fit_of_snapshot")
+        self._taken = (-1, "") if sequence is None else (int(sequence), str(artifact.report.get("fit", "")))

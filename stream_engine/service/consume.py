@@ -153,7 +153,7 @@ def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
         run.judging.join()  # its votes go to the guard as they are
     with run.in_flight.again():
         for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), run.judging.offer):
-            if run.monitor.observed(batch, engine.counters["progressive"], engine.objects.names):
+            if run.monitor.observed(batch, engine.counters["progressive"]):
                 run.requests.snapshot = "drift"
         run.judging.then(run.in_flight.ended)
     metrics.learn_seconds.inc(time.monotonic() - started)

@@ -114,7 +114,7 @@ class Metrics:
         )
         self.progressive_sampled = gauge("progressive_sampled_ratio", "Share of the comparisons that was predicted.")
         self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
-        self.online_seconds = counter("online_seconds", "CPU time spent learning a kernel between snapshots.")
+        self.online_seconds = counter("online_seconds", "CPU time spent by the embedding that learns between fits.")
         self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
         self.drift_level = gauge(
             "drift_level", "Present share of wrong predictions, as the detector sees it.", "signal"

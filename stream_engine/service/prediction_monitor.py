@@ -6,11 +6,9 @@ predicting.
 """
 
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
@@ -30,51 +28,57 @@ _Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
 
 class OnlineLearning:
-    """The kernel that is learned between snapshots: batches wait until they were tested, then they are learned."""
+    """The embedding that learns between fits: batches wait until they were tested, then they are learned."""
 
-    def __init__(self, kernel: Online, metrics: Metrics, log: FilteringBoundLogger):
-        self._kernel, self._metrics, self._log = kernel, metrics, log
-        self._waiting: list[np.ndarray] = []  # triplets that were not learned yet
-        self._kept: Kept | None = None  # the kernel as it was at the last snapshot, until that is published
+    def __init__(self, embedding: Online, metrics: Metrics, log: FilteringBoundLogger):
+        self._embedding, self._metrics, self._log = embedding, metrics, log
+        self._waiting: list[Batch] = []  # that were not learned yet
+        self._kept: Kept | None = None  # the embedding as it was at the last snapshot, until that is published
 
     def predictor(self) -> Predictor:
-        """What the kernel expects, as it is when it is asked."""
-        return self._kernel.predictor()
+        """What the embedding expects, as it is when it is asked."""
+        return self._embedding.predictor()
 
-    def wait(self, triplets: np.ndarray) -> None:
-        """These are to be learned once they were tested."""
-        self._waiting.append(triplets)
+    def wait(self, batch: Batch) -> None:
+        """This is to be learned once it was tested."""
+        self._waiting.append(batch)
 
-    def learn(self, objects: Sequence[str]) -> None:
-        """Learn what waits; `objects` are the names of all that are known."""
+    def learn(self) -> None:
+        """Learn what waits."""
         started = time.thread_time()
         waiting, self._waiting = self._waiting, []
-        if waiting:
-            self._kernel.learn(np.concatenate(waiting), objects)
+        self._embedding.learn(waiting)
         self._metrics.online_seconds.inc(time.thread_time() - started)
 
-    def at_snapshot(self, objects: Sequence[str]) -> None:
-        """Learn what waits, take in new objects and keep a copy for the artifact of this snapshot."""
-        self.learn(objects)
-        self._kernel.grow(objects)
-        self._kept = self._kernel.kept()
-        if self._kernel.problem:
-            self._log.warning("the online kernel waits", why=self._kernel.problem)
+    def at_snapshot(self, sequence: int) -> None:
+        """Learn what waits, and keep a copy for the artifact of this snapshot."""
+        self.learn()
+        self._embedding.mark(sequence)
+        self._kept = self._embedding.kept()
+
+    def take(self, published: Published) -> None:
+        """Go on from the fit that is published, where it is a new one."""
+        artifact = published.artifacts.get("embedding")
+        if artifact is None or artifact.sequence > published.snapshot.sequence:
+            return
+        started = time.thread_time()
+        if self._embedding.take(artifact):
+            self._log.info("online embedding goes on from a fit", snapshot=artifact.sequence)
+        self._metrics.online_seconds.inc(time.thread_time() - started)
 
     def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
-        """The kernel of the moment of this snapshot, which is published by now; told in the log, too."""
+        """The embedding of the moment of this snapshot, which is published by now; told in the log, too."""
         kept, self._kept = self._kept, None
         if kept is None:
             return None
         self._log.info(
-            "online kernel",
+            "online embedding",
             snapshot=snapshot.sequence,
             objects=kept.report["objects"],
             learned=kept.report["learned"],
-            skipped=kept.report["skipped"],
             live_accuracy=None if live is None else round(live, 4),
         )
-        return self._kernel.artifact(kept, snapshot, live)
+        return self._embedding.artifact(kept, snapshot, live)
 
 
 class PredictionMonitor:
@@ -109,17 +113,19 @@ class PredictionMonitor:
         else:
             self._observer.serve(snapshot)
         if self._online:
-            self._online.at_snapshot(snapshot.objects)
+            self._online.at_snapshot(snapshot.sequence)
 
     def published(self, published: Published) -> None:
         """Make the other predictors of what is published now; a newer one takes the place of one that waits."""
         if not self._ended:
             self._next = published
             self._renew()
+            if self._online:
+                self._online.take(published)
 
-    def observed(self, batch: Batch, totals: dict[str, Any], objects: Sequence[str] = ()) -> bool:
-        """Test a batch before it serves to predict others, then let the online kernel learn it; True when an alarm asks
-        for a snapshot. `objects` are the names of all that are known."""
+    def observed(self, batch: Batch, totals: dict[str, Any]) -> bool:
+        """Test a batch before it serves to predict others, then let the online embedding learn it; True when an alarm
+        asks for a snapshot."""
         started = time.thread_time()
         self._renew()
         alarms = self._observer.observe(batch, totals)
@@ -131,9 +137,9 @@ class PredictionMonitor:
             )
         self._metrics.predict_seconds.inc(time.thread_time() - started)
         if self._online:
-            self._online.wait(batch.triplets)
+            self._online.wait(batch)
             if not self._observer.waiting:  # what waits to be tested must not have been learned
-                self._online.learn(objects)
+                self._online.learn()
         if time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)
@@ -155,7 +161,7 @@ class PredictionMonitor:
         return figures
 
     def online_artifact(self, snapshot: Snapshot) -> Artifact | None:
-        """The online kernel of the moment of this snapshot, which is published by now; None without one."""
+        """The online embedding of the moment of this snapshot, which is published by now; None without one."""
         if not self._online:
             return None
         online = self.figures.get("predictors", {}).get("online", {})

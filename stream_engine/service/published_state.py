@@ -31,7 +31,7 @@ class PublishedState:
     def announce(self, snapshot: Snapshot) -> None:
         """A snapshot was published: put beside it what is known at that moment and not part of it, then serve it."""
         self._note_predictions(snapshot)
-        self._publish_online_kernel(snapshot)
+        self._publish_online(snapshot)
         self.serve(snapshot)
 
     def _note_predictions(self, snapshot: Snapshot) -> None:
@@ -43,11 +43,11 @@ class PublishedState:
             except OSError as error:
                 self._log.warning("figures of the predictions could not be written", problem=str(error))
 
-    def _publish_online_kernel(self, snapshot: Snapshot) -> None:
-        """The online kernel as it was when the snapshot was taken, for readers and for the next run."""
+    def _publish_online(self, snapshot: Snapshot) -> None:
+        """The online embedding as it was when the snapshot was taken, for readers and for the next run."""
         artifact = self._monitor.online_artifact(snapshot)
         if artifact is not None:
             try:
                 self._store.publish_artifact(artifact)
             except OSError as error:
-                self._log.warning("the online kernel could not be written", problem=str(error))
+                self._log.warning("the online embedding could not be written", problem=str(error))

@@ -113,21 +113,15 @@ def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dic
 
 
 def online(settings: Settings, store: Store, snapshot: Snapshot | None) -> "Online | None":
-    """The online kernel, going on from the artifact of this snapshot or of one before it. Raises `BadKernel`."""
+    """The online embedding, going on from the artifact of this snapshot or of one before it."""
     if not settings.online.enabled:
         return None
-    from stream_engine.kernel_learning.auxiliary_kernels import BadKernel, read_table
     from stream_engine.prediction.online_predictor import KIND, Online
 
-    for name, spec in settings.kernels.items():
-        try:
-            read_table(spec)
-        except BadKernel as error:
-            raise BadKernel(f"kernel {name!r} ({Path(spec.file).name}): {error}") from None
-    kernel = Online(settings.kernels, settings.online.rank, settings.online.loss, settings.refits.seed)
+    embedding = Online(settings.online.dimensions, settings.refits.seed)
     if snapshot and (artifact := store.latest_artifact(KIND, snapshot.sequence, len(snapshot.objects))):
-        kernel.resume(artifact, snapshot.objects)
-    return kernel
+        embedding.resume(artifact)
+    return embedding
 
 
 def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:

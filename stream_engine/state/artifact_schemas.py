@@ -31,6 +31,7 @@ from stream_engine.state.artifact_axes import (
 )
 from stream_engine.state.artifact_figures import check_figures
 
+RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
 MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
 
 
@@ -181,17 +182,29 @@ def _weights(artifact: Artifact) -> None:
 
 
 def _online(artifact: Artifact) -> None:
-    arrays, params = artifact.arrays, artifact.params
-    rank, kernels = params.get("rank"), params.get("kernels")
-    _expect(
-        type(rank) is int and isinstance(kernels, list) and "loss" in params, "params: expected rank, loss, kernels"
-    )
-    _expect(arrays["L"].ndim == 2 and arrays["L"].shape[1] == rank, f"L: got {arrays['L'].shape}, expected rank {rank}")
-    sizes = {name: arrays[name].shape for name in ("mu", "nu_sums")}
-    _expect(set(sizes.values()) == {(len(kernels or ()),)}, f"got {sizes}, expected a number for each kernel")
-    _expect(arrays["seen"].ndim == 0 and int(arrays["seen"]) >= 0, "seen: expected a number >= 0")
-    for name in ("row_sums", "mu", "nu_sums"):
-        _expect(arrays[name].ndim == 1 and bool((arrays[name] >= 0).all()), f"{name}: expected numbers >= 0")
+    """Everything that goes on into compiled code: ids within, sums at least what they begin at."""
+    arrays = artifact.arrays
+    n, d = arrays["X"].shape
+    _expect(d >= 1 and arrays["at"].shape == (n, d), f"at: got {arrays['at'].shape}, expected {(n, max(d, 1))}")
+    _expect(arrays["first"].shape == (n, 16), f"first: got {arrays['first'].shape}, expected {(n, 16)}")
+    coins, ring, who = arrays["coins"], arrays["ring"], arrays["ring_worker"]
+    names = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None)
+    whole = len(coins) <= names + 1 and len(coins) >= 1 and coins.shape[1] == 2 and bool((coins >= 0).all())
+    _expect(whole and coins[0, 1] > 0, f"coins: got {coins.shape}, expected two numbers >= 0 for all and each worker")
+    _expect(ring.shape == (len(who), 4), f"ring: got {ring.shape}, expected four objects for {len(who)} answers")
+    within = len(who) == 0 or (ring.min() >= 0 and who.min() >= 0 and who.max() < len(coins))
+    _expect(bool(within), "ring: expected objects and workers that are there")
+    numbers = arrays["numbers"]
+    whole = numbers.shape == (4,) and bool((numbers >= 0).all()) and int(numbers.max()) < 1 << 60
+    _expect(whole and int(numbers[3]) == n, "numbers: expected four that fit the others")
+    _expect(len(who) == min(int(numbers[0]), RING), f"ring: got {len(who)} answers of {int(numbers[0])}")
+    for name, size in (("owed", 1), ("setting", 4)):
+        array = arrays[name]
+        _expect(array.shape == (size,) and bool((array >= 0).all()), f"{name}: expected {size} numbers >= 0")
+    _expect(bool((arrays["owed"] <= 1).all()), "owed: expected at most 1")
+    for name in ("squares", "answers"):
+        _expect(bool((arrays[name] >= 0).all()), f"{name}: expected numbers >= 0")
+    _expect(arrays["marks"].ndim == 2 and arrays["marks"].shape[1] == 2, "marks: expected pairs")
 
 
 def _finite(*axes: Axis) -> Speaks:
@@ -329,15 +342,35 @@ EMBEDDING = Schema(
     ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),
     _embedding,
 )
-ONLINE_KERNEL = Schema(
+ONLINE_EMBEDDING = Schema(
     {
-        "L": _finite(OBJECTS, OTHER),
-        "K": _finite(OBJECTS, OBJECTS),
-        "row_sums": _finite(OBJECTS),
-        **dict.fromkeys(("mu", "nu_sums"), _finite(OTHER)),
-        "seen": speaks(kinds="i"),
+        **dict.fromkeys(("X", "at"), _finite(OBJECTS, OTHER)),
+        **dict.fromkeys(("squares", "answers"), _finite(OBJECTS)),
+        "first": speaks(OBJECTS, OTHER, kinds="i"),
+        "coins": _finite(OTHER, OTHER),
+        "ring": speaks(OTHER, OTHER, values=IDS),
+        **dict.fromkeys(("ring_worker", "numbers"), speaks(OTHER, kinds="i")),
+        **dict.fromkeys(("owed", "setting"), _finite(OTHER)),
+        "marks": speaks(OTHER, OTHER, kinds="i"),
+        **numbers("utf8", "offsets"),
     },
-    ("L", "row_sums", "mu", "nu_sums", "seen"),
+    (
+        *(
+            "X",
+            "at",
+            "squares",
+            "answers",
+            "first",
+            "coins",
+            "ring",
+            "ring_worker",
+            "numbers",
+            "owed",
+            "setting",
+            "marks",
+        ),
+        *("utf8", "offsets"),
+    ),
     _online,
 )
 SCHEMAS = {
@@ -352,7 +385,7 @@ SCHEMAS = {
     "kernel_learning": KERNEL_LEARNING,
     "partial_order_embedding": PARTIAL_ORDER_EMBEDDING,
     "embedding": EMBEDDING,
-    "online_kernel": ONLINE_KERNEL,
+    "online_embedding": ONLINE_EMBEDDING,
 }
 
 

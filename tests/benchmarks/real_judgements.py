@@ -33,8 +33,6 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, mkpoe, rckl
 from stream_engine.kernel_learning.constraints import constraints
 from stream_engine.kernel_learning.distance_operator import excess, triplet_rows
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.prediction.online_predictor import steps
 from stream_engine.statistics import kernels
 from tests.conftest import human_judgements
 from tests.support.kernel_reference import snapshot_of
@@ -206,18 +204,11 @@ def ours(train, check, test, data: Data, losses: list[str]) -> dict[str, list]:
     for i, j, sign in ((0, 1, 1), (0, 2, -1)):
         np.add.at(w, (whole[:, i], whole[:, j]), sign)
 
-    def online() -> float:
-        fast = OnlineKernel(n, 20, [data.kernel])
-        for at in range(0, len(whole), 500):
-            fast.learn(whole[at : at + 500], steps(at, len(whole[at : at + 500])))
-        return accuracy(fast.gram([data.kernel]), test)
-
     counted = {
         "k1": lambda: accuracy(kernels.k1(columns), test),
         "k2": lambda: accuracy(kernels.k2(columns), test),
         "AddS-3": lambda: similarity_accuracy(w + w.T, test),
         "auxiliary kernel alone": lambda: accuracy(data.kernel, test),
-        "online kernel, one pass": online,
     }
     for name, method in counted.items():
         began = time.process_time()

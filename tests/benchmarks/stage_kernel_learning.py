@@ -1,4 +1,4 @@
-"""Kernel learning: whole refits, seconds to a certified gap beside cvxpy, online updates a second, growth.
+"""Kernel learning: whole refits, seconds to a certified gap beside cvxpy, growth.
 
 The rival's value is compared with ours in the notes: ours must not be above it by more than its own tolerance. cvxpy is
 timed around `solve()`, modelling included, since that is what replaces our call; its canonicalisation alone is in the
@@ -14,8 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.kernel_learning import linear, mkpoe, rckl
 from stream_engine.kernel_learning.distance_operator import satisfied
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
-from stream_engine.prediction.online_predictor import steps
 from stream_engine.refits import kernel_learning, partial_order_embedding
 from tests.support import kernel_reference as reference
 from tests.support.generators import planted_triplets
@@ -149,62 +147,6 @@ def _least(rows, kernels, diagonal) -> float:
     return mkpoe.smallest_beta(rows, np.ones(len(rows)), kernels, diagonal=diagonal)
 
 
-def _learn_in_blocks(kernel: OnlineKernel, triplets: np.ndarray, block: int) -> None:
-    for begin in range(0, len(triplets), block):
-        kernel.learn(triplets[begin : begin + block])
-
-
-def online_rows(quick: bool) -> list[dict]:
-    rng = np.random.default_rng(0)
-    n, m = (100, 300_000) if quick else (1000, 3_000_000)
-    points = rng.normal(size=(n, 3))
-    triplets = planted_triplets(rng, points, m, 0.1)
-    test = planted_triplets(rng, points, 20_000)
-    out = []
-    for kernels, name in (((), "no kernels"), (views(points, 6), "6 kernels")):
-        fast = OnlineKernel(n, 20, kernels, replays=0)
-        fast.learn(triplets[:1000])
-        seconds, _ = timed(partial(_learn_in_blocks, fast, triplets[1000:], 10_000))
-        out.append(
-            {
-                "stage": "kernel_learning",
-                "case": f"online n={n} rank 20, {name}",
-                "ours": (m - 1000) / seconds / 1e6,
-                "rival": None,
-                "unit": "M triplets/s",
-                "ratio": None,
-                "target": 3.0,
-                "rival_name": "",
-                "notes": f"one pass, held-out error {np.mean(fast.excess(test) >= 0):.3f}",
-            }
-        )
-    return out + [close_to_the_batch(n, m) for n, m in ((100, 2000), (100, 20_000), (100, 200_000), (1000, 20_000))]
-
-
-def close_to_the_batch(n: int, m: int) -> dict:
-    """A growing stream in blocks of 500 at the lambda nobody chose (the size of the noise), against one batch solve
-    at the same lambda; a stream that is to be up to date needs one a snapshot."""
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(n, 3))
-    stream, test = planted_triplets(rng, points, m, 0.1), planted_triplets(rng, points, 20_000)
-    fast = OnlineKernel(n, 20)
-    fast.learn(stream[:0])
-    mine, _ = timed(lambda: [fast.learn(stream[at : at + 500], steps(at, 500)) for at in range(0, m, 500)])
-    seconds, batch = timed(lambda: rckl.fit(stream, n, form="t", lambda1=np.sqrt(3 * m / n), tolerance=1e-2))
-    return {
-        "stage": "kernel_learning",
-        "case": f"online, whole stream n={n} m={m}",
-        "ours": mine,
-        "rival": seconds,
-        "unit": "s",
-        "ratio": seconds / mine,
-        "target": None,
-        "rival_name": "one batch solve, gap 1e-2",
-        "notes": f"held-out error {np.mean(fast.excess(test) >= 0):.4f}, batch "
-        f"{1 - satisfied(batch.gram, reference.rows_of(test)):.4f}",
-    }
-
-
 def growth_rows(quick: bool) -> list[dict]:
     """Seconds to a gap of 1e-3, one thing growing at a time."""
     sizes = [(50, 1000, 0), (100, 1000, 0), (100, 4000, 0), (100, 4000, 8)]
@@ -256,4 +198,4 @@ def rows(quick: bool = True) -> list[dict]:
     """All rows of this stage."""
     with threadpool_limits(1):
         linear.solve(linear.dense_map(-np.ones((2, 1)), np.ones(1)), np.ones(2))
-        return refit_rows(quick) + rckl_rows(quick) + poe_rows(quick) + online_rows(quick) + growth_rows(quick)
+        return refit_rows(quick) + rckl_rows(quick) + poe_rows(quick) + growth_rows(quick)

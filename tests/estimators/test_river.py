@@ -17,7 +17,7 @@ from tests.support.generators import planted_triplets
 MODELS = [
     ComparisonClassifier("adds3", refresh=20),
     ComparisonClassifier("k1", refresh=50),
-    ComparisonClassifier("online", refresh=20, rank=3),
+    ComparisonClassifier("online", dimensions=2),
 ]
 EXCLUDED = {  # river's check -> why it cannot hold for comparisons; each is seen to fail for that reason
     "check_emerging_features": "a question without its anchor, left or right is none: it is refused, not guessed",
@@ -157,7 +157,7 @@ def test_what_is_no_question(x, says):
 
 def test_unusable_parameters():
     with pytest.raises(
-        ValueError, match="got similarity 'k9', refresh 0, rank 10; expected one of adds3, k1, k2, online"
+        ValueError, match="got similarity 'k9', refresh 0, dimensions 3; expected one of adds3, k1, k2, online"
     ):
         ComparisonClassifier("k9", refresh=0)
 

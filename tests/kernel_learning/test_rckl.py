@@ -1,4 +1,4 @@
-"""RCKL: optimal by certificate and by cvxpy, exact zeros, lambdas, warm starts, the refit, and the online observer."""
+"""RCKL: optimal by certificate and by cvxpy, exact zeros, lambdas, warm starts and the refit."""
 
 import msgspec
 import numpy as np
@@ -10,7 +10,6 @@ from stream_engine.data.triplet_columns import net_triplets
 from stream_engine.kernel_learning import auxiliary_kernels, fista, lambda_choice, linear, mkpoe, pdhg, rckl
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
-from stream_engine.kernel_learning.online_kernel import OnlineKernel
 from stream_engine.kernel_learning.triplet_lists import weighted_triplets
 from stream_engine.refits import CannotRefit, SolverFailed, kernel_learning
 from stream_engine.state import artifact
@@ -407,91 +406,3 @@ def test_refit_says_in_one_line_what_is_missing():
 def test_one_comparison_is_enough():
     made = kernel_learning.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), kernel_learning.Params(), 0)
     assert made.arrays["satisfied"] == 1.0 and made.report["tried"] == []
-
-
-# --- online -------------------------------------------------------------------------------------------------------
-
-
-def slow_step(triplet, factor, sums, nu, nu_sums, distances, loss, rate, shrink, shrink_nu, unit):
-    """One step of the observer in plain numpy, from the formula: AdaGrad on loss(x) + lambda1 |L|^2 + lambda2 sum
-    mu."""
-    a, b, c = triplet
-    x = ((factor[a] - factor[b]) ** 2).sum() - ((factor[a] - factor[c]) ** 2).sum()
-    x += (nu**2 * (distances[:, a, b] - distances[:, a, c])).sum()
-    g = 1 / (1 + np.exp(-x)) if loss == 0 else float(x > -1)
-    steps = {a: 2 * g * (factor[c] - factor[b]), b: 2 * g * (factor[b] - factor[a]), c: 2 * g * (factor[a] - factor[c])}
-    steps = {i: step + 2 * shrink * factor[i] for i, step in steps.items()}
-    for i, step in steps.items():
-        sums[i] += (step**2).mean()
-        factor[i] = factor[i] - rate * step / np.sqrt(sums[i] + 1e-12)
-    step = 2 * nu * (g * (distances[:, a, b] - distances[:, a, c]) + shrink_nu * unit)
-    nu_sums += step**2
-    nu[:] = np.maximum(0, nu - rate * step / np.sqrt(nu_sums + 1e-12))
-
-
-@pytest.mark.parametrize("loss", ["ste", "hinge"])
-def test_online_steps_follow_the_formula(loss):
-    from stream_engine.kernel_learning.online_kernel import _descend
-
-    points, triplets = reference.planted(29, 8, 60)
-    kernels = reference.helpful_kernels(points)
-    fast = OnlineKernel(8, 4, kernels, loss=loss, lambda1=0.01, lambda2=0.02, seed=3)
-    state = [a.copy() for a in (fast.factor, fast._row_sums, fast.nu, fast._nu_sums)]
-    rest = (fast._distances, fast.loss, 0.1, 0.01 * 8 / 3, 0.02, 1 / fast._unit)
-    for triplet in triplets.tolist():
-        slow_step(triplet, *state, *rest)
-    _descend(triplets, fast.factor, fast._row_sums, fast.nu, fast._nu_sums, *rest)
-    for mine, theirs in zip((fast.factor, fast._row_sums, fast.nu, fast._nu_sums), state):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-7, atol=1e-9)
-
-
-def test_online_stays_close_to_the_batch_on_a_growing_stream():
-    """Stated distance: 0.03 in held-out error at 2,000 and at 8,000 triplets, for less work than one batch solve
-    each."""
-    rng = np.random.default_rng(31)
-    points = rng.normal(size=(40, 2))
-    stream, test = planted_triplets(rng, points, 8000, 0.1), planted_triplets(rng, points, 20_000)
-    fast = OnlineKernel(40, 10, lambda1=0.002)
-    for m in (2000, 8000):
-        for at in range(fast.seen, m, 100):
-            fast.learn(stream[at : at + 100])
-        batch = rckl.fit(stream[:m], 40, form="t", lambda1=0.002 * m, tolerance=1e-3)
-        error = (fast.excess(test) >= 0).mean()
-        assert error <= 1 - satisfied(batch.gram, triplet_rows(test)) + 0.03
-        assert np.linalg.eigvalsh(fast.gram())[0] > -1e-9
-        np.testing.assert_allclose(excess(fast.gram(), triplet_rows(test[:50])), fast.excess(test[:50]), atol=1e-9)
-
-
-def test_online_with_kernels_grows_and_starts_from_a_batch_answer():
-    points, triplets = reference.planted(37, 20, 3000, flip=0.0, dimensions=2)
-    kernels = [reference.rbf(points), reference.rbf(np.random.default_rng(0).normal(size=(20, 2)))]
-    few = triplets[(triplets < 15).all(axis=1)]
-    fast = OnlineKernel(15, 5, [k[:15, :15] for k in kernels], lambda1=1e-3, lambda2=1e-4, seed=1)
-    fast.learn(few)
-    mu = fast.mu
-    fast.grow(20, kernels)
-    np.testing.assert_allclose(fast.mu, mu)
-    fast.learn(triplets)
-    assert (fast.excess(triplets) < 0).mean() > 0.9 and fast.mu[0] > fast.mu[1]
-    np.testing.assert_allclose(excess(fast.gram(kernels), triplet_rows(triplets)), fast.excess(triplets), atol=1e-9)
-    with pytest.raises(ValueError, match="got 0 kernels, expected 2"):
-        fast.grow(21)
-    batch = rckl.fit(triplets, 20, kernels, lambda1=20.0, lambda2=1.0)
-    fast.start(batch.k0, batch.mu)
-    assert batch.rank <= 5 and np.allclose(fast.gram(kernels), batch.gram, atol=1e-8)
-
-
-def test_the_reservoir_is_a_uniform_sample_and_the_observer_is_deterministic():
-    kept = np.zeros(200)
-    for seed in range(150):
-        fast = OnlineKernel(402, 2, memory=50, replays=0, seed=seed)
-        stream = np.stack([np.zeros(200), np.arange(1, 201), np.arange(201, 401)], axis=1).astype(np.int32)
-        for part in np.split(stream, [30, 45, 120]):
-            fast.learn(part)
-        assert len(np.unique(fast._reservoir[:, 1])) == 50
-        kept[fast._reservoir[:, 1] - 1] += 1
-    assert abs(kept[:60].mean() - 37.5) < 3 and abs(kept[-60:].mean() - 37.5) < 3  # 150 * 50 / 200
-    again = OnlineKernel(402, 2, memory=50, replays=0, seed=149)
-    for part in np.split(stream, [30, 45, 120]):
-        again.learn(part)
-    assert np.array_equal(again.factor, fast.factor) and np.array_equal(again._reservoir, fast._reservoir)

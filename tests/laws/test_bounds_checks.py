@@ -47,6 +47,7 @@ FILES = (
     "embedding/test_gradient.py",
     "embedding/test_fit.py",
     "asking/test_ensemble.py",
+    "embedding/test_online.py",
     "boosting/test_exact_rounds.py",
     "boosting/test_theorems.py",
     "laws/test_formats.py",
@@ -91,6 +92,10 @@ TESTS = (
     "means_over_the_samples",
     "kalman",
     "narrow_features",
+    "online_steps",
+    "online_blocks",
+    "online_new_objects",
+    "online_no_answer",
 )
 KEY = "from stream_engine.data import kernel_cache; print(kernel_cache.key())"
 

@@ -41,6 +41,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 from tests.support import crafted_worlds as worlds
+from tests.support.generators import as_batch
 
 REFUSALS = (Corrupt, NothingToExport, CannotAsk, CannotRefit, OverlappingStates)
 LONGEST = 700  # characters of a line
@@ -157,10 +158,11 @@ def _predict(published: Published, kind: str) -> None:
         made = predictor(kind, published)
         if made is not None:
             made.margins(rows)
-    if kind == "online_kernel":
-        online = Online({}, 3)
-        if online.resume(published.artifacts[kind], published.snapshot.objects):
-            online.learn(rows[:, [0, 1, 3]][:2], published.snapshot.objects)
+    if kind == "online_embedding":
+        online = Online(3)
+        online.resume(published.artifacts[kind])
+        online.predictor().margins(rows)
+        online.learn([as_batch(rows[:, [0, 1, 3]][:2], 8)])
 
 
 def again(snapshot: Snapshot, kind: str, published: Published) -> None:

@@ -15,6 +15,7 @@ from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
+from tests.support.generators import as_batch
 
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
@@ -75,7 +76,7 @@ def artifacts_of(snapshot: Snapshot) -> dict[str, bytes]:
         module = refit_module(kind)
         params = msgspec.convert(QUICK.get(kind, {}), module.Params)
         made[kind] = module.refit(snapshot, params, 0)
-    online = Online({}, 3)
-    online.learn(np.array([[0, 1, 2], [3, 4, 5]], np.int32), snapshot.objects)
-    made["online_kernel"] = online.artifact(online.kept(), snapshot, None)
+    online = Online(3)
+    online.learn([as_batch(np.array([[0, 1, 2], [3, 4, 5]]), 6)])
+    made["online_embedding"] = online.artifact(online.kept(), snapshot, None)
     return {kind: b"".join(artifacts.encode(artifact)[0]) for kind, artifact in made.items()}

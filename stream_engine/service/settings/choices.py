@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     GuardPolicy: TypeAlias = str
     LogFormat: TypeAlias = str
     LogLevel: TypeAlias = str
-    OnlineLoss: TypeAlias = str
     OnOffsetLoss: TypeAlias = str
     Refit: TypeAlias = str
     StartMode: TypeAlias = str
@@ -38,7 +37,6 @@ else:
     GuardPolicy = Literal[(*POLICIES, NO_GUARD)]
     LogFormat = Literal[logs.FORMATS]
     LogLevel = Literal[tuple(logs.LEVELS)]
-    OnlineLoss = Literal["ste", "hinge"]
     OnOffsetLoss = Literal[ON_OFFSET_LOSS]
     Refit = Literal[tuple(REFITS)]
     StartMode = Literal[START_MODES]

@@ -104,11 +104,10 @@ class ForgettingSettings(_Section, frozen=True):
 
 
 class OnlineSettings(_Section, frozen=True):
-    """A kernel learned between snapshots, over [kernels]; never part of the counts."""
+    """An embedding that learns between fits, and takes over each one that is published; never part of the counts."""
 
     enabled: bool = False
-    rank: _Positive = 20
-    loss: choices.OnlineLoss = "ste"
+    dimensions: _Positive = 3  # until there is a fit
 
 
 class HttpSettings(_Section, frozen=True):

@@ -1,0 +1,248 @@
+"""An embedding that follows a stream: it goes on from the last fit, or from nothing, and learns every answer once.
+
+Each answer is one step (`online_step`); while answers are few, earlier ones are replayed from a ring of the last
+`RING`. From nothing, points begin small, by a hash of the seed and the object, in t-STE (whose slopes do not grow with
+the distance) and with a ridge that grows with the answers as their noise does: NOISE sqrt(3 m / n), in units of the
+slope at X = 0 of m answers about n objects that say nothing.
+
+`take` puts a published fit in the place of what was learned, as it is: no alignment is needed. Answers that came since
+its snapshot are in the ring and are learned again, each once. Where the ring no longer holds all of them the fit is not
+taken, and the next one may be: no answer is lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.integer_hash import splitmix64
+from stream_engine.embedding.fit import alpha_of
+from stream_engine.embedding.gradient import margins, probability
+from stream_engine.embedding.held_out import log_odds
+from stream_engine.embedding.online_step import (
+    EARLIER,
+    FIRST,
+    FLOOR,
+    KNOWN,
+    LARGEST,
+    LEAST_LAPSE,
+    MEMORY,
+    MOST_LAPSE,
+    SEEN,
+    WORTH,
+    follow,
+    information,
+)
+from stream_engine.state.artifact_schemas import RING
+
+LEAST_RING = 64  # answers that there is room for at first, of at most RING (2.6 MB)
+SMALL = 0.1  # standard deviation of a new object's coordinates
+NOISE = 0.12
+BEGIN = 0.1, 5.0  # lapse of all at first, and how many answers it is worth
+
+
+class Fitted(NamedTuple):
+    """A published fit, as this learner takes it over."""
+
+    points: np.ndarray  # (k, d) of the first k objects
+    asked: np.ndarray  # (k,) bool: whether anything was asked about an object
+    lapse: float  # of somebody unknown
+    worker_lapse: Mapping[int, float]  # row of `coins` -> lapse
+    alpha: float
+    ridge: float
+    scale: float  # how sure the points are (`sureness`)
+    answers: float  # that it was fitted to
+
+
+class OnlineEmbedding:
+    """State: points, sums of their steps, lapses, the ring. The same answers in whatever blocks: the same state."""
+
+    def __init__(self, d: int = 3, kernel: str = "t-ste", ridge: float | None = None, seed: int = 0):
+        """`ridge` None: NOISE sqrt(3 m / n) for m answers about n objects. Raises `ValueError`."""
+        if d < 1:
+            raise ValueError(f"OnlineEmbedding: got {d} dimensions, expected at least 1")
+        self.seed, self.scale = seed, 1.0
+        given = (0.0, NOISE) if ridge is None else (ridge, 0.0)
+        self.setting = np.array([alpha_of(kernel, d), *given])
+        self.points, self.squares, self.answers = np.empty((0, d)), np.empty(0), np.empty(0)
+        self.mean, self.first = np.empty((0, d)), np.empty((0, FIRST), np.int64)
+        self.coins = np.array([[BEGIN[0] * BEGIN[1], BEGIN[1]]])
+        self.ring, self.ring_worker = np.zeros((LEAST_RING, 4), np.int32), np.zeros(LEAST_RING, np.int32)
+        self.numbers, self.owed = np.zeros(4, np.int64), np.zeros(1)
+
+    @property
+    def seen(self) -> int:
+        """How many answers it learned."""
+        return int(self.numbers[SEEN])
+
+    @property
+    def lapse(self) -> np.ndarray:
+        """(w,): of all (row 0), and of each worker."""
+        given = self.coins[:, 1] > 0
+        share = np.full(len(self.coins), self.coins[0, 0] / self.coins[0, 1])
+        share[given] = self.coins[given, 0] / self.coins[given, 1]
+        return np.clip(share, LEAST_LAPSE, MOST_LAPSE)
+
+    def grow(self, n: int) -> None:
+        """Make room for objects up to n - 1. O(n d) where there are new ones."""
+        known, d = self.points.shape
+        if n <= known:
+            return
+        more = max(n, min(2 * known, known + (1 << 16))) - known  # room ahead: one new object a block is usual
+        new = _small(known, known + more, d, self.seed)
+        self.points, self.mean = np.concatenate([self.points, new]), np.concatenate([self.mean, new])
+        self.squares = np.concatenate([self.squares, np.full(more, FLOOR)])
+        self.answers = np.concatenate([self.answers, np.zeros(more)])
+        self.first = np.concatenate([self.first, np.full((more, FIRST), -1)])
+
+    def learn(self, rows: np.ndarray, worker: np.ndarray | None = None) -> None:
+        """Answers d(i, j) < d(k, l): (m, 4) int32, a triplet's anchor at i and k, else four objects; `worker` (m,)
+        int32 rows of the lapses, 0 nobody. O(m d), times 33 while they are few. Raises `ValueError`."""
+        rows = read_only(np.asarray(rows).reshape(-1, 4), np.int32)
+        who = read_only(np.zeros(len(rows), np.int32) if worker is None else worker, np.int32)
+        if not len(rows):
+            return
+        if rows.min() < 0 or who.min() < 0:
+            raise ValueError("OnlineEmbedding.learn: got a negative id, expected rows of objects and of workers")
+        self.grow(int(rows.max()) + 1)
+        if who.max() >= len(self.coins):
+            self.coins = np.concatenate([self.coins, np.zeros((int(who.max()) + 1 - len(self.coins), 2))])
+        self._follow(rows, who)
+
+    def _follow(self, rows: np.ndarray, who: np.ndarray) -> None:
+        wanted, room = self.seen + len(rows), len(self.ring)
+        if wanted > room and room < RING:
+            room = min(RING, 1 << (wanted - 1).bit_length())
+            ring, ring_worker = np.zeros((room, 4), np.int32), np.zeros(room, np.int32)
+            ring[: self.seen], ring_worker[: self.seen] = self.ring[: self.seen], self.ring_worker[: self.seen]
+            self.ring, self.ring_worker = ring, ring_worker
+        follow(
+            rows,
+            who,
+            self.points,
+            self.mean,
+            self.squares,
+            self.answers,
+            self.first,
+            self.coins,
+            self.ring,
+            self.ring_worker,
+            self.numbers,
+            self.owed,
+            self.setting,
+        )
+
+    def _held(self) -> int:
+        return min(self.seen, len(self.ring))
+
+    def _ridge(self) -> float:
+        share = 3.0 * (self.seen + int(self.numbers[EARLIER])) / max(int(self.numbers[KNOWN]), 1)
+        return float(self.setting[1] + self.setting[2] * np.sqrt(share))
+
+    def _inform(self, rows: np.ndarray, who: np.ndarray) -> None:
+        """The sums of all objects from these answers, as if all their answers had been like them."""
+        sums, times = np.zeros(len(self.points)), np.zeros(len(self.points))
+        answers = np.maximum(self.answers, 1.0)
+        information(rows, self.lapse[who], self.points, answers, self.setting[0], self._ridge(), sums, times)
+        known = slice(int(self.numbers[KNOWN]))  # and no room ahead, by which a sum would be rounded otherwise
+        usual = sums[known].sum() / times[known].sum() if times.any() else FLOOR
+        self.squares = FLOOR + self.answers * (sums + usual) / (times + 1.0)
+
+    def margins(self, rows: np.ndarray) -> np.ndarray:
+        """(m,) log odds of the answers (m, 4), by the lapse of all: below 0 where the opposite is expected; nan about
+        objects of which it heard nothing. O(m d)."""
+        rows = np.asarray(rows)
+        out = np.full(len(rows), np.nan)
+        known = np.flatnonzero(((rows >= 0) & (rows < len(self.points))).all(axis=1))
+        known = known[(self.answers[rows[known]] > 0).all(axis=1)]
+        delta = self.scale * margins(self.mean, rows[known], float(self.setting[0]))
+        out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[0])))
+        return out
+
+    def take(self, fitted: Fitted, since: int) -> bool:
+        """Go on from a fit to the answers before number `since` of this learner's; False, and nothing done, where not
+        all that came after them are there to be learned again. O(RING d)."""
+        count, room, k = self.seen - since, len(self.ring), len(fitted.points)
+        if count < 0 or count > room or not np.isfinite(fitted.points).all():
+            return False
+        after = np.arange(since, self.seen) % room
+        rows, who = self.ring[after], self.ring_worker[after]
+        self.grow(k)
+        known, d = len(self.points), fitted.points.shape[1]
+        points = _small(0, known, d, self.seed)
+        points[:k][fitted.asked] = np.clip(fitted.points[fitted.asked], -LARGEST, LARGEST)
+        self.points, self.mean, self.scale = points, points.copy(), fitted.scale
+        self.setting = np.array([fitted.alpha, fitted.ridge, 0.0])
+        self.answers = self._answers_before(rows, fitted, since)
+        self.coins = self._coins_of(fitted)
+        self.numbers[[SEEN, KNOWN]] = since, max(k, int(self.numbers[KNOWN]))
+        self.numbers[EARLIER] = max(int(fitted.answers) - since, 0)
+        before = np.arange(max(0, self.seen - (room - count)), since) % room
+        self._inform(self.ring[before], self.ring_worker[before])
+        self._follow(rows, who)
+        return True
+
+    def _answers_before(self, rows: np.ndarray, fitted: Fitted, since: int) -> np.ndarray:
+        """(n,) answers about each object that the fit had: those counted here, more where the fit had more."""
+        objects = np.where((rows[:, :1] == rows[:, 2:3]) & (np.arange(4) == 2), -1, rows)
+        later = np.bincount(objects[objects >= 0], minlength=len(self.points))
+        asked = np.zeros(len(self.points), bool)
+        asked[: len(fitted.asked)] = fitted.asked
+        answers = np.maximum(self.answers - later, 0.0)
+        missing = max(fitted.answers - since, 0.0) * 3.0 / max(int(asked.sum()), 1)
+        return np.where(asked, np.maximum(answers + missing, 1.0), 0.0)
+
+    def _coins_of(self, fitted: Fitted) -> np.ndarray:
+        """Lapses as the fit found them; a worker that it does not name begins like somebody unknown."""
+        rate = np.clip(np.nan_to_num(fitted.lapse, nan=BEGIN[0]), LEAST_LAPSE, MOST_LAPSE)
+        coins = np.zeros((max(len(self.coins), 1 + max(fitted.worker_lapse, default=0)), 2))
+        coins[0] = rate * MEMORY, MEMORY
+        for who, own in fitted.worker_lapse.items():
+            coins[who] = np.clip(own, LEAST_LAPSE, MOST_LAPSE) * 5 * WORTH, 5 * WORTH
+        return coins
+
+    def state(self) -> dict[str, np.ndarray]:
+        """A copy of everything, for `resume`."""
+        held, n = self._held(), int(self.numbers[KNOWN])
+        return {
+            "X": self.mean[:n].copy(),
+            "at": self.points[:n].copy(),
+            "squares": self.squares[:n].copy(),
+            "answers": self.answers[:n].copy(),
+            "first": self.first[:n].copy(),
+            "coins": self.coins.copy(),
+            "ring": self.ring[:held].copy(),
+            "ring_worker": self.ring_worker[:held].copy(),
+            "numbers": self.numbers.copy(),
+            "owed": self.owed.copy(),
+            "setting": np.append(self.setting, self.scale),
+        }
+
+    def resume(self, arrays: Mapping[str, Any]) -> None:
+        """Be what `state` told."""
+        n, d = arrays["X"].shape
+        self.points, self.mean, self.squares, self.answers = (
+            np.empty((0, d)),
+            np.empty((0, d)),
+            np.empty(0),
+            np.empty(0),
+        )
+        self.first = np.empty((0, FIRST), np.int64)
+        self.grow(n)
+        self.first[:n] = arrays["first"]
+        self.mean[:n], self.points[:n] = (np.clip(arrays[name], -LARGEST, LARGEST) for name in ("X", "at"))
+        self.squares[:n], self.answers[:n] = np.maximum(arrays["squares"], FLOOR), arrays["answers"]
+        self.coins, self.numbers, self.owed = (np.array(arrays[name]) for name in ("coins", "numbers", "owed"))
+        self.setting, self.scale = np.array(arrays["setting"][:3]), float(arrays["setting"][3])
+        held = len(arrays["ring"])
+        room = max(LEAST_RING, 1 << max(held - 1, 0).bit_length())
+        self.ring, self.ring_worker = np.zeros((room, 4), np.int32), np.zeros(room, np.int32)
+        self.ring[:held], self.ring_worker[:held] = arrays["ring"], arrays["ring_worker"]
+
+
+def _small(begin: int, end: int, d: int, seed: int) -> np.ndarray:
+    """(end - begin, d) coordinates between +- sqrt(3) SMALL, by a hash of the seed, the object and the axis."""
+    number = np.arange(begin, end, dtype=np.uint64)[:, None] * np.uint64(d) + np.arange(d, dtype=np.uint64)
+    draw = splitmix64(splitmix64(number) ^ splitmix64(np.array([seed % (1 << 63)], np.uint64)))
+    return (draw / 2.0**63 - 1.0) * np.sqrt(3.0) * SMALL

@@ -1,0 +1,253 @@
+"""The embedding that follows a stream: its steps are the formula's, blocks do not matter, no answer is lost, nothing
+that comes makes it lose its numbers."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from stream_engine.embedding import online, online_step
+from stream_engine.embedding.fit import fit
+from stream_engine.embedding.gradient import margins
+from stream_engine.embedding.online import Fitted, OnlineEmbedding
+from stream_engine.embedding.questions import of_rows
+from tests.support import embedding_reference as reference
+from tests.support.generators import planted_triplets
+
+MASK = (1 << 64) - 1
+
+
+def mixed(x: int) -> int:
+    """SplitMix64's finaliser in Python's integers."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> shift)) * factor & MASK
+    return x ^ (x >> 31)
+
+
+class Slow:
+    """The same learner from the formulas: slopes by differences of log p, one answer after the other."""
+
+    def __init__(self, points, alpha, ridge, noise):
+        self.points, self.mean, self.alpha, self.ridge, self.noise = points.copy(), points.copy(), alpha, ridge, noise
+        self.h, self.answers = np.full(len(points), online_step.FLOOR), np.zeros(len(points))
+        self.coins, self.ring, self.owed, self.drawn, self.known = {0: [0.5, 5.0]}, [], 0.0, 0, 0
+
+    def lapse(self, who):
+        if who not in self.coins:
+            of_all = self.coins[0]
+            self.coins[who] = [online_step.WORTH * of_all[0] / of_all[1], online_step.WORTH]
+        return self.coins[who][0] / self.coins[who][1]
+
+    def step(self, row, who, rate, fresh, ridge):
+        lapse = self.lapse(who)
+
+        def loss(points):
+            return -np.log(reference.likelihood(points, [row], [lapse], self.alpha)[0])
+
+        p = np.exp(-loss(self.points))
+        slopes = {}
+        for i in dict.fromkeys(row):
+            slope = np.empty(self.points.shape[1])
+            for c in range(len(slope)):
+                up, down = self.points.copy(), self.points.copy()
+                up[i, c] += 1e-6
+                down[i, c] -= 1e-6
+                slope[c] = (loss(up) - loss(down)) / 2e-6
+            slopes[i] = slope + 2 * ridge * self.points[i] / max(self.answers[i], 1)
+        for i, slope in slopes.items():
+            h = self.h[i] + (slope**2).mean()
+            if fresh:
+                self.h[i] = h
+            self.points[i] = self.points[i] - rate / h * slope
+            self.mean[i] = self.mean[i] + (self.points[i] - self.mean[i]) / (1 + online_step.WINDOW * self.answers[i])
+        return lapse / 2 / p
+
+    def learn(self, row, who):
+        i, j = row[0], row[1]
+        self.known = max(self.known, *(each + 1 for each in row))
+        for new, beside in ((j, i), (i, j)):
+            if self.answers[new] == 0 and self.answers[beside] > 0:
+                self.points[new] += self.points[beside]
+                self.mean[new] = self.points[new]
+                break
+        for each in set(row):
+            self.answers[each] += 1
+        self.ring.append((row, who))
+        m = len(self.ring)
+        ridge = self.ridge + self.noise * np.sqrt(3 * m / self.known)
+        coin = self.step(row, who, online_step.FRESH, True, ridge)
+        for each in {0, who}:
+            self.coins[each] = [self.coins[each][0] + coin, self.coins[each][1] + 1]
+        self.owed += min(online_step.MOST, online_step.BUDGET / m)
+        while self.owed >= 1:
+            self.owed -= 1
+            self.drawn += 1
+            again = self.ring[mixed(self.drawn * 0x9E3779B97F4A7C15 & MASK) % m]
+            self.step(*again, online_step.AGAIN, False, ridge)
+
+
+def rows_of(seed, n=7, m=40, workers=3):
+    rows, _, worker = reference.world(seed, n=n, m=m, workers=workers)
+    straight = np.array([len({*row}) == (3 if row[0] == row[2] else 4) for row in rows.tolist()])
+    return rows[straight], worker[straight] + 1
+
+
+@pytest.mark.parametrize(
+    "seed, d, alpha, ridge", [(0, 2, 0.0, 0.7), (1, 2, 1.0, None), (2, 1, 1.0, 0.2), (3, 3, 0.0, None)]
+)
+def test_online_steps_are_the_formula(seed, d, alpha, ridge):
+    rows, worker = rows_of(seed, n=4, m=8)  # few: steps are long, and differences grow
+    fast = OnlineEmbedding(d, "t-ste" if alpha else "ste", ridge, seed=seed)
+    fast.setting[0] = alpha
+    fast.grow(4)
+    slow = Slow(fast.points[:4], alpha, ridge or 0.0, 0.0 if ridge else online.NOISE)
+    for row, who in zip(rows.tolist(), worker.tolist(), strict=True):
+        slow.learn(row, who)
+    fast.learn(rows, worker)
+    np.testing.assert_allclose(fast.points[:4], slow.points, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fast.mean[:4], slow.mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fast.squares[:4], slow.h, rtol=1e-4)
+    assert np.array_equal(fast.answers[:4], slow.answers)
+    for who, counts in slow.coins.items():
+        np.testing.assert_allclose(fast.coins[who], counts, rtol=1e-5)
+    assert fast.seen == len(rows) and fast.numbers[online_step.DRAWN] == slow.drawn
+
+
+def same(one, other):
+    ours, theirs = one.state(), other.state()
+    return all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_online_blocks_do_not_matter(monkeypatch):
+    """Nor does a ring that is full, nor going on from a state that was written."""
+    monkeypatch.setattr(online, "RING", 128)
+    rows, worker = rows_of(3, n=9, m=600)
+    whole, parts, again = (OnlineEmbedding(2) for _ in range(3))
+    whole.learn(rows, worker)
+    cuts = [0, 1, 2, 60, 64, 65, 200, len(rows)]
+    for begin, end in pairwise(cuts):
+        parts.learn(rows[begin:end], worker[begin:end])
+        again.learn(rows[begin:end], worker[begin:end])
+        state, again = again.state(), OnlineEmbedding(2)
+        again.resume(state)
+    assert same(whole, parts) and same(whole, again) and len(whole.ring) == 128
+    assert not same(whole, OnlineEmbedding(2)) and whole.seen == len(rows)
+
+
+def test_online_a_question_turned_round_is_answered_turned_round():
+    rows, _ = rows_of(4, m=80)
+    made = OnlineEmbedding(2)
+    made.learn(rows)
+    np.testing.assert_array_equal(made.margins(rows), -made.margins(rows[:, [2, 3, 0, 1]]))
+    np.testing.assert_array_equal(made.margins(rows), made.margins(rows[:, [1, 0, 3, 2]]))
+    assert np.isnan(made.margins(np.array([[0, 1, 0, 99], [-1, 1, 0, 2]]))).all()
+
+
+def fitted_to(rows, n, d=2, kernel="t-ste", ridge=0.5):
+    found = fit(of_rows(rows, n), d, ridge, kernel=kernel)
+    asked = np.bincount(rows.ravel(), minlength=n) > 0
+    return Fitted(found.points, asked, float(found.lapse[0]), {}, found.alpha, ridge, 1.0, float(len(rows)))
+
+
+@pytest.mark.parametrize("room, whole", [(1 << 17, True), (1024, False)])
+def test_online_no_answer_is_lost_when_a_fit_takes_over(monkeypatch, room, whole):
+    """What came after the fit's snapshot is learned again, once: as by one who had the fit at that moment. Where the
+    ring has not all of it, the fit is not taken."""
+    monkeypatch.setattr(online, "RING", room)
+    rng = np.random.default_rng(0)
+    rows = planted_triplets(rng, rng.normal(size=(20, 2)), 3000)[:, [0, 1, 0, 2]]
+    made, other = OnlineEmbedding(2), OnlineEmbedding(2)
+    made.learn(rows)
+    before = made.state()
+    assert made.take(fitted_to(rows[:1000], 20), 1000) == whole
+    if not whole:
+        assert all(np.array_equal(before[name], array) for name, array in made.state().items())
+        return
+    other.learn(rows[:1000])
+    assert other.take(fitted_to(rows[:1000], 20), 1000)
+    other.numbers[online_step.DRAWN] = before["numbers"][online_step.DRAWN]
+    other.owed[:] = before["owed"]
+    other.learn(rows[1000:])
+    assert made.seen == 3000 and np.array_equal(made.answers[:20], other.answers[:20])
+    np.testing.assert_allclose(made.mean[:20], other.mean[:20], rtol=1e-6)
+
+
+def test_online_a_fit_of_a_long_stream_is_not_drowned_by_a_few_answers():
+    """It knows of a million answers what this learner never had: three contrary ones hardly move it."""
+    points = np.random.default_rng(0).normal(size=(10, 2))
+    long = Fitted(points, np.ones(10, bool), 0.05, {3: 0.9}, 1.0, 0.5, 2.0, 1e6)
+    made = OnlineEmbedding(3)
+    assert made.take(long, 0) and made.scale == 2.0 and made.lapse[3] == pytest.approx(0.9)
+    near = np.array([[0, 1, 0, 2]] * 3)
+    made.learn(near if margins(points, near)[0] < 0 else near[:, [2, 3, 0, 1]])
+    assert np.abs(made.mean[:10] - points).max() < 1e-3
+    short = OnlineEmbedding(3)
+    short.take(long._replace(answers=3.0), 0)
+    short.learn(near if margins(points, near)[0] < 0 else near[:, [2, 3, 0, 1]])
+    assert np.abs(short.mean[:10] - points).max() > 0.05
+
+
+def test_online_new_objects_and_workers():
+    """A new object lies beside the one that it was said to be near, and is soon predicted; a new worker lapses like
+    all, a guesser is found out."""
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(41, 2))
+    rows = planted_triplets(rng, points, 12_000)[:, [0, 1, 0, 2]]
+    late = (rows == 40).any(axis=1)
+    made = OnlineEmbedding(2)
+    made.learn(rows[~late])
+    test = planted_triplets(rng, points, 20_000)[:, [0, 1, 0, 2]]
+    of_new = test[(test == 40).any(axis=1)]
+    assert np.isnan(made.margins(of_new)).all()
+    made.learn(rows[late][:60])
+    assert (made.margins(of_new) > 0).mean() > 0.8
+    first = made.lapse[0]
+    flipped = rng.random(400) < 0.5
+    made.learn(np.where(flipped[:, None], rows[:400][:, [2, 3, 0, 1]], rows[:400]), np.full(400, 2, np.int32))
+    made.learn(rows[400:800], np.full(400, 3, np.int32))
+    assert made.lapse[2] > 2 * made.lapse[3] and made.lapse[1] == made.lapse[0] > first
+
+
+@pytest.mark.parametrize("kernel", ["ste", "t-ste"])
+@pytest.mark.parametrize("n", [100, 300])
+def test_online_is_close_to_the_fit(n, kernel):
+    """Within .01 (t-STE .02) in error on what was not learned, from nothing and from a fit to the first half."""
+    rng = np.random.default_rng(n)
+    points = rng.normal(size=(n, 2))
+    rows = planted_triplets(rng, points, 60 * n, 0.1)[:, [0, 1, 0, 2]]
+    test = planted_triplets(rng, points, 20_000, 0.1)[:, [0, 1, 0, 2]]
+    ridge, half = online.NOISE * np.sqrt(3 * 60), 30 * n
+    whole = fit(of_rows(rows, n), 2, ridge, kernel=kernel)
+    least = float((margins(whole.points, test, whole.alpha) <= 0).mean())
+    nothing, going = OnlineEmbedding(2, kernel), OnlineEmbedding(2, kernel)
+    nothing.learn(rows)
+    going.learn(rows[:half])
+    going.take(fitted_to(rows[:half], n, kernel=kernel, ridge=ridge), half)
+    going.learn(rows[half:])
+    for made in (nothing, going):
+        assert (made.margins(test) <= 0).mean() < least + {"ste": 0.01, "t-ste": 0.02}[kernel]
+
+
+def test_online_nothing_breaks_its_numbers():
+    """Points far away, on one place, huge ones; the same answer ten thousand times, and both ways."""
+    for points in (np.zeros((5, 2)), np.full((5, 2), 1e300), np.random.default_rng(0).normal(size=(5, 2)) * 1e150):
+        for alpha, ridge in ((0.0, 0.0), (1.0, 1e6), (0.0, 1e6)):
+            made = OnlineEmbedding(2)
+            asked = np.array([True, True, True, True, False])
+            assert made.take(Fitted(points, asked, np.nan, {1: 2.0}, alpha, ridge, 1.0, 0.0), 0)
+            made.learn(
+                np.tile([[0, 1, 0, 2], [0, 2, 0, 1], [0, 1, 2, 3], [4, 1, 4, 0]], (100, 1)), np.ones(400, np.int32)
+            )
+            made.learn(np.tile([[0, 1, 0, 2]], (2000, 1)))
+            assert all(np.isfinite(array).all() for array in made.state().values())
+            assert np.abs(made.mean).max() <= online_step.LARGEST
+    assert not OnlineEmbedding(2).take(
+        Fitted(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
+    )
+
+
+def test_online_bad_input_is_said():
+    with pytest.raises(ValueError, match="got 0 dimensions"):
+        OnlineEmbedding(0)
+    with pytest.raises(ValueError, match="got a negative id"):
+        OnlineEmbedding(2).learn(np.array([[0, -1, 0, 2]]))
