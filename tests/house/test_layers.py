@@ -29,6 +29,7 @@ FLOORS = [
     ["stream_engine.embedding"],
     ["stream_engine.refits", "stream_engine.prediction", "stream_engine.asking"],
     ["stream_engine.exports", "stream_engine.estimators"],
+    ["stream_engine.report"],
     ["stream_engine.service"],
     ["stream_engine.spark"],
     ["stream_engine.commands"],

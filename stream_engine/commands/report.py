@@ -1,0 +1,78 @@
+"""`stream-engine report`: a page that shows what a state, or a file of answers, says."""
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stream_engine.commands import snapshot_option
+from stream_engine.commands.input_options import input_options, settings_of
+from stream_engine.report.object_files import BadObjects
+from stream_engine.service import logs
+from stream_engine.state.store import Store
+
+
+@click.command("report")
+@input_options
+@click.option("--state", metavar="DIR", help="State directory to show; instead of SOURCE...")
+@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="The page.")
+@click.option("--figures", metavar="DIR", help="Folder for the figures as SVG and PDF, too.")
+@click.option("--workers", is_flag=True, help="Show workers one by one, by name.")
+@click.option("--objects", metavar="FOLDER|FILE", help="Pictures named after objects, or a table object,image,text.")
+@snapshot_option
+def command(
+    state: str | None,
+    out: str,
+    figures: str | None,
+    workers: bool,
+    objects: str | None,
+    snapshot: str,
+    source: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Write a page that shows a state; or what is in SOURCE..., read as `run` reads it, with its refits."""
+    if bool(state) == bool(source):
+        raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))
+    if not Path(out).resolve().parent.is_dir():
+        raise click.UsageError(f"--out {out}: there is no folder {Path(out).parent}")
+    with ExitStack() as stack:
+        if not state:
+            state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
+            _run(Path(state), {**given, "source": source})
+        try:
+            told = report(state, out, snapshot, figures, workers, objects)
+        except BadObjects as error:
+            raise click.UsageError(f"--objects {error}") from None
+    click.echo(told)
+
+
+def report(state: str, out: str, snapshot: str, figures: str | None, workers: bool, objects: str | None) -> str:
+    """Write the page of a state; says in lines where it is."""
+    from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
+
+    store = Store(state)
+    written = write(
+        store.published(snapshot),
+        Path(out),
+        store.noted("progressive"),
+        Path(figures) if figures else None,
+        workers,
+        Path(objects) if objects else None,
+        str(store.directory),
+    )
+    lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
+    if written.figures:
+        lines.append(f"{figures}  {len(written.figures)} figures")
+    return "\n".join([*lines, *written.notes])
+
+
+def _run(folder: Path, given: dict[str, Any]) -> None:
+    """Read SOURCE... into a state of its own, with the refits of a default run."""
+    from stream_engine.service import progress_bars, run
+
+    logs.configure()
+    settings = settings_of(given, state=str(folder))
+    with progress_bars.Bars() as bars:
+        run.run(settings, bars)

@@ -1,0 +1,60 @@
+"""A page that shows what a state knows: one self-contained HTML file, and its figures as SVG and PDF for papers.
+
+    published, progressive ──▶ material ──▶ sections (one file each) ──▶ page (HTML, inline SVG)
+                                                    │
+                                                    └──▶ drawings ──▶ figure_files (matplotlib)
+
+A section says one plain sentence with the figures of this study filled in, also when the answer is "too few answers to
+say", and shows its numbers in a table beside each figure. A figure is described once, as a `Drawing`, and drawn twice:
+as inline SVG for the page, by matplotlib for files. Only aggregates are shown, never events, and workers only on
+request. One section, one file, registered here in the order of the page.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stream_engine.report.drawings import Drawing
+
+# name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
+SECTIONS = {
+    "read": "stream_engine.report.what_was_read:section",
+    "agreement": "stream_engine.report.agreement:section",
+    "models": "stream_engine.report.model_table:section",
+    "map": "stream_engine.report.object_map:section",
+    "clusters": "stream_engine.report.groups:section",
+    "dendrogram": "stream_engine.report.dendrogram:section",
+    "objects": "stream_engine.report.object_table:section",
+    "workers": "stream_engine.report.worker_table:section",
+    "contradictions": "stream_engine.report.contradictions:section",
+    "learning": "stream_engine.report.learning:section",
+    "next": "stream_engine.report.what_next:section",
+    "methods": "stream_engine.report.methods:section",
+}
+
+
+class Table(NamedTuple):
+    """Columns of equal length, each with its head; `name` is its file name when somebody takes it along as CSV."""
+
+    name: str
+    columns: Mapping[str, Any]  # head -> values: texts, whole numbers, floats, None where there is nothing to say
+    ids: np.ndarray | None = None  # (rows,) which object a row is about
+    about: str = ""
+
+
+class Section(NamedTuple):
+    """A part of the page. `says` and `notes` are plain text, a sentence or two each."""
+
+    title: str
+    says: str
+    drawings: tuple[Drawing, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def maker(name: str) -> Callable[..., Section | None]:
+    """The function registered under `name`."""
+    module, _, function = SECTIONS[name].partition(":")
+    return getattr(import_module(module), function)

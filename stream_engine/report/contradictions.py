@@ -1,0 +1,57 @@
+"""Contradictions, and the partial order that is left when what would close a cycle is refused."""
+
+import numpy as np
+
+from stream_engine.data.triplet_columns import pair_of_entry
+from stream_engine.report import Section, Table
+from stream_engine.report.material import Material
+from stream_engine.report.words import count, percent, some
+from stream_engine.state.snapshot import triplet_columns
+
+SHOWN = 20
+
+
+def section(material: Material) -> Section:
+    """How many questions were answered both ways, which most; what the guard kept."""
+    summary = material.summary
+    columns = triplet_columns(material.snapshot)
+    smaller = np.minimum(columns.n_lo, columns.n_hi)
+    guard = summary["guard"]
+    title = "Contradictions and the partial order"
+    if not summary["comparisons"]:
+        return Section(title, "No comparison has come yet.")
+    pairs, triplets = summary["contradicting_pairs"], summary["contradicting_triplets"]
+    says = (
+        f"{some(pairs, 'question was', 'questions were')} answered both ways; "
+        f"{percent(triplets / max(summary['triplets'], 1))} of the answers are in the minority of their question."
+    )
+    tables = []
+    if pairs:
+        tables.append(_both_ways(material, columns, smaller))
+    if guard:
+        says += (
+            f" The partial order keeps {some(guard.get('accepted', 0), 'comparison')} that contradict nothing before "
+            f"them; {count(guard.get('cycle', 0))} would have closed a longer cycle."
+        )
+        tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
+    return Section(title, says, (), tuple(tables))
+
+
+def _both_ways(material: Material, columns, smaller: np.ndarray) -> Table:
+    most = np.argsort(-smaller, kind="stable")[:SHOWN]
+    most = most[smaller[most] > 0]
+    pair = pair_of_entry(columns)[most]
+    swap = columns.n_lo[most] < columns.n_hi[most]
+    near = np.where(swap, columns.hi[pair], columns.lo[pair])
+    far = np.where(swap, columns.lo[pair], columns.hi[pair])
+    return Table(
+        "contradictions",
+        {
+            "anchor": [material.names[i] for i in columns.anchor[most].tolist()],
+            "nearer": [material.names[i] for i in near.tolist()],
+            "farther": [material.names[i] for i in far.tolist()],
+            "said so": np.maximum(columns.n_lo, columns.n_hi)[most].tolist(),
+            "said the opposite": smaller[most].tolist(),
+        },
+        about=f"The questions with the most answers against the majority, at most {SHOWN}.",
+    )

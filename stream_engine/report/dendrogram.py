@@ -1,0 +1,76 @@
+"""The dendrogram: which objects join first, from the distances in the map or from a hierarchy that was fitted."""
+
+import numpy as np
+
+from stream_engine.report import Section
+from stream_engine.report.drawings import Axis, Drawing, Segments
+from stream_engine.report.material import Material
+
+MOST = 1500  # objects of which it is made: of more, of those that are shown first
+LEAVES = 120  # that are drawn; of more objects, the last merges
+
+
+def section(material: Material) -> Section | None:
+    """Average linkage; nothing where fewer than three objects are known."""
+    found = _fitted(material) or _of_map(material)
+    if found is None:
+        return None
+    merges, ids, source = found
+    names = [material.names[i] for i in ids.tolist()]
+    drawing = draw(merges, names, material.cluster[ids])
+    says = (
+        f"Objects that join low are alike, by {source}. "
+        f"{names[int(merges[0, 0])]} and {names[int(merges[0, 1])]} are the two most alike."
+    )
+    notes = []
+    if len(ids) > LEAVES:
+        notes.append(
+            f"Only the last {LEAVES} branches are drawn; a number in brackets says how many objects are in one."
+        )
+    return Section("Dendrogram", says, (drawing,), (), tuple(notes))
+
+
+def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:
+    artifact = material.artifact("hierarchy")
+    if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MOST:
+        return None
+    return artifact.arrays["linkage"], artifact.arrays["leaves"], f"{artifact.report['method']} linkage of AddS"
+
+
+def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:
+    from scipy.cluster.hierarchy import linkage
+
+    if material.places is None:
+        return None
+    ids = material.shown[np.isfinite(material.places.points[material.shown]).all(axis=1)][:MOST]
+    if len(ids) < 3:
+        return None
+    return linkage(material.places.points[ids], "average"), ids, "average linkage of the distances in the map"
+
+
+def draw(merges: np.ndarray, names: list[str], cluster: np.ndarray) -> Drawing:
+    """A linkage in scipy's format as a drawing, leaves at the left, joined towards the right."""
+    from scipy.cluster.hierarchy import dendrogram
+
+    m = len(merges) + 1
+    how = {"truncate_mode": "lastp", "p": LEAVES} if m > LEAVES else {}
+    made = dendrogram(merges, no_plot=True, labels=None, **how)
+    leaves = [names[i] if i < m else "" for i in made["leaves"]]
+    texts = [text or label for text, label in zip(leaves, made["ivl"])]
+    across, along = np.array(made["dcoord"], float), np.array(made["icoord"], float)
+    # each merge is three lines: out from the left child, along, and out to the right child
+    ends = np.concatenate(
+        [np.stack([across[:, k], along[:, k], across[:, k + 1], along[:, k + 1]], axis=1) for k in range(3)]
+    )
+    height = int(max(200, 14 * len(leaves) + 60))
+    ticks = tuple((10.0 * place + 5.0, text[:18]) for place, text in enumerate(texts))
+    return Drawing(
+        "dendrogram",
+        "Dendrogram",
+        f"A tree of {len(leaves)} leaves; similar objects are joined near the left.",
+        Axis("distance at which they join", low=0.0),
+        Axis("", low=0.0, high=10.0 * len(leaves), ticks=ticks),
+        (Segments(ends, np.full(len(ends), 0)),),
+        width=800,
+        height=height,
+    )

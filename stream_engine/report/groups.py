@@ -1,0 +1,74 @@
+"""Clusters, or a continuum: the criterion of every number of clusters, and how stable the chosen ones are."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stream_engine.report import Section, Table
+from stream_engine.report.drawings import Axis, Bars, Drawing
+from stream_engine.report.material import Material
+from stream_engine.report.words import listed, percent, some
+
+TITLE = "Clusters"
+
+
+def section(material: Material) -> Section:
+    """What the clustering found and how far it may be believed."""
+    artifact = material.artifact("sdp_clustering")
+    if artifact is None:
+        return Section(
+            TITLE,
+            "No clustering was made.",
+            notes=(f"Make one with: stream-engine refit --state {material.directory} sdp_clustering",),
+        )
+    report, labels = artifact.report, artifact.arrays["labels"]
+    sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
+    if len(sizes) == 0:
+        return Section(TITLE, "There are too few answers to put any object into a cluster.")
+    members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
+    stability = artifact.arrays.get("stability")
+    columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
+    if stability is not None:
+        columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
+    says = f"The answers are divided into {some(len(sizes), 'cluster')}{_stable(report)}."
+    criterion = report.get("criterion") or {}
+    drawings = (_criterion(criterion, len(sizes)),) if len(criterion) > 1 else ()
+    return Section(TITLE, says, drawings, (Table("clusters", columns),), _notes(report))
+
+
+def _stable(report: Mapping[str, Any]) -> str:
+    again = report.get("bootstrap") or {}
+    if again.get("mean_ari") is None:
+        return ""
+    return (
+        f"; with the answers drawn anew, the same number comes out {percent(again.get('same_k'), 0)} of the time and "
+        f"the clusters agree by {again['mean_ari']:.2f} (adjusted Rand index; 1 the same, 0 by chance)"
+    )
+
+
+def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = []
+    if report.get("certified"):
+        notes.append(
+            "The optimum is proven: no other partition solves the problem that was posed better. That does not say "
+            "that there are clusters."
+        )
+    if report.get("verdict"):
+        notes.append(f"Verdict: {report['verdict']}.")
+    return tuple(notes)
+
+
+def _criterion(criterion: dict, chosen: int) -> Drawing:
+    k = np.array([int(each) for each in criterion])
+    values = np.array([float(each) for each in criterion.values()])
+    return Drawing(
+        "criterion",
+        "Criterion for each number of clusters",
+        f"Bars of the criterion for {k.min()} to {k.max()} clusters; {chosen} clusters were chosen.",
+        Axis("number of clusters", ticks=tuple((float(each), str(each)) for each in k.tolist())),
+        Axis("criterion"),
+        (Bars(k.astype(float), values, k == chosen),),
+        width=480,
+        height=260,
+    )

@@ -1,0 +1,150 @@
+"""Would more answers help? The embedding fitted to parts of the answers, each tested on judgements held out of all.
+
+The setting is that of the artifact, and the held-out judgements are those that it reported on: nothing here chooses.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.embedding.evidence import Evidence, evidence
+from stream_engine.embedding.fit import Setting, with_setting
+from stream_engine.embedding.held_out import known_lapses, log_odds, probabilities
+from stream_engine.report import Section, Table
+from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
+from stream_engine.report.material import Material
+from stream_engine.report.words import count, percent, some
+from stream_engine.state.artifact import Artifact
+from stream_engine.statistics import held_out
+from stream_engine.statistics.held_out import BINS, Figures
+from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT
+
+SHARES = (0.125, 0.25, 0.5, 1.0)
+MOST = 200_000  # answers that the curve is made of at most
+LEAST = 50  # held-out comparisons, below which there is nothing to tell
+TITLE = "Would more answers help?"
+
+
+class Step(NamedTuple):
+    """One point of the curve."""
+
+    answers: int
+    figures: Figures
+
+
+def section(material: Material) -> Section:
+    """The learning curve, the calibration, and what a run noted about drift."""
+    artifact = material.artifact("embedding")
+    if artifact is None:
+        return Section(TITLE, "Nothing is known: no embedding was fitted.", notes=_drift(material))
+    steps, confidence, right = curve(material, artifact)
+    if len(steps) < 2:
+        return Section(TITLE, "Too few answers to say.", notes=_drift(material))
+    last, before = steps[-1].figures, steps[-2].figures
+    gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
+    says = (
+        f"With half of the answers, {percent(before.accuracy)} of the held-out ones come as expected, with all "
+        f"{percent(last.accuracy)}: "
+    )
+    if gain > max(0.005, unsure):
+        says += "more answers would help."
+    elif gain < 0.005 and unsure < 0.01:
+        says += "more answers of this kind would help little."
+    else:
+        says += f"the difference lies within what chance does (one standard error is {percent(unsure)})."
+    columns = {
+        "answers fitted": [step.answers for step in steps],
+        "accuracy": [step.figures.accuracy for step in steps],
+        "standard error": [step.figures.standard_error for step in steps],
+        "log loss": [step.figures.log_loss for step in steps],
+    }
+    drawings = (_curve(steps, material), *_calibration(confidence, right))
+    return Section(TITLE, says, drawings, (Table("learning_curve", columns),), _drift(material))
+
+
+def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
+    """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
+    params, report = artifact.params, artifact.report
+    found = evidence(
+        material.snapshot, artifact.seed, params["lapse"] == "worker", params["reported"], params["held_out"]
+    )
+    asked = found.units.of(found.part == BY_JUDGEMENT)
+    if asked.times.sum() < LEAST:
+        return [], np.empty(0), np.empty(0)
+    setting = Setting(**{name: report[name] for name in Setting._fields})
+    training = np.flatnonzero(np.isin(found.part, (FIT, CHOOSE)))
+    draw = found.units.draw[training]
+    size = len(found.answers.rows)
+    steps, p = [], np.empty(0)
+    for share in SHARES:
+        kept = training[draw <= np.quantile(draw, share * min(1.0, MOST / max(size, 1)))]
+        answers = found.answers.of(np.isin(found.answers.unit, kept))
+        if not len(answers.rows):
+            continue
+        questions = answers.questions()
+        fitted = with_setting(questions, setting, fixed_lapse=params["lapse"] == "none")
+        lapse = known_lapses(fitted.lapse, questions, report["lapse"])
+        p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, _workers(found, asked), scale=report["scale"])
+        figures = held_out.figures(log_odds(p), 1.0, asked.times, asked.unit)
+        steps.append(Step(int(answers.times.sum()), figures))
+    expected = np.maximum(p, 1.0 - p)
+    return steps, expected, np.where(p > 0.5, 1.0, np.where(p == 0.5, 0.5, 0.0))
+
+
+def _workers(found: Evidence, asked) -> np.ndarray:
+    return found.workers_of(asked)
+
+
+def _curve(steps: list[Step], material: Material) -> Drawing:
+    x = np.array([step.answers for step in steps], float)
+    y = np.array([step.figures.accuracy for step in steps])
+    error = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
+    ceiling = (material.published.artifacts["embedding"].report.get("ceiling") or {}).get("others")
+    rules = (Rules((float(ceiling),), ("people agree",)),) if ceiling is not None else ()
+    return Drawing(
+        "learning_curve",
+        "Accuracy by number of answers",
+        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
+        Axis("answers fitted", low=0.0),
+        Axis("accuracy on held-out judgements"),
+        (Curve(x, y, "embedding", error), *rules),
+        width=480,
+        height=300,
+    )
+
+
+def _calibration(confidence: np.ndarray, right: np.ndarray) -> tuple[Drawing, ...]:
+    if len(confidence) < LEAST:
+        return ()
+    entry = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
+    n = np.bincount(entry, minlength=BINS)
+    there = n > 0
+    x, y = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
+    error = 1.96 * np.sqrt(y * (1 - y) / n[there])
+    line = np.array([0.5, 1.0])
+    return (
+        Drawing(
+            "calibration",
+            "Calibration",
+            "How often answers came as expected, by the probability that the embedding gave them; on the dashed line "
+            "both are the same.",
+            Axis("probability that was stated", 0.48, 1.02),
+            Axis("share that came so", 0.3, 1.02),
+            (Curve(line, line, "as stated", dashed=True, marked=False), Curve(x, y, "embedding", error)),
+            width=380,
+            height=300,
+        ),
+    )
+
+
+def _drift(material: Material) -> tuple[str, ...]:
+    """What a run noted about change."""
+    noted = material.progressive.get("drift") or {}
+    alarms = {name: each.get("alarms", 0) for name, each in noted.items()}
+    if not alarms:
+        return ()
+    some_alarm = {name: n for name, n in alarms.items() if n}
+    if not some_alarm:
+        return ("While the answers came, no change of what people say was noticed.",)
+    told = ", ".join(f"{name} {some(n, 'time')}" for name, n in some_alarm.items())
+    return (f"While the answers came, a change was noticed: {told}.",)

@@ -1,0 +1,55 @@
+"""The table of models: how well each answers judgements that it never had, beside how far people agree."""
+
+from stream_engine.exports.models import table
+from stream_engine.report import Section, Table
+from stream_engine.report.material import Material
+from stream_engine.report.words import percent
+
+HEADS = {
+    "model": "model",
+    "accuracy": "accuracy",
+    "accuracy_by_worker": "accuracy, new people",
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "ceiling": "people agree",
+    "seconds": "CPU seconds",
+}
+
+
+def section(material: Material) -> Section:
+    """The best model in a sentence, all of them in a table."""
+    rows = table(material.published)
+    if not rows:
+        return Section(
+            "How well answers can be foretold",
+            "No model has been fitted to these answers yet, or there are too few to hold any out.",
+            notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
+        )
+    best = next((row for row in rows if row["accuracy"] is not None), None)
+    columns = {head: [row.get(name) for row in rows] for name, head in HEADS.items()}
+    return Section("How well answers can be foretold", _says(best), (), (Table("models", columns),), NOTES)
+
+
+NOTES = (
+    "Accuracy: the share of held-out comparisons that come as expected. Log loss: in nats an answer, .693 for a coin; "
+    "smaller is better. Calibration error: how far stated probabilities are from what happens. What chose a setting is "
+    "never what is reported.",
+)
+
+
+def _says(best: dict | None) -> str:
+    if best is None:
+        return "There are too few answers to hold any out, so how well a model does is not known."
+    says = (
+        f"The best model here ({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'])} of the answers "
+        "of judgements that it never had; a coin would get 50 %"
+    )
+    if best["ceiling"] is None:
+        return says + "; how far people agree is not known."
+    apart = best["ceiling"] - best["accuracy"]
+    if apart < 0.01:
+        return says + f". People agree with each other {percent(best['ceiling'])} of the time: little is left to learn."
+    return says + (
+        f". People agree with each other {percent(best['ceiling'])} of the time, so up to {percent(apart)} of the "
+        "answers may still be learned from more data."
+    )

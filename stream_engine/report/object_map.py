@@ -1,0 +1,142 @@
+"""The map: where the objects lie, with names, clusters, and regions of 95 %."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stream_engine.report import Section
+from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
+from stream_engine.report.material import Material
+from stream_engine.report.places import Places
+from stream_engine.report.words import percent, some
+
+WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
+HEIGHT = 560
+ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
+
+
+def section(material: Material) -> Section:
+    """The map of the embedding, and how many dimensions it has and why."""
+    places = material.places
+    if places is None:
+        return Section(
+            "The map",
+            "There is no map yet: no embedding was fitted.",
+            notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
+        )
+    known = np.isfinite(places.points[material.shown]).all(axis=1)
+    ids = material.shown[known]
+    if not len(ids):
+        return Section("The map", "There is no map yet: nothing was asked about any object.")
+    drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
+    report = material.published.artifacts["embedding"].report
+    notes = [text for text in (material.sampled, _left_out(material, places), _how_sure(places)) if text]
+    return Section("The map", _says(report, places), (drawing,), (), tuple(notes))
+
+
+def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
+    """Two axes of the map."""
+    x, y = places.points[ids, first], places.points[ids, second]
+    group = material.cluster[ids]
+    number = np.searchsorted(material.shown, ids)
+    marks: list = []
+    if places.covariance is not None and len(ids) <= 400:
+        marks.append(
+            Ellipses(
+                x, y, *ellipses_of(places.covariance[ids][:, [first, second]][:, :, [first, second]]), number, group
+            )
+        )
+    marks.append(Points(x, y, number, tuple(material.names[i] for i in ids.tolist()), group))
+    explained = material.published.artifacts["embedding"].report.get("explained", [])
+    label = [
+        f"axis {axis + 1}" + (f" ({percent(explained[axis], 0)} of the spread)" if axis < len(explained) else "")
+        for axis in (first, second)
+    ]
+    return Drawing(
+        "map",
+        "Map of the objects",
+        f"{len(ids)} objects as points; near each other where people say that they are alike.",
+        Axis(label[0]),
+        Axis(label[1]),
+        tuple(marks),
+        equal=True,
+        zooms=True,
+        width=800,
+        height=HEIGHT,
+        groups=legend(material, ids),
+    )
+
+
+def scale(material: Material, places: Places, ids: np.ndarray) -> Drawing:
+    """One axis: an object a line, in order, with its interval of 95 %."""
+    order = ids[np.argsort(places.points[ids, 0], kind="stable")]
+    number = np.searchsorted(material.shown, order)
+    x, y, group = places.points[order, 0], np.arange(len(order), dtype=float), material.cluster[order]
+    marks: list = []
+    if places.covariance is not None:
+        half = 1.96 * np.sqrt(places.covariance[order, 0, 0].astype(float))
+        marks.append(Segments(np.stack([x - half, y, x + half, y], axis=1), group))
+    marks.append(Points(x, y, number, tuple(material.names[i] for i in order.tolist()), group))
+    return Drawing(
+        "map",
+        "Scale of the objects",
+        f"{len(order)} objects on a scale of one dimension, the lowest first, each with its interval of 95 %.",
+        Axis("scale value"),
+        Axis("objects in order", ticks=()),
+        tuple(marks),
+        zooms=True,
+        width=800,
+        height=int(np.clip(14 * len(order) + 60, 240, 3000)) if len(order) <= ON_A_SCALE else HEIGHT,
+        groups=legend(material, ids),
+    )
+
+
+def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
+    """What the colours and shapes stand for: clusters with their sizes; nothing where there are none."""
+    groups, sizes = np.unique(material.cluster[ids], return_counts=True)
+    if groups.max(initial=-1) < 0:
+        return ()
+    return tuple(
+        (group, f"cluster {group} ({size})" if group >= 0 else f"in no cluster ({size})")
+        for group, size in zip(groups.tolist(), sizes.tolist())
+    )
+
+
+def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Half axes a >= b and angle of the regions of 95 % of (k, 2, 2) covariances: a^2, b^2 = 5.991 eigenvalues.
+
+    >>> a, b, angle = ellipses_of(np.array([[[4.0, 0.0], [0.0, 1.0]]]))
+    >>> (a / b).round(6).tolist(), np.cos(angle).round(6).tolist()
+    ([2.0], [1.0])
+    """
+    values, vectors = np.linalg.eigh(np.nan_to_num(covariance.astype(float)))
+    half = np.sqrt(WITHIN * np.maximum(values, 0.0))
+    direction = vectors[:, :, 1] * np.where(vectors[:, 0, 1] < 0, -1.0, 1.0)[:, None]
+    return half[:, 1], half[:, 0], np.arctan2(direction[:, 1], direction[:, 0])
+
+
+def _says(report: Mapping[str, Any], places: Places) -> str:
+    d = places.points.shape[1]
+    kernel = {"ste": "STE", "t-ste": "t-STE"}.get(report["kernel"], report["kernel"])
+    says = f"Objects that people call alike lie near each other ({kernel}, {some(d, 'dimension')}"
+    says += ", the first two drawn)." if d > 2 else ")."
+    least = report.get("dimensions_at_least")
+    if least is not None:
+        says += (
+            f" At least {some(least, 'dimension is', 'dimensions are')} needed: with fewer, held-out answers are "
+            "foretold significantly worse. More may be there than these answers can show."
+        )
+    return says
+
+
+def _left_out(material: Material, places: Places) -> str:
+    missing = int((~np.isfinite(places.points).all(axis=1)).sum())
+    what = some(missing, "object was not asked about", "objects were not asked about")
+    return f"{what} when it was fitted, and not on it." if missing else ""
+
+
+def _how_sure(places: Places) -> str:
+    if places.covariance is None:
+        return "How sure each place is was not computed: there are too many objects and dimensions for it."
+    return "An ellipse is where an object's place lies with 95 % probability, given the model."

@@ -1,0 +1,168 @@
+"""The page: one HTML file that needs nothing else. Its script and style are its own, said by their hashes in a content
+security policy; it makes no request, except that of a running engine for what is new."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import numpy as np
+
+from stream_engine.data.version import installed_version
+from stream_engine.report import SECTIONS, Section, Table, maker
+from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
+from stream_engine.report.material import Material
+from stream_engine.report.places import Places
+from stream_engine.report.words import cell
+
+ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
+COMMAND = "stream-engine "  # with which what can be typed begins
+
+
+def sections(material: Material) -> dict[str, Section]:
+    """The sections that have something to say, by name, in the order of the page."""
+    made = {name: maker(name)(material) for name in SECTIONS}
+    return {name: section for name, section in made.items() if section is not None}
+
+
+def html(
+    material: Material,
+    made: Mapping[str, Section],
+    pictures: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+    papers: Mapping[str, str] | None = None,
+    live: bool = False,
+) -> str:
+    """The whole page. `pictures` (data: URLs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
+    by the figure's name; `live`: it follows a running engine."""
+    style, *scripts = (_text(name) for name in ("page.css", "page.js", *(["live.js"] if live else [])))
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            **_filled(material, made, pictures, texts, papers),
+            policy=_policy(style, scripts, live),
+            style=style,
+            scripts=scripts,
+            live=live,
+            title=title(material),
+            version=installed_version(),
+        )
+    )
+
+
+def body(
+    material: Material,
+    made: Mapping[str, Section],
+    pictures: Mapping[str, str] | None = None,
+    texts: Mapping[str, str] | None = None,
+    papers: Mapping[str, str] | None = None,
+) -> str:
+    """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
+    return _templates().get_template("sections.html").render(**_filled(material, made, pictures, texts, papers))
+
+
+def title(material: Material) -> str:
+    """What the page is about, in a line."""
+    return f"{len(material.names):,} objects, {material.summary['comparisons']:,} comparisons"
+
+
+def _policy(style: str, scripts: list[str], live: bool) -> str:
+    said = {
+        "default-src": "'none'",
+        "style-src": _hash(style),
+        "script-src": " ".join(map(_hash, scripts)),
+        "img-src": "data:",
+        **({"connect-src": "'self'"} if live else {}),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{what} {where}" for what, where in said.items())
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _text(name: str) -> str:
+    return files("stream_engine.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    loader = jinja2.FunctionLoader(_text)
+    made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    made.globals.update(
+        svg=svg, rows=_rows, told=_told, colour_class=colour_class, shape=lambda group: PATHS[shape_of(group)]
+    )
+    return made
+
+
+def _filled(
+    material: Material,
+    made: Mapping[str, Section],
+    pictures: Mapping[str, str] | None,
+    texts: Mapping[str, str] | None,
+    papers: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    """What the templates are filled with."""
+    return {
+        "sections": made,
+        "papers": papers or {},
+        "maps": [each.name for each in material.maps],
+        "axes": max((each.points.shape[1] for each in material.maps), default=0),
+        "data": _data(material, pictures or {}, texts or {}),
+    }
+
+
+def _told(note: str) -> tuple[str, str]:
+    """A note in two parts: words, and what can be typed."""
+    before, command, after = note.partition(COMMAND)
+    return before, command + after
+
+
+def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, bool]]]]:
+    """Rows of a table: the object that one is about, and for each cell its text, the exact value where the text is not
+    it, and whether it stands at the right as numbers do."""
+    columns = list(table.columns.values())
+    right = [any(isinstance(value, (int, float)) for value in column) for column in columns]
+    for number, values in enumerate(zip(*columns)):
+        cells = []
+        for value, numeric in zip(values, right):
+            text = cell(value)
+            exact = "" if value is None or value != value else str(value)
+            cells.append((text, exact if exact != text else "", numeric))
+        yield (None if table.ids is None else int(table.ids[number])), cells
+
+
+def _data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:
+    """What the script needs, as JSON that may stand in HTML: names, clusters, and every axis of every map."""
+    ids = material.shown
+    held: dict[str, Any] = {
+        "title": title(material),
+        "names": [material.names[i] for i in ids.tolist()],
+        "cluster": material.cluster[ids].tolist(),
+        "maps": [_map(each, ids) for each in material.maps],
+        "pictures": dict(pictures),
+        "texts": dict(texts),
+    }
+    return json.dumps(held, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _map(places: Places, ids: np.ndarray) -> dict[str, Any]:
+    points = places.points[ids]
+    found: dict[str, Any] = {"name": places.name, "axes": [_rounded(axis) for axis in points.T]}
+    if places.covariance is not None and len(ids) <= ELLIPSES:
+        upper = np.triu_indices(points.shape[1])
+        found["covariance"] = [
+            None if np.isnan(each).any() else _rounded(each[upper]) for each in places.covariance[ids]
+        ]
+    return found
+
+
+def _rounded(values: np.ndarray) -> list[float | None]:
+    return [None if value != value else float(f"{value:.4g}") for value in values.tolist()]

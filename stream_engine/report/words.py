@@ -1,0 +1,56 @@
+"""Numbers as people read them."""
+
+from typing import Any
+
+
+def count(n: float) -> str:
+    """A whole number with its thousands apart.
+
+    >>> count(12502)
+    '12,502'
+    """
+    return f"{int(n):,}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in per cent; "unknown" where it is None.
+
+    >>> percent(0.8437), percent(None)
+    ('84.4 %', 'unknown')
+    """
+    return "unknown" if share is None else f"{100.0 * share:.{digits}f} %"
+
+
+def some(n: int, what: str, many: str = "") -> str:
+    """So many of a thing.
+
+    >>> some(1, "object"), some(3, "object"), some(2, "category", "categories")
+    ('1 object', '3 objects', '2 categories')
+    """
+    return f"{count(n)} {what if n == 1 else many or what + 's'}"
+
+
+def listed(texts: list[str], most: int = 5) -> str:
+    """A few, and how many more.
+
+    >>> listed(["a", "b", "c"]), listed(list("abcdefg"), 3)
+    ('a, b and c', 'a, b, c and 4 more')
+    """
+    if len(texts) > most:
+        return f"{', '.join(texts[:most])} and {len(texts) - most} more"
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def cell(value: Any) -> str:
+    """A table's cell: three digits behind the point where the number is small, an empty text for None.
+
+    >>> cell(0.84367), cell(1234), cell(None), cell(56789.5), cell("a")
+    ('0.844', '1,234', '', '56,790', 'a')
+    """
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) < 0.001 else f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

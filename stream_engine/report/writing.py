@@ -1,0 +1,65 @@
+"""A report of a state as files: the page, and where it is wanted the figures beside it."""
+
+import base64
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from connectors.disk import Disk, write_whole
+from stream_engine.report import Section, object_files, page
+from stream_engine.report.figure_files import FORMATS, encoded
+from stream_engine.report.material import material
+from stream_engine.state.published import Published
+
+PAPERS = 1000  # objects, above which the page does not carry its figures as PDF along: `--figures` writes them
+
+
+class Report(NamedTuple):
+    """What was written, and what a person should know of it."""
+
+    page: Path
+    size: int  # bytes
+    figures: list[Path]
+    notes: tuple[str, ...] = ()
+
+
+def write(
+    published: Published,
+    out: Path,
+    progressive: dict[str, Any] | None = None,
+    figures: Path | None = None,
+    workers: bool = False,
+    objects: Path | None = None,
+    directory: str = "DIR",
+) -> Report:
+    """Write the page to `out`, and its figures as SVG and PDF into the folder `figures`.
+
+    Raises `object_files.BadObjects`."""
+    read = material(published, progressive, workers, directory)
+    known = object_files.ObjectFiles({}, {}, 0)
+    if objects is not None:
+        known = object_files.read(objects, {read.names[i] for i in read.shown.tolist()})
+    sections = page.sections(read)
+    made = files_of(sections, FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ())
+    papers = _carried(made) if len(read.names) <= PAPERS else {}
+    written = page.html(read, sections, known.pictures, known.texts, papers).encode()
+    write_whole(Disk(), out, [written])
+    beside = []
+    for name, content in made.items() if figures else ():
+        figures.mkdir(parents=True, exist_ok=True)
+        write_whole(Disk(), figures / name, [content])
+        beside.append(figures / name)
+    notes = (f"{known.unknown} of {objects} are of objects that are not in the state",) if known.unknown else ()
+    return Report(out, len(written), beside, notes)
+
+
+def files_of(sections: Mapping[str, Section], formats: Iterable[str]) -> dict[str, bytes]:
+    """All figures as files: name -> bytes."""
+    drawings = [drawing for section in sections.values() for drawing in section.drawings]
+    return {f"{drawing.name}.{format}": encoded(drawing, format) for drawing in drawings for format in formats}
+
+
+def _carried(files: Mapping[str, bytes]) -> dict[str, str]:
+    """The PDFs in data: URLs, by figure, so that a page that stands alone has them to take along."""
+    kept = {name.removesuffix(".pdf"): content for name, content in files.items() if name.endswith(".pdf")}
+    return {name: f"data:application/pdf;base64,{base64.b64encode(content).decode()}" for name, content in kept.items()}
