@@ -1,6 +1,7 @@
 """Figures for papers: a drawing as SVG and PDF by matplotlib, fonts embedded, groups told apart by shape and colour."""
 
 import io
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,8 @@ def encoded(drawing: Drawing, format: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a letter that no font here has is a box
         figure = Figure(figsize=(drawing.width / INCH, drawing.height / INCH), layout="constrained")
         FigureCanvasAgg(figure)
         draw(drawing, figure.subplots())

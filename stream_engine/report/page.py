@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -35,35 +36,17 @@ def html(
     pictures: Mapping[str, str] | None = None,
     texts: Mapping[str, str] | None = None,
     papers: Mapping[str, str] | None = None,
-    live: bool = False,
 ) -> str:
     """The whole page. `pictures` (data: URLs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
-    by the figure's name; `live`: it follows a running engine."""
-    style, *scripts = (_text(name) for name in ("page.css", "page.js", *(["live.js"] if live else [])))
-    return (
-        _templates()
-        .get_template("page.html")
-        .render(
-            **_filled(material, made, pictures, texts, papers),
-            policy=_policy(style, scripts, live),
-            style=style,
-            scripts=scripts,
-            live=live,
-            title=title(material),
-            version=installed_version(),
-        )
-    )
+    by the figure's name."""
+    held = data(material, pictures or {}, texts or {})
+    return render(made, held, title(material), papers or {}, tuple(material.maps))
 
 
-def body(
-    material: Material,
-    made: Mapping[str, Section],
-    pictures: Mapping[str, str] | None = None,
-    texts: Mapping[str, str] | None = None,
-    papers: Mapping[str, str] | None = None,
-) -> str:
+def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    return _templates().get_template("sections.html").render(**_filled(material, made, pictures, texts, papers))
+    filled = _filled(made, data(material, {}, {}), papers, tuple(material.maps))
+    return _templates().get_template("sections.html").render(**filled)
 
 
 def title(material: Material) -> str:
@@ -71,7 +54,34 @@ def title(material: Material) -> str:
     return f"{len(material.names):,} objects, {material.summary['comparisons']:,} comparisons"
 
 
-def _policy(style: str, scripts: list[str], live: bool) -> str:
+def render(
+    made: Mapping[str, Section],
+    held: str,
+    heading: str,
+    papers: Mapping[str, str] = MappingProxyType({}),
+    maps: tuple[Places, ...] = (),
+    live: bool = False,
+) -> str:
+    """The page around some sections, `held` being what the script works on; `live`: it follows a running engine."""
+    style, *scripts = _style_and_scripts(live)
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            **_filled(made, held, papers, maps),
+            policy=policy(live),
+            style=style,
+            scripts=scripts,
+            live=live,
+            title=heading,
+            version=installed_version(),
+        )
+    )
+
+
+def policy(live: bool = False) -> str:
+    """The content security policy: nothing but its own script and style, and if `live` what it fetches."""
+    style, *scripts = _style_and_scripts(live)
     said = {
         "default-src": "'none'",
         "style-src": _hash(style),
@@ -84,10 +94,15 @@ def _policy(style: str, scripts: list[str], live: bool) -> str:
     return "; ".join(f"{what} {where}" for what, where in said.items())
 
 
+def _style_and_scripts(live: bool) -> list[str]:
+    return [_text(name) for name in ("page.css", "page.js", *(["live.js"] if live else []))]
+
+
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+@cache
 def _text(name: str) -> str:
     return files("stream_engine.report").joinpath(name).read_text(encoding="utf-8")
 
@@ -103,19 +118,15 @@ def _templates() -> jinja2.Environment:
 
 
 def _filled(
-    material: Material,
-    made: Mapping[str, Section],
-    pictures: Mapping[str, str] | None,
-    texts: Mapping[str, str] | None,
-    papers: Mapping[str, str] | None,
+    made: Mapping[str, Section], held: str, papers: Mapping[str, str], maps: tuple[Places, ...]
 ) -> dict[str, Any]:
     """What the templates are filled with."""
     return {
         "sections": made,
-        "papers": papers or {},
-        "maps": [each.name for each in material.maps],
-        "axes": max((each.points.shape[1] for each in material.maps), default=0),
-        "data": _data(material, pictures or {}, texts or {}),
+        "papers": papers,
+        "maps": [each.name for each in maps],
+        "axes": max((each.points.shape[1] for each in maps), default=0),
+        "data": held,
     }
 
 
@@ -139,7 +150,7 @@ def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, bool]
         yield (None if table.ids is None else int(table.ids[number])), cells
 
 
-def _data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:
+def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:
     """What the script needs, as JSON that may stand in HTML: names, clusters, and every axis of every map."""
     ids = material.shown
     held: dict[str, Any] = {

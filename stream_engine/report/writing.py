@@ -44,19 +44,36 @@ def write(
     papers = _carried(made) if len(read.names) <= PAPERS else {}
     written = page.html(read, sections, known.pictures, known.texts, papers).encode()
     write_whole(Disk(), out, [written])
-    beside = []
-    for name, content in made.items() if figures else ():
-        figures.mkdir(parents=True, exist_ok=True)
-        write_whole(Disk(), figures / name, [content])
-        beside.append(figures / name)
+    beside = [] if figures is None else _write_into(figures, made)
     notes = (f"{known.unknown} of {objects} are of objects that are not in the state",) if known.unknown else ()
     return Report(out, len(written), beside, notes)
+
+
+def write_body(published: Published, folder: Path, progressive: dict[str, Any], workers: bool, directory: str) -> None:
+    """Write `page.html`, what a page that is there already is filled with; figures are links to figures/NAME.pdf."""
+    read = material(published, progressive, workers, directory)
+    sections = page.sections(read)
+    papers = {drawing.name: f"figures/{drawing.name}.pdf" for each in sections.values() for drawing in each.drawings}
+    (folder / "page.html").write_text(page.body(read, sections, papers), encoding="utf-8")
+
+
+def write_figures(published: Published, folder: Path, progressive: dict[str, Any], workers: bool) -> None:
+    """Write the figures as SVG and PDF."""
+    for name, content in files_of(page.sections(material(published, progressive, workers)), FORMATS).items():
+        (folder / name).write_bytes(content)
 
 
 def files_of(sections: Mapping[str, Section], formats: Iterable[str]) -> dict[str, bytes]:
     """All figures as files: name -> bytes."""
     drawings = [drawing for section in sections.values() for drawing in section.drawings]
     return {f"{drawing.name}.{format}": encoded(drawing, format) for drawing in drawings for format in formats}
+
+
+def _write_into(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in made.items():
+        write_whole(Disk(), folder / name, [content])
+    return [folder / name for name in made]
 
 
 def _carried(files: Mapping[str, bytes]) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Stopped(RuntimeError):
 
 def is_small(published: Published, what: str) -> bool:
     """Whether an export is made in no time. Some orders and confidences of 4 MB take many seconds."""
+    if what in (make_export.PAGE, make_export.FIGURES):
+        return False
     snapshot = published.snapshot
     made = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
     size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(made))

@@ -13,6 +13,8 @@ from stream_engine.exports import files
 from stream_engine.state.published import Published
 from stream_engine.state.store import NoSuchSnapshot, Store
 
+PAGE, FIGURES = "page", "figures"  # parts of the report for the live page, made like exports
+FORMATS_OF_PAGES = ("plain", "workers")  # the second shows workers one by one
 NOTHING, GONE, NO_ROOM = 10, 11, 12  # nothing to export; the snapshot was pruned meanwhile; no memory or disk for it
 
 
@@ -24,12 +26,28 @@ def write_files(published: Published, what: str, format: str, folder: Path) -> N
                 write(opened)
 
 
+def write_page(published: Published, progressive: dict, what: str, format: str, folder: Path, state: str) -> None:
+    """Write a part of the report into a folder: `page.html`, or its figures as SVG and PDF."""
+    from stream_engine.report import writing  # it loads scipy, matplotlib and the templates
+
+    workers = format == FORMATS_OF_PAGES[1]
+    if what == PAGE:
+        writing.write_body(published, folder, progressive, workers, state)
+    else:
+        writing.write_figures(published, folder, progressive, workers)
+
+
 def main(state: str, sequence: str, what: str, format: str, folder: str, memory: str = "") -> int:
     """Read the snapshot, which stays mapped, and write the files; returns the exit status. `memory`: how many bytes it
     may take for it, "" for what there is."""
     give(resident() + int(memory) if memory else None)
     try:
-        write_files(Store(state).published(sequence), what, format, Path(folder))
+        store = Store(state)
+        published = store.published(sequence)
+        if what in (PAGE, FIGURES):
+            write_page(published, store.noted("progressive"), what, format, Path(folder), state)
+        else:
+            write_files(published, what, format, Path(folder))
         return 0
     except exports.NothingToExport as error:
         problem, status = str(error), NOTHING

@@ -21,6 +21,8 @@ from stream_engine.service.http.export_cache import ExportCache
 from stream_engine.service.http.export_routes import Exports
 from stream_engine.service.http.gate import Gate, Hosts, Token, is_loopback
 from stream_engine.service.http.listener import Limits, Listener, listening_socket, tls_context
+from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_page import LivePage
 from stream_engine.service.http.probes import Probes
 from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.http.seen import Seen
@@ -78,7 +80,10 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
         return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
     exports = Exports(cache, seen.published, settings.max_downloads, refusals)
-    return [*_probes(seen, stack), Route("/progressive", progressive), Route("/models", models), *exports.routes()]
+    figures = LiveFigures(seen.metrics, seen.ready, seen.running_refits)
+    page = LivePage(cache, seen.published, figures, settings.max_viewers, refusals, settings.show_workers)
+    told = [Route("/progressive", progressive), Route("/models", models)]
+    return [*_probes(seen, stack), *told, *exports.routes(), *page.routes()]
 
 
 def _asking(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:

@@ -1,0 +1,111 @@
+"""What moves on the page, read off the metrics of a run: rate, lag, refused, the snapshot's age, refits, accuracy."""
+
+import math
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from stream_engine.service.metrics import Metrics
+
+_READ = (  # families, by the names of their samples
+    "events_total",
+    "comparisons_total",
+    "rejected_total",
+    "objects",
+    "lag_records",
+    "snapshot_sequence",
+    "snapshot_published_timestamp_seconds",
+    "refit_progress_ratio",
+    "refit_figure",
+    "refit_failures_total",
+    "progressive_accuracy",
+    "drifts_total",
+    "stalled",
+)
+_PREFIX = "stream_engine_"
+_SMOOTH = 0.3  # of a second's rate in the rate that is shown
+BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
+REFUSING = 0.05  # of the events of late, above which a stream is called refused
+
+
+class LiveFigures:
+    """Reads at most as often as it is asked; one event loop at a time. `why()` is why the run is not ready, or ""."""
+
+    def __init__(self, metrics: Metrics, why: Callable[[], str] = str, running: Callable[[], Collection[str]] = tuple):
+        self._registry: CollectorRegistry = metrics.registry
+        self._why, self._running = why, running
+        self._before: tuple[float, float, float] | None = None  # time, events, refused
+        self._rate = self._refusing = 0.0
+
+    def now(self) -> dict[str, Any]:
+        """The figures as JSON takes them: None where nothing is known."""
+        read = self._samples()
+        events, refused = _sum(read, "events_total"), _sum(read, "rejected_total")
+        self._follow(time.monotonic(), events, refused)
+        lags = [value for _, value in read.get("lag_records", ())]
+        lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
+        published = _sum(read, "snapshot_published_timestamp_seconds")
+        failed = sorted({labels["refit"] for labels, value in read.get("refit_failures_total", ()) if value})
+        return {
+            "events": int(events),
+            "rate": round(self._rate, 1),
+            "comparisons": int(_sum(read, "comparisons_total")),
+            "refused": int(refused),
+            "refusing": self._refusing > REFUSING,
+            "lag": None if lag is None else int(lag),
+            "behind": bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0),
+            "objects": int(_sum(read, "objects")),
+            "snapshot": int(_sum(read, "snapshot_sequence")),
+            "age": max(time.time() - published, 0.0) if published else None,
+            "accuracy": _accuracy(read),
+            "refits": [_refit(read, kind) for kind in sorted(self._running())],
+            "failed": failed,
+            "drifts": int(_sum(read, "drifts_total")),
+            "why": self._why(),
+        }
+
+    def _follow(self, now: float, events: float, refused: float) -> None:
+        """The rate, and the share that is refused, of late."""
+        if self._before is not None and now > self._before[0]:
+            taken, out = events - self._before[1], refused - self._before[2]
+            rate = taken / (now - self._before[0])
+            self._rate += _SMOOTH * (rate - self._rate) if self._rate else rate
+            if taken + out > 0:
+                self._refusing += _SMOOTH * (out / (taken + out) - self._refusing)
+        self._before = now, events, refused
+
+    def _samples(self) -> dict[str, list[tuple[dict[str, str], float]]]:
+        """What is read, by name without prefix: labels and value of each series."""
+        found: dict[str, list[tuple[dict[str, str], float]]] = {}
+        names = [_PREFIX + name for name in _READ]
+        for family in self._registry.restricted_registry(names).collect():
+            for sample in family.samples:
+                found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
+        return found
+
+
+def _sum(read: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:
+    return sum(value for _, value in read.get(name, ()))
+
+
+def _accuracy(read: dict[str, list[tuple[dict[str, str], float]]]) -> float | None:
+    """The best predictor's accuracy over the recent past, all kinds of events together."""
+    recent = [
+        value
+        for labels, value in read.get("progressive_accuracy", ())
+        if labels["kind"] == "all" and labels["window"] == "rolling"
+    ]
+    return max(recent, default=None)
+
+
+def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:
+    """How far a running refit is, and the gap that it told last."""
+    done = [value for labels, value in read.get("refit_progress_ratio", ()) if labels["refit"] == kind]
+    gaps = [
+        value
+        for labels, value in read.get("refit_figure", ())
+        if labels["refit"] == kind and labels["figure"] == "gap" and math.isfinite(value)
+    ]
+    return {"kind": kind, "done": min(sum(done), 1.0), "gap": gaps[0] if gaps else None}

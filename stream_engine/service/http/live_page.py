@@ -1,0 +1,136 @@
+"""`/`: the report of the newest snapshot as a page that moves, and what moves on it as server-sent events.
+
+The page is made like an export: in a process of its own, once for all who look, and only while somebody looks. What
+moves is read off the metrics once a second, once for all; a viewer costs one connection and a short message. Nothing
+waits for a viewer: one that does not read is cut like any slow reader (`connection`).
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from stream_engine.exports import NothingToExport
+from stream_engine.report import shell
+from stream_engine.service.http.export_builds import NoRoom, SnapshotGone, Stopped
+from stream_engine.service.http.export_cache import Busy, Entry, ExportCache, fingerprint
+from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
+from stream_engine.service.http.refusals import Refusals
+from stream_engine.state.published import Published
+
+EVERY = 1.0  # seconds between two messages to a viewer
+_MEDIA = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "pdf": "application/pdf"}
+_ETAG_AGAIN = "no-cache"  # a browser may keep it, and asks each time whether it still holds
+
+
+class LivePage:
+    """The routes; `figures` says what moves, `published()` is the newest or None; at most `most` viewers. `workers`:
+    the page shows them one by one."""
+
+    def __init__(
+        self,
+        cache: ExportCache,
+        published: Callable[[], Published | None],
+        figures: LiveFigures,
+        most: int,
+        refusals: Refusals,
+        workers: bool = False,
+    ):
+        self._format = FORMATS_OF_PAGES[workers]
+        self._cache, self._published, self._figures = cache, published, figures
+        self._most, self._refusals = most, refusals
+        self._viewers = 0
+        self._message = b""
+        self._told = asyncio.Condition()
+        self._pulse: asyncio.Task[None] | None = None
+        self._ready = ""  # the fingerprint of the newest page that is made
+
+    def routes(self) -> list[Route]:
+        """What an application serves."""
+        return [
+            Route("/", self._whole),
+            Route("/page", self._body),
+            Route("/figures/{name}", self._figure),
+            Route("/live", self._live),
+        ]
+
+    async def _whole(self, request: Request) -> Response:
+        """The shell of the page: it says what it waits for, and fetches the rest."""
+        headers = {"Content-Security-Policy": f"{shell.policy()}; frame-ancestors 'none'", "Cache-Control": "no-store"}
+        return HTMLResponse(shell.html(), headers=headers)
+
+    async def _body(self, request: Request) -> Response:
+        return await self._file(request, PAGE, "page.html")
+
+    async def _figure(self, request: Request) -> Response:
+        return await self._file(request, FIGURES, request.path_params["name"])
+
+    async def _file(self, request: Request, what: str, name: str) -> Response:
+        newest = self._published()
+        if newest is None:
+            return PlainTextResponse("nothing is published yet\n", 404)
+        try:
+            async with self._cache.served(newest, what, self._format) as entry:
+                return _answer(entry, name, request)
+        except NothingToExport as error:
+            return PlainTextResponse(f"{error}\n", 404)
+        except (Busy, SnapshotGone, Stopped, NoRoom) as error:
+            self._refusals.tell("no_room" if isinstance(error, NoRoom) else "busy", why=str(error))
+            return PlainTextResponse(f"{error or 'stopping'}; try again later\n", 503, {"Retry-After": "5"})
+
+    async def _live(self, request: Request) -> Response:
+        if self._viewers >= self._most:
+            self._refusals.tell("busy", why=f"{self._most} viewers are looking")
+            return PlainTextResponse(f"{self._most} viewers are looking; try again later\n", 503, {"Retry-After": "10"})
+        return StreamingResponse(self._messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    async def _messages(self) -> AsyncIterator[bytes]:
+        self._viewers += 1
+        try:
+            if self._pulse is None or self._pulse.done():
+                self._pulse = asyncio.create_task(self._beat())
+            yield b"retry: 2000\n\n" + self._message
+            while True:
+                async with self._told:
+                    await self._told.wait()
+                yield self._message
+        finally:
+            self._viewers -= 1
+
+    async def _beat(self) -> None:
+        """Read off what moves once a second while somebody looks; have the page made when there is a newer snapshot."""
+        making: asyncio.Task[None] | None = None
+        while self._viewers:
+            newest = self._published()
+            wanted = fingerprint(newest) if newest else ""
+            if newest and wanted != self._ready and (making is None or making.done()):
+                making = asyncio.create_task(self._make(newest, wanted))
+            said: dict[str, Any] = self._figures.now() | {"page": self._ready or None}
+            self._message = b"data: " + json.dumps(said, separators=(",", ":")).encode() + b"\n\n"
+            async with self._told:
+                self._told.notify_all()
+            await asyncio.sleep(EVERY)
+        self._message = b""
+
+    async def _make(self, newest: Published, wanted: str) -> None:
+        try:
+            async with self._cache.served(newest, PAGE, self._format):
+                self._ready = wanted
+        except (NothingToExport, Busy, SnapshotGone, Stopped, NoRoom) as error:
+            self._refusals.tell("busy", why=f"the page: {error}")
+            await asyncio.sleep(5 * EVERY)
+
+
+def _answer(entry: Entry, name: str, request: Request) -> Response:
+    if name not in entry.etags:
+        return PlainTextResponse(f"no such figure: {name}; there are {', '.join(sorted(entry.etags))}\n", 404)
+    headers = {"ETag": entry.etags[name], "Cache-Control": _ETAG_AGAIN}
+    if entry.etags[name] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    # read here: the folder may go as soon as nobody holds the entry
+    return Response((entry.folder / name).read_bytes(), headers=headers, media_type=_MEDIA[name.rpartition(".")[2]])

@@ -1,0 +1,218 @@
+"""The page in a real Chromium: it opens without a complaint or a request, and all that it offers works, by keyboard."""
+
+import csv
+import io
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.process import engine
+from tests.support.reported import AWKWARD, answers, names, state
+
+pytestmark = pytest.mark.browser
+WIDTHS = (390, 800, 1280)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report on 30 objects in three dimensions, workers shown."""
+    folder = tmp_path_factory.mktemp("browser")
+    made = state(folder, answers(30, 4000, d=3))
+    engine("refit", "--state", made, "embedding", "--set", "dimensions=3")
+    engine("report", "--state", made, "--out", folder / "r.html", "--workers")
+    return folder / "r.html"
+
+
+@pytest.fixture
+def opened(report, watched):
+    """The page, open."""
+    found = watched(viewport={"width": 1280, "height": 900})
+    found.page.goto(report.as_uri())
+    yield found
+    assert found.wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_opens_at_every_width_without_complaint_request_or_barrier(report, watched, scheme, width):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = watched(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    found.page.goto(report.as_uri())
+    assert found.wrong == [] and found.asked == [report.as_uri()]
+    wide = found.page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, f"the page is {wide} wide"
+    # axe is put into the page by the debugger, past its policy
+    barriers = [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in Axe().run(found.page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert barriers == []
+
+
+def test_opens_quickly(report, watched):
+    """The time itself is measured by the benchmark `pages`; here only that nothing waits for anything."""
+    found = watched()
+    found.page.goto(report.as_uri())
+    timing = found.page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert timing < 20_000
+
+
+def test_hover_tells_the_name_and_a_click_more(opened):
+    page = opened.page
+    use = page.locator("#map-svg use[data-i='7']")
+    use.hover(force=True)
+    assert page.inner_text("#tip") in names(30)
+    use.click(force=True)
+    name = page.inner_text("#about-name")
+    assert name in names(30) and "answers" in page.inner_text("#about dl")
+    page.keyboard.press("Escape")
+    assert page.locator("#about").is_hidden()
+
+
+def test_search_finds_dims_and_opens(opened):
+    page = opened.page
+    page.fill("#search", "object 12")
+    assert page.inner_text("#hits") == "1 found"
+    assert page.locator("#map-svg use.dim").count() == 29
+    assert page.locator("tr[data-i]:visible").count() == 1
+    page.press("#search", "Enter")
+    assert page.inner_text("#about-name") == "object 12"
+    page.fill("#search", AWKWARD[0])
+    assert page.inner_text("#hits") == "1 found"
+    page.fill("#search", "")
+    assert page.locator("#map-svg use.dim").count() == 0
+
+
+def test_tables_sort_both_ways(opened):
+    page = opened.page
+    head = page.locator("#table-objects th", has_text="answers")
+    column = head.evaluate("h => h.cellIndex")
+    head.locator("button").press("Enter")
+    values = page.locator("#table-objects tbody tr").evaluate_all(
+        f"rows => rows.map(r => parseInt(r.cells[{column}].textContent.replace(/,/g, '')))"
+    )
+    assert head.get_attribute("aria-sort") == "ascending" and values == sorted(values)
+    head.locator("button").press("Enter")
+    again = page.locator("#table-objects tbody tr").evaluate_all(
+        f"rows => rows.map(r => parseInt(r.cells[{column}].textContent.replace(/,/g, '')))"
+    )
+    assert head.get_attribute("aria-sort") == "descending" and again == sorted(values, reverse=True)
+
+
+def test_the_map_zooms_and_moves_by_keyboard_and_stays_in_its_frame(opened):
+    page = opened.page
+    plot = page.locator("#map-plot")
+    plot.focus()
+    size = page.locator("#map-svg use[data-i='3']").bounding_box()["width"]
+    for _ in range(3):
+        page.keyboard.press("+")
+    assert "scale(2.7" in page.locator("#map-svg .marks").get_attribute("transform")
+    assert page.locator("#map-svg use[data-i='3']").bounding_box()["width"] == pytest.approx(size, abs=1.5)
+    page.keyboard.press("0")
+    assert "scale(1)" in page.locator("#map-svg .marks").get_attribute("transform")
+    seen = set()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+        seen.add(page.inner_text("#said"))
+    assert len(seen) >= 3 and seen <= set(names(30))
+    last = page.inner_text("#said")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#about-name") == last
+
+
+def test_other_axes_and_other_maps_move_the_points(opened):
+    page = opened.page
+
+    def places():
+        return page.locator("#map-svg use").evaluate_all(
+            "all => all.map(e => e.getAttribute('x') + ' ' + e.getAttribute('y'))"
+        )
+
+    first = places()
+    page.select_option("#map-y", "2")
+    second = places()
+    assert first != second and "axis 3" in page.inner_text("#map-svg .ly")
+    options = page.locator("#map-of option").all_inner_texts()
+    assert options[0] == "embedding" and "AddS-3 (kernel PCA)" in options
+    page.select_option("#map-of", label="AddS-3 (kernel PCA)")
+    assert places() != second and "AddS-3" in page.inner_text("#map-svg .lx")
+    frame = page.locator("#map-svg .frame").bounding_box()
+    for box in page.locator("#map-svg use").all()[:10]:
+        where = box.bounding_box()
+        assert frame["x"] - 8 <= where["x"] <= frame["x"] + frame["width"] + 8
+
+
+def test_ellipses_follow_the_axes(opened):
+    """Back at the axes that the page was drawn with, the script draws the same regions as the page."""
+    page = opened.page
+
+    def regions():
+        return page.locator("#map-svg ellipse").evaluate_all(
+            "all => all.map(e => [+e.getAttribute('rx'), +e.getAttribute('ry')].sort((a, b) => b - a))"
+        )
+
+    def box():
+        return page.locator("#map-svg").get_attribute("data-box").split()
+
+    drawn, unit = regions(), float(box()[2])
+    page.select_option("#map-y", "2")
+    page.select_option("#map-y", "1")
+    again = regions()
+    scale = again[0][0] / drawn[0][0]
+    for one, other in zip(drawn, again):
+        assert other == pytest.approx([scale * each for each in one], rel=0.05, abs=0.3)
+    assert unit > 0
+
+
+def test_a_cluster_is_picked(opened):
+    page = opened.page
+    button = page.locator("[data-group]").first
+    button.press("Enter")
+    group = int(button.get_attribute("data-group"))
+    dim = page.locator("#map-svg use.dim").evaluate_all("all => all.map(e => +e.dataset.i)")
+    clusters = page.evaluate("JSON.parse(document.getElementById('data').textContent).cluster")
+    assert button.get_attribute("aria-pressed") == "true"
+    assert sorted(dim) == [i for i, k in enumerate(clusters) if k != group]
+    button.press("Enter")
+    assert page.locator("#map-svg use.dim").count() == 0
+
+
+def test_figures_and_tables_can_be_taken_along(opened, tmp_path):
+    page = opened.page
+    with page.expect_download() as taken:
+        page.locator("[data-name='map.svg']").click()
+    taken.value.save_as(tmp_path / "map.svg")
+    svg = ElementTree.parse(tmp_path / "map.svg").getroot()
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    colours = {e.get("fill") for e in svg.iter() if e.tag.endswith("use")}
+    assert all(colour.startswith("rgb") for colour in colours)
+    with page.expect_download() as taken:
+        page.locator("[data-name='objects.csv']").click()
+    taken.value.save_as(tmp_path / "objects.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "objects.csv").read_text())))
+    assert sorted(row["object"] for row in rows) == sorted(names(30))
+    assert all(len(row["axis 1"].rpartition(".")[2]) > 4 for row in rows)  # the exact numbers, not those shown
+    with page.expect_download() as taken:
+        page.locator("a[download='map.pdf']").click()
+    taken.value.save_as(tmp_path / "map.pdf")
+    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_prints_without_tools(opened):
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator(".tools:visible, nav:visible, .take:visible").count() == 0
+    assert opened.page.locator("#map-svg").is_visible()
+
+
+def test_a_page_of_nothing_works(tmp_path, watched):
+    made = state(tmp_path, [{"type": "label", "object": "a", "label": "fruit"}])
+    engine("report", "--state", made, "--out", tmp_path / "r.html")
+    found = watched()
+    found.page.goto((tmp_path / "r.html").as_uri())
+    found.page.fill("#search", "a")
+    assert found.page.inner_text("#hits") == "0 found"
+    time.sleep(0.1)
+    assert found.wrong == []

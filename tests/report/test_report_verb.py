@@ -1,0 +1,96 @@
+"""`report`: from a state and from files, with figures, pictures and texts; what is wrong is said in one line."""
+
+import base64
+import hashlib
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.support.process import engine, jsonl, one_line
+from tests.support.reported import answers, held, names, state
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return state(tmp_path_factory.mktemp("report"), answers(10, 900))
+
+
+def test_one_file_that_needs_nothing_else(study, tmp_path):
+    said = engine("report", "--state", study, "--out", tmp_path / "r.html").stdout
+    html = (tmp_path / "r.html").read_text()
+    assert str(tmp_path / "r.html") in said and len(html) < 300_000
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]', html)
+    assert " style=" not in html and " onclick=" not in html
+    assert '<script>alert("x")</script>' not in html and "&lt;script&gt;alert(" in html
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#39;", "'")
+    for block in re.findall(r"<script>(.*?)</script>", html, re.S) + re.findall(r"<style>(.*?)</style>", html, re.S):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}'" in policy
+    assert sorted(held(html)["names"]) == sorted(names(10))
+    assert html == page_of(study, tmp_path / "again.html")
+
+
+def page_of(study, out, *more) -> str:
+    engine("report", "--state", study, "--out", out, *more)
+    return out.read_text()
+
+
+def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
+    file = jsonl(tmp_path / "answers.jsonl", answers(10, 900))
+    engine("report", file, "--out", tmp_path / "r.html")
+    assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
+
+
+def test_figures_beside_it(study, tmp_path):
+    said = engine("report", "--state", study, "--out", tmp_path / "r.html", "--figures", tmp_path / "f").stdout
+    made = sorted(path.name for path in (tmp_path / "f").iterdir())
+    expected = sorted({name.partition(".")[0] for name in made})
+    assert {"calibration", "dendrogram", "learning_curve", "map"} <= set(expected)
+    assert made == sorted(f"{name}.{format}" for name in expected for format in ("pdf", "svg"))
+    assert f"{len(made)} figures" in said
+    html = (tmp_path / "r.html").read_text()
+    carried = re.findall(r'href="data:application/pdf;base64,([^"]*)" download="(\w+).pdf"', html)
+    assert {name: base64.b64decode(content) for content, name in carried} == {
+        name: (tmp_path / "f" / f"{name}.pdf").read_bytes() for name in expected
+    }
+
+
+def test_pictures_and_texts_of_objects(study, tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    Image.fromarray(np.zeros((400, 300, 3), np.uint8)).save(folder / "object 6.png")
+    Image.fromarray(np.zeros((4, 3), np.uint8)).save(folder / "nobody.png")
+    done = engine("report", "--state", study, "--out", tmp_path / "r.html", "--objects", folder)
+    (name,) = held((tmp_path / "r.html").read_text())["pictures"]
+    assert name == "object 6" and "1 of" in done.stdout
+    table = tmp_path / "objects.csv"
+    table.write_text('object,text,image\na & b,"two, letters",\nobject 6,,pictures/object 6.png\n')
+    kept = held(page_of(study, tmp_path / "t.html", "--objects", table))
+    assert kept["texts"] == {"a & b": "two, letters"} and list(kept["pictures"]) == ["object 6"]
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        ([], "expected either --state DIR or SOURCE..., got none"),
+        (["--state", "{s}", "{s}/events.jsonl"], "got both"),
+        (["--state", "{t}/nowhere"], "no snapshot there"),
+        (["--state", "{s}", "--out", "{t}/no/r.html"], "there is no folder"),
+        (["--state", "{s}", "--objects", "{t}/none.csv"], "expected a folder of pictures, or a table"),
+        (["--state", "{s}", "--objects", "{t}/bad.csv"], "expected object and one or both of image, text"),
+        (["--state", "{s}", "--objects", "{t}/away.csv"], "expected a file in the table's folder"),
+        (["--state", "{s}", "--objects", "{t}/broken.csv"], "no picture that can be read"),
+        (["--state", "{s}", "--objects", "{t}/empty"], "a folder without pictures"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(study, tmp_path, arguments, expected):
+    (tmp_path / "bad.csv").write_text("name,picture\na,b\n")
+    (tmp_path / "away.csv").write_text("object,image\na & b,../../etc/passwd\n")
+    (tmp_path / "broken.csv").write_text("object,image\na & b,bad.csv\n")
+    (tmp_path / "empty").mkdir()
+    filled = [each.format(s=study, t=tmp_path) for each in arguments]
+    if "--out" not in filled:
+        filled += ["--out", str(tmp_path / "r.html")]
+    assert expected in one_line(engine("report", *filled, status=None).stderr)
+    assert not (tmp_path / "r.html").exists()

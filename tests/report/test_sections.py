@@ -1,0 +1,144 @@
+"""Every section says something sensible of every kind of state, and its numbers are those of the state."""
+
+import re
+
+import numpy as np
+import pytest
+
+from stream_engine.exports.models import table
+from stream_engine.report import SECTIONS, page
+from stream_engine.report.dendrogram import draw
+from stream_engine.report.material import MOST, material
+from stream_engine.report.places import kernel_pca, nearest
+from tests.support.reported import answers, held, names, published
+
+ALWAYS = set(SECTIONS) - {"workers", "dendrogram"}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """24 objects in three groups, 3,000 answers by ten workers, one of whom guesses."""
+    return published(tmp_path_factory.mktemp("study"), answers(24, 3000))
+
+
+def sections(state, **more):
+    return page.sections(material(state, **more))
+
+
+def test_a_study_has_every_section_and_its_own_numbers(study):
+    made = sections(study, workers=True)
+    assert list(made) == list(SECTIONS)
+    assert "3,000 events" in made["read"].says and "24 objects" in made["read"].says
+    (best,) = (row for row in table(study) if row["model"] == "embedding")
+    assert f"{100 * best['accuracy']:.1f} %" in made["models"].says
+    assert "1 worker seems to guess more than half of the time: w9" in made["workers"].says
+    rows = made["objects"].tables[0].columns
+    assert sorted(rows["object"]) == sorted(names(24))
+    assert rows["answers"] == sorted(rows["answers"])
+    assert sum(rows["answers"]) == 3 * 3000
+    for section in made.values():
+        assert section.says.endswith((".", "?")) and "{" not in section.says
+        for each in section.tables:
+            assert len({len(values) for values in each.columns.values()}) == 1
+
+
+def test_nothing_about_single_workers_unless_asked_for(study):
+    made = sections(study)
+    assert "workers" not in made
+    assert "w9" not in page.html(material(study), made)
+    assert "w9" in page.html(material(study, workers=True), sections(study, workers=True))
+
+
+def test_the_learning_curve_ends_at_the_figures_of_the_report(study):
+    """The last point is a fit to all that the refit's own figures were made from: the same judgements held out."""
+    columns = sections(study)["learning"].tables[0].columns
+    report = study.artifacts["embedding"].report
+    assert columns["accuracy"][-1] == pytest.approx(report["accuracy"], abs=0.01)
+    assert columns["answers fitted"] == sorted(columns["answers fitted"])
+    assert columns["accuracy"][-1] > columns["accuracy"][0] - 0.05
+
+
+FEW = {
+    "nothing yet": [],
+    "one answer": [{"anchor": "a", "near": "b", "far": "c"}],
+    "three objects": answers(3, 40),
+    "quadruplets only": [
+        {"type": "quadruplet", "near": [f"o{a}", f"o{b}"], "far": [f"o{c}", f"o{d}"]}
+        for a, b, c, d in (np.random.default_rng(k).permutation(6)[:4].tolist() for k in range(200))
+    ],
+    "contradictions only": [
+        {"anchor": "a", "near": near, "far": far} for near, far in [("b", "c"), ("c", "b")] for _ in range(30)
+    ],
+    "one dimension": answers(12, 1500, d=1),
+}
+
+
+@pytest.mark.parametrize("events", FEW.values(), ids=FEW)
+def test_states_with_little_in_them(tmp_path, events):
+    if events:
+        state = published(tmp_path, events)
+    else:
+        state = published(tmp_path, [{"type": "label", "object": "a", "label": "fruit"}])
+    made = sections(state, workers=True)
+    assert set(made) >= ALWAYS
+    html = page.html(material(state, workers=True), made)
+    assert len(held(html)["names"]) == len(state.snapshot.objects)
+    assert not re.search(r"\b(nan|None|inf)\b", page.body(material(state, workers=True), made, {}))
+
+
+def test_refits_that_are_not_there_are_said_with_the_command(tmp_path):
+    made = sections(published(tmp_path, answers(6, 200), "--no-refits"), directory="my state")
+    for name, kind in (("map", "embedding"), ("clusters", "sdp_clustering")):
+        assert any(f"refit --state my state {kind}" in note for note in made[name].notes), name
+
+
+def test_labels_and_what_was_foretold(tmp_path):
+    events = answers(12, 900)
+    events += [{"type": "label", "object": name, "label": f"g{i % 3}"} for i, name in enumerate(names(12)) if i < 9]
+    rows = sections(published(tmp_path, events, "--refit", "triplet_boost"))["objects"].tables[0].columns
+    told = dict(zip(rows["object"], rows["label"]))
+    assert told[names(12)[0]] == "g0" and told[names(12)[10]] is None
+    assert all(row["predicted"] is not None for row in [dict(zip(rows, values)) for values in zip(*rows.values())])
+
+
+def test_of_many_objects_a_sample_is_shown_and_said(tmp_path):
+    rng = np.random.default_rng(0)
+    many = MOST + 500
+    events = [
+        {"anchor": f"o{i}", "near": f"o{(i + 1) % many}", "far": f"o{int(rng.integers(many))}"} for i in range(many)
+    ]
+    events = [event for event in events if len(set(event.values())) == 3]
+    read = material(published(tmp_path, events, "--no-refits"))
+    assert len(read.shown) == MOST
+    made = page.sections(read)
+    assert any(f"{MOST:,} of the {len(read.names):,} objects are shown" in note for note in made["objects"].notes)
+    assert len(made["objects"].tables[0].columns["object"]) == MOST
+
+
+def test_nearest_three_are_the_nearest():
+    points = np.random.default_rng(3).normal(size=(20, 3))
+    points[4] = np.nan
+    found = nearest(points, np.arange(20))
+    distance = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    for i in range(20):
+        expected = [] if i == 4 else sorted(np.flatnonzero(np.isfinite(distance[i])), key=lambda k: distance[i, k])[:3]
+        assert [k for k in found[i].tolist() if k >= 0] == expected
+
+
+def test_kernel_pca_gives_back_the_centred_gram_matrix():
+    points = np.random.default_rng(4).normal(size=(15, 3))
+    found = kernel_pca(points @ points.T, 3)
+    centred = points - points.mean(axis=0)
+    assert np.allclose(found @ found.T, centred @ centred.T)
+
+
+def test_a_dendrogram_has_every_leaf_and_every_merge():
+    from scipy.cluster.hierarchy import linkage
+
+    merges = linkage(np.random.default_rng(5).normal(size=(9, 2)), "average")
+    drawing = draw(merges, [f"n{i}" for i in range(9)], np.zeros(9, int))
+    assert sorted(text for _, text in drawing.y.ticks) == sorted(f"n{i}" for i in range(9))
+    (segments,) = drawing.marks
+    along = segments.ends[segments.ends[:, 0] == segments.ends[:, 2]]
+    assert sorted(along[:, 0]) == pytest.approx(sorted(merges[:, 2]))
