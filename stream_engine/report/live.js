@@ -11,7 +11,7 @@
     const rows = [
       ["events", whole(now.events)], ["events a second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
       ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["refused", whole(now.refused), now.refusing],
-      ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}, ${since(now.age)} ago` : "none yet"],
+      ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
       ["accuracy now", now.accuracy === null ? "" : `${(100 * now.accuracy).toFixed(1)} %`],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
       ["refits failed", now.failed.join(", "), true], ["changes noticed", now.drifts ? whole(now.drifts) : "", true],

@@ -131,6 +131,7 @@ class Metrics:
         self.export_cache_bytes = gauge("export_cache_bytes", "Exports kept on disk for HTTP.")
         self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, by its refits and exports.", "of")
         self.memory_wait_seconds = counter("memory_wait_seconds", "Time the stream waited near the memory budget.")
+        self.restored: Mapping[str, int] = {}  # events, comparisons and refused of the state that this run began with
         self._seen: dict[tuple, float] = {}
         self._begin_at_zero()
 
@@ -193,6 +194,8 @@ class Metrics:
         probe = Metrics()
         probe.follow({**counters, "lost": {}, "history": []})
         self._seen = probe._seen
+        self.restored = {name: counters[name] for name in ("events", "comparisons")}
+        self.restored |= {"rejected": sum(counters["rejected"].values())}
         self.follow(counters)
 
     def _gain(self, instrument: Counter, key: tuple, value: float) -> None:

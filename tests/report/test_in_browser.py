@@ -2,7 +2,6 @@
 
 import csv
 import io
-import time
 from xml.etree import ElementTree
 
 import pytest
@@ -50,14 +49,6 @@ def test_opens_at_every_width_without_complaint_request_or_barrier(report, watch
         if each["impact"] in ("serious", "critical")
     ]
     assert barriers == []
-
-
-def test_opens_quickly(report, watched):
-    """The time itself is measured by the benchmark `pages`; here only that nothing waits for anything."""
-    found = watched()
-    found.page.goto(report.as_uri())
-    timing = found.page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-    assert timing < 20_000
 
 
 def test_hover_tells_the_name_and_a_click_more(opened):
@@ -132,13 +123,13 @@ def test_other_axes_and_other_maps_move_the_points(opened):
         )
 
     first = places()
-    page.select_option("#map-y", "2")
+    page.select_option("#map-y", label="3")
     second = places()
-    assert first != second and "axis 3" in page.inner_text("#map-svg .ly")
+    assert first != second and "axis 3" in page.text_content("#map-svg .ly")
     options = page.locator("#map-of option").all_inner_texts()
     assert options[0] == "embedding" and "AddS-3 (kernel PCA)" in options
     page.select_option("#map-of", label="AddS-3 (kernel PCA)")
-    assert places() != second and "AddS-3" in page.inner_text("#map-svg .lx")
+    assert places() != second and "AddS-3" in page.text_content("#map-svg .lx")
     frame = page.locator("#map-svg .frame").bounding_box()
     for box in page.locator("#map-svg use").all()[:10]:
         where = box.bounding_box()
@@ -158,8 +149,8 @@ def test_ellipses_follow_the_axes(opened):
         return page.locator("#map-svg").get_attribute("data-box").split()
 
     drawn, unit = regions(), float(box()[2])
-    page.select_option("#map-y", "2")
-    page.select_option("#map-y", "1")
+    page.select_option("#map-y", label="3")
+    page.select_option("#map-y", label="2")
     again = regions()
     scale = again[0][0] / drawn[0][0]
     for one, other in zip(drawn, again):
@@ -214,5 +205,4 @@ def test_a_page_of_nothing_works(tmp_path, watched):
     found.page.goto((tmp_path / "r.html").as_uri())
     found.page.fill("#search", "a")
     assert found.page.inner_text("#hits") == "0 found"
-    time.sleep(0.1)
     assert found.wrong == []

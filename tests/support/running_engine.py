@@ -20,6 +20,7 @@ class Engine:
         *more: str,
         config: str = "",
         program: tuple[str, str] = ("-m", "stream_engine"),
+        refits: bool = False,
         **environment: str,
     ):
         (folder / "engine.toml").write_text(config)
@@ -35,7 +36,7 @@ class Engine:
                     self.state,
                     "--start",
                     "earliest",
-                    "--no-refits",
+                    *([] if refits else ["--no-refits"]),
                     "--log-format",
                     "json",
                     "--listen",

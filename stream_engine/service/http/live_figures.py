@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
 from stream_engine.service.metrics import Metrics
+from stream_engine.state.published import Published
 
 _READ = (  # families, by the names of their samples
     "events_total",
@@ -31,17 +30,23 @@ REFUSING = 0.05  # of the events of late, above which a stream is called refused
 
 
 class LiveFigures:
-    """Reads at most as often as it is asked; one event loop at a time. `why()` is why the run is not ready, or ""."""
+    """Of one run, asked from one event loop. `why()` is why it is not ready, or ""; `published()` the newest."""
 
-    def __init__(self, metrics: Metrics, why: Callable[[], str] = str, running: Callable[[], Collection[str]] = tuple):
-        self._registry: CollectorRegistry = metrics.registry
+    def __init__(
+        self,
+        metrics: Metrics,
+        why: Callable[[], str] = str,
+        running: Callable[[], Collection[str]] = tuple,
+        published: Callable[[], Published | None] = lambda: None,
+    ):
+        self._metrics, self._published = metrics, published
         self._why, self._running = why, running
         self._before: tuple[float, float, float] | None = None  # time, events, refused
         self._rate = self._refusing = 0.0
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
-        read = self._samples()
+        read, newest, before = self._samples(), self._published(), self._metrics.restored
         events, refused = _sum(read, "events_total"), _sum(read, "rejected_total")
         self._follow(time.monotonic(), events, refused)
         lags = [value for _, value in read.get("lag_records", ())]
@@ -49,15 +54,15 @@ class LiveFigures:
         published = _sum(read, "snapshot_published_timestamp_seconds")
         failed = sorted({labels["refit"] for labels, value in read.get("refit_failures_total", ()) if value})
         return {
-            "events": int(events),
+            "events": int(events) + before.get("events", 0),
             "rate": round(self._rate, 1),
-            "comparisons": int(_sum(read, "comparisons_total")),
-            "refused": int(refused),
+            "comparisons": int(_sum(read, "comparisons_total")) + before.get("comparisons", 0),
+            "refused": int(refused) + before.get("rejected", 0),
             "refusing": self._refusing > REFUSING,
             "lag": None if lag is None else int(lag),
             "behind": bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0),
-            "objects": int(_sum(read, "objects")),
-            "snapshot": int(_sum(read, "snapshot_sequence")),
+            "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
+            "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
             "accuracy": _accuracy(read),
             "refits": [_refit(read, kind) for kind in sorted(self._running())],
@@ -80,7 +85,7 @@ class LiveFigures:
         """What is read, by name without prefix: labels and value of each series."""
         found: dict[str, list[tuple[dict[str, str], float]]] = {}
         names = [_PREFIX + name for name in _READ]
-        for family in self._registry.restricted_registry(names).collect():
+        for family in self._metrics.registry.restricted_registry(names).collect():
             for sample in family.samples:
                 found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
         return found

@@ -80,7 +80,7 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
         return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
     exports = Exports(cache, seen.published, settings.max_downloads, refusals)
-    figures = LiveFigures(seen.metrics, seen.ready, seen.running_refits)
+    figures = LiveFigures(seen.metrics, seen.ready, seen.running_refits, seen.published)
     page = LivePage(cache, seen.published, figures, settings.max_viewers, refusals, settings.show_workers)
     told = [Route("/progressive", progressive), Route("/models", models)]
     return [*_probes(seen, stack), *told, *exports.routes(), *page.routes()]

@@ -1,0 +1,127 @@
+"""The page of a running engine over real sockets: what it says, to whom, how often, and what it costs the others."""
+
+import json
+import time
+
+import httpx
+import pytest
+
+from stream_engine.report import shell
+from stream_engine.service.http import live_page
+from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.metrics import Metrics
+from stream_engine.state.store import Store
+from tests.support.process import until
+from tests.support.reported import answers, state
+from tests.support.served import served
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return state(tmp_path_factory.mktemp("live"), answers(8, 400))
+
+
+def messages(client: httpx.Client, n: int) -> list[dict]:
+    """The first n messages that a viewer gets."""
+    found = []
+    with client.stream("GET", "/live") as answer:
+        assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                found.append(json.loads(line.removeprefix("data: ")))
+                if len(found) == n:
+                    return found
+    return found
+
+
+def test_the_shell_is_the_same_for_everybody_and_its_policy_is_a_header(tmp_path):
+    with served(tmp_path) as run:
+        answer = run.http.get("/")
+        assert answer.status_code == 200 and answer.text == shell.html()
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith(shell.policy()) and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "connect-src 'self'" in policy
+
+
+def test_what_moves_is_what_the_metrics_say(tmp_path):
+    with served(tmp_path) as run:
+        run.metrics.events.labels("triplet").inc(70)
+        run.metrics.rejected.labels("not_distinct").inc(30)
+        run.metrics.objects.set(12)
+        run.metrics.lag.set("a", 5)
+        run.metrics.lag.set("b", 7)
+        run.metrics.refit_failures.labels("embedding").inc()
+        run.metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
+        run.metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        run.running, run.why = ("sdp_clustering",), "source not reachable: x"
+        (said,) = messages(run.http, 1)
+    assert said["events"] == 70 and said["refused"] == 30 and said["objects"] == 12 and said["lag"] == 12
+    assert said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and said["why"] == "source not reachable: x"
+    assert said["refits"] == [{"kind": "sdp_clustering", "done": 0.75, "gap": 0.5}]
+    assert said["snapshot"] == 0 and said["age"] is None and said["page"] is None
+
+
+def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    metrics = Metrics()
+    figures = LiveFigures(metrics)
+    assert figures.now()["rate"] == 0.0
+    now[0] += 2.0
+    metrics.events.labels("triplet").inc(50)
+    metrics.lag.set("a", 100)
+    first = figures.now()
+    assert first["rate"] == 25.0 and not first["refusing"] and not first["behind"]
+    metrics.lag.set("a", 25 * 60 + 1000)
+    now[0] += 1.0
+    metrics.events.labels("triplet").inc(25)
+    metrics.rejected.labels("not_distinct").inc(25)
+    second = figures.now()
+    assert second["refusing"] and second["behind"]
+
+
+def test_the_page_is_made_when_somebody_looks_and_again_for_a_newer_snapshot(study):
+    published = Store(study).published()
+    with served(study) as run:
+        assert run.http.get("/page").status_code == 404
+        run.published = published
+        with httpx.Client(base_url=f"http://{run.address}", timeout=120) as other:
+            answer = other.get("/page")
+            assert answer.status_code == 200 and 'id="data"' in answer.text and "w9" not in answer.text
+            again = other.get("/page", headers={"If-None-Match": answer.headers["etag"]})
+            assert again.status_code == 304 and not again.content
+            until(lambda: messages(other, 2)[-1]["page"] is not None)
+            pdf = other.get("/figures/map.pdf")
+            assert pdf.headers["content-type"] == "application/pdf" and pdf.content.startswith(b"%PDF")
+            assert other.get("/figures/nothing.pdf").status_code == 404
+            assert other.get("/figures/..%2Fpage.html").status_code == 404
+
+
+def test_workers_are_shown_only_where_that_is_set(study):
+    with served(study, show_workers=True) as run:
+        run.published = Store(study).published()
+        assert "w9" in run.http.get("/page").text
+
+
+def status(client: httpx.Client) -> int:
+    with client.stream("GET", "/live") as answer:
+        return answer.status_code
+
+
+def test_one_viewer_too_many_is_told_so_and_one_who_leaves_makes_room(tmp_path):
+    with served(tmp_path, max_viewers=1) as run, httpx.Client(base_url=f"http://{run.address}") as other:
+        with run.http.stream("GET", "/live") as first:
+            lines = first.iter_lines()
+            next(lines)
+            answer = other.get("/live")
+            assert answer.status_code == 503 and answer.headers["retry-after"]
+        until(lambda: status(other) == 200, what="room for another viewer")
+
+
+def test_a_viewer_that_does_not_read_is_cut_and_the_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_page, "EVERY", 0.0005)  # so that what the system keeps for a reader is full soon
+    with served(tmp_path, write_timeout=1.0) as run:
+        silent = run.connect(receive=1024)
+        silent.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: run.refused("slow_reader"), what="a silent viewer to be cut")
+        assert len(messages(run.http, 3)) == 3
