@@ -3,13 +3,14 @@
 The setting is that of the artifact, and the held-out judgements are those that it reported on: nothing here chooses.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_engine.embedding.evidence import Evidence, evidence
-from stream_engine.embedding.fit import Setting, with_setting
+from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.held_out import known_lapses, log_odds, probabilities
+from stream_engine.embedding.questions import Questions
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.material import Material
@@ -75,20 +76,28 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
     training = np.flatnonzero(np.isin(found.part, (FIT, CHOOSE)))
     draw = found.units.draw[training]
     size = len(found.answers.rows)
-    steps, p = [], np.empty(0)
+    steps, p, fitted = [], np.empty(0), None
     for share in SHARES:
         kept = training[draw <= np.quantile(draw, share * min(1.0, MOST / max(size, 1)))]
         answers = found.answers.of(np.isin(found.answers.unit, kept))
         if not len(answers.rows):
             continue
         questions = answers.questions()
-        fitted = with_setting(questions, setting, fixed_lapse=params["lapse"] == "none")
+        fitted = _fit(questions, setting, fitted, fixed_lapse=params["lapse"] == "none", tolerance=LOOSE)
         lapse = known_lapses(fitted.lapse, questions, report["lapse"])
         p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, _workers(found, asked), scale=report["scale"])
         figures = held_out.figures(log_odds(p), 1.0, asked.times, asked.unit)
         steps.append(Step(int(answers.times.sum()), figures))
     expected = np.maximum(p, 1.0 - p)
     return steps, expected, np.where(p > 0.5, 1.0, np.where(p == 0.5, 0.5, 0.0))
+
+
+def _fit(questions: Questions, setting: Setting, smaller: Embedding | None, **more: Any) -> Embedding:
+    """The setting fitted, begun at the points of the fit to fewer of the same answers."""
+    kernel, d, ridge = setting
+    if smaller is None:
+        return fit_carefully(questions, d, ridge, kernel=kernel, **more)[0]
+    return fit(questions, d, ridge, kernel=kernel, start=smaller.points, **more)
 
 
 def _workers(found: Evidence, asked) -> np.ndarray:

@@ -45,6 +45,8 @@
         scrollTo(0, top);
         filled = version;
       }
+    } catch (gone) {
+      // the engine does not answer: what it says next has this asked again
     } finally { fetching = false; }
   }
   const events = new EventSource("live");
