@@ -117,7 +117,7 @@ def embedding(published: Published) -> dict[str, Content]:
 def feature_metric(published: Published) -> dict[str, Content]:
     """points (N, d) float64: where every object that has features lies, compared (N,) bool: whether anybody compared
     it; map (d, D) of the standardised features, where the form has one; CSV object,compared,axis_1 ... axis_d."""
-    artifact = _artifact(published, "feature_metric")
+    artifact = artifact_of(published, "feature_metric")
     points, compared = np.asarray(artifact.arrays["points"]), np.asarray(artifact.arrays["compared"])
     names = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
     arrays = {name: np.asarray(array) for name, array in artifact.arrays.items() if name not in ("utf8", "offsets")}

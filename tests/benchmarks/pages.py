@@ -3,8 +3,8 @@
     python -m tests.benchmarks.pages [--objects 100 1000 5000] [--viewers 100]
 
 Reports are of made answers in two dimensions, 40 an object. *Opens* is the browser's own domContentLoaded of a page on
-disk, the median of five. *Viewers* stay connected to the live page of an idle run for 20 seconds; the CPU is that of the
-engine's process, less what it takes without viewers.
+disk, the median of five. *Viewers* stay connected to the live page of an idle run for 20 seconds; the CPU is that of
+the engine's process, beside what it takes without viewers.
 """
 
 import argparse
