@@ -43,6 +43,7 @@ def _models(rows: list[dict[str, Any]], without: str | None) -> list[str]:
         "log_loss": "log loss",
         "calibration_error": "calibration error",
         "ceiling": "ceiling",
+        "ceiling_at_most": "at most",
         "seconds": "CPU seconds",
     }
     width = {name: max(len(head), 6) + 3 for name, head in heads.items()}

@@ -22,13 +22,15 @@ COLUMNS = {  # column -> where it stands in a report
     "log_loss": ("log_loss",),
     "calibration_error": ("calibration_error",),
     "ceiling": ("ceiling", "others"),
+    "ceiling_at_most": ("ceiling", "at_most"),
 }
 
 
 def models(published: Published) -> dict[str, Content]:
     """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (empty:
     unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling (how often
-    an answer is that of most others), seconds (CPU, of the refit; counts need none)."""
+    an answer is that of most others), ceiling_at_most (no model that answers alike for everybody is right more often:
+    `statistics.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport(

@@ -20,10 +20,12 @@ def section(material: Material) -> Section:
         )
     says = (
         f"When a question was answered more than once, an answer was that of the majority of the others "
-        f"{percent(again)} of the time: no model of what people have in common can be expected to do better."
+        f"{percent(again)} of the time."
         if again is not None
         else "Too few questions were answered by more than one person to say how far people agree with each other."
     )
+    if found.at_most is not None:
+        says += f" A model that answers alike for everybody is right at most {percent(found.at_most)} of the time."
     if found.themselves is not None:
         says += f" The same person answered in the same way {percent(found.themselves)} of the time."
     rows = {

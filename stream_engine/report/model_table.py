@@ -12,6 +12,7 @@ HEADS = {
     "log_loss": "log loss",
     "calibration_error": "calibration error",
     "ceiling": "people agree",
+    "ceiling_at_most": "at most",
     "seconds": "CPU seconds",
 }
 
@@ -44,12 +45,9 @@ def _says(best: dict | None) -> str:
         f"The best model here ({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'])} of the answers "
         "of judgements that it never had; a coin would get 50 %"
     )
-    if best["ceiling"] is None:
+    most = best["ceiling_at_most"]
+    if most is None:
         return says + "; how far people agree is not known."
-    apart = best["ceiling"] - best["accuracy"]
-    if apart < 0.01:
-        return says + f". People agree with each other {percent(best['ceiling'])} of the time: little is left to learn."
-    return says + (
-        f". People agree with each other {percent(best['ceiling'])} of the time, so up to {percent(apart)} of the "
-        "answers may still be learned from more data."
-    )
+    says += f". Since people differ, no model that answers alike for everybody is right more than {percent(most)} of the time"
+    apart = most - best["accuracy"]
+    return says + (": little is left to learn." if apart < 0.015 else f": at most {percent(apart)} are left to learn.")

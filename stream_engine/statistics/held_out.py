@@ -32,12 +32,18 @@ class Figures(NamedTuple):
 
 class Ceiling(NamedTuple):
     """How often an answer is that of the majority of the other workers' (of a worker's own other) answers to the same
-    comparison, ties one half; None where fewer than `FEW` answers can say."""
+    comparison, ties one half; None where fewer than `FEW` answers can say.
+
+    `at_most`: no model that answers alike for everybody does better on these comparisons. If a share p of the people
+    answers one way, two of them agree with probability a = p^2 + (1 - p)^2, and the best answer is right with
+    max(p, 1 - p) = (1 + sqrt(2 a - 1)) / 2; that is concave in a, so the mean of it is at most its value at the mean
+    agreement of two people (Jensen). `others` lies below it where few answered the same, being noisy itself."""
 
     others: float | None
     answers: int
     themselves: float | None
     own_answers: int
+    at_most: float | None = None
 
 
 class HeldOut(NamedTuple):
@@ -171,14 +177,41 @@ def ceiling(found: Evidence) -> Ceiling | None:
     own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
     if found.by == "comparisons":
         others = _agreement(np.stack([all_net, all_answers]), n_lo, n_hi)
-        return Ceiling(*others, None, 0)
+        given = np.bincount(key, answers)  # each is somebody's only one
+        return Ceiling(*others, None, 0, _at_most(np.bincount(key, n_lo), np.bincount(key, n_hi), given, given))
     apart = all_answers > own_answers
     votes = np.where(all_net - own_net > 0, n_lo, np.where(all_net - own_net < 0, n_hi, answers / 2))
     total = float(answers[apart].sum())
     others = (float(votes[apart].sum() / total) if total >= FEW else None, int(total))
     named = worker[order] >= 0
     own = np.stack([own_net, own_answers])[:, named]
-    return Ceiling(*others, *_agreement(own, n_lo[named], n_hi[named]))
+    own_lo, own_hi = np.bincount(mine, n_lo), np.bincount(mine, n_hi)
+    of_key = key[np.flatnonzero(np.diff(mine, prepend=-1))]
+    best = _at_most(
+        np.bincount(key, n_lo),
+        np.bincount(key, n_hi),
+        np.bincount(of_key, own_lo**2 + own_hi**2),
+        np.bincount(of_key, (own_lo + own_hi) ** 2),
+    )
+    return Ceiling(*others, *_agreement(own, n_lo[named], n_hi[named]), best)
+
+
+def _at_most(n_lo: np.ndarray, n_hi: np.ndarray, own_agreeing: np.ndarray, own_pairs: np.ndarray) -> float | None:
+    """`Ceiling.at_most` of (K,) comparisons with their answers each way; `own_...` are ordered pairs of answers of one
+    worker (each answer with itself among them), which say nothing of two people.
+
+    >>> given = np.full(10, 10.0)
+    >>> round(_at_most(np.full(10, 8.0), np.full(10, 2.0), given, given) or 0, 3)  # of 90 pairs of two, 58 agree
+    0.769
+    """
+    answers = n_lo + n_hi
+    pairs = answers**2 - own_pairs
+    asked = pairs > 0
+    if answers[asked].sum() < FEW:
+        return None
+    agree = (n_lo**2 + n_hi**2 - own_agreeing)[asked] / pairs[asked]
+    mean = float(answers[asked] @ agree / answers[asked].sum())
+    return (1.0 + float(np.sqrt(max(2.0 * mean - 1.0, 0.0)))) / 2.0
 
 
 def _agreement(group: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[float | None, int]:

@@ -108,6 +108,27 @@ def test_the_ceiling_counts_by_hand(seed):
     assert (got.answers, got.own_answers) == (len(others), len(own))
     assert got.others == pytest.approx(np.mean(others))
     assert got.themselves == (pytest.approx(np.mean(own)) if len(own) >= held_out.FEW else None)
+    agree, weight = [], []
+    for key in {key for key, *_ in each}:
+        of = [(way, who) for k, way, who, _ in each if k == key]
+        pairs = [a == b for a, one in of for b, other in of if one != other]
+        if pairs:
+            agree.append(np.mean(pairs))
+            weight.append(len(of))
+    two = np.average(agree, weights=weight)
+    assert got.at_most == pytest.approx((1 + np.sqrt(max(2 * two - 1, 0))) / 2)
+
+
+def test_no_model_that_answers_alike_for_everybody_surpasses_the_ceiling():
+    """Questions on which shares of the people differ: the best answer to each is right less often than `at_most`, and
+    where all shares are the same just as often; the majority of others lies below it where few answered the same."""
+    rng = np.random.default_rng(0)
+    for shares, apart in ((rng.uniform(0.5, 1, 4000), 0.03), (np.full(4000, 0.8), 0.012)):
+        for answered in (2, 3, 9):
+            n_lo = rng.binomial(answered, shares).astype(float)
+            alone = np.full(len(shares), float(answered))
+            most = held_out._at_most(n_lo, answered - n_lo, alone, alone)
+            assert shares.mean() - 0.01 < most < shares.mean() + apart
 
 
 def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
