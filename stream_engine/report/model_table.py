@@ -48,6 +48,6 @@ def _says(best: dict | None) -> str:
     most = best["ceiling_at_most"]
     if most is None:
         return says + "; how far people agree is not known."
-    says += f". Since people differ, no model that answers alike for everybody is right more than {percent(most)} of the time"
+    says += f". Since people differ, no model that answers alike for everybody is right in more than {percent(most)}"
     apart = most - best["accuracy"]
     return says + (": little is left to learn." if apart < 0.015 else f": at most {percent(apart)} are left to learn.")
