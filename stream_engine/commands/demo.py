@@ -21,7 +21,6 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.service import logs
 from stream_engine.service import settings as configuration
 from stream_engine.state.published import Published
-from stream_engine.state.snapshot import triplet_columns
 from stream_engine.state.store import Store
 
 PER_DIGIT = 25
@@ -111,8 +110,16 @@ def demo(state: Path, seed: int) -> str:
     took["refits"] -= took["reading"]
     timed("export", export, str(state), str(state / "export"), "latest", "npz", ())
     published = Store(state).published()
-    picture = timed("picture", draw, published, target, state / "clusters.png")
-    return page(published, target, told, took, state, picture)
+    shown = timed("report", write_report, published, state, seed)
+    return page(published, target, told, took, state, shown)
+
+
+def write_report(published: Published, state: Path, seed: int) -> Path:
+    """The page that shows it all, with a picture of each digit."""
+    from stream_engine.report.writing import write
+
+    objects = pictures(seed, state / "pictures")
+    return write(published, state / "report.html", Store(state).noted("progressive"), objects=objects).page
 
 
 def numbers(published: Published) -> np.ndarray:
@@ -120,32 +127,19 @@ def numbers(published: Published) -> np.ndarray:
     return np.array([int(name.removeprefix("digit-")) for name in published.snapshot.objects])
 
 
-def draw(published: Published, target: np.ndarray, path: Path) -> Path:
-    """The clusters in the plane: kernel PCA of k1, one colour a cluster, the digit as the mark."""
-    import matplotlib
+def pictures(seed: int, folder: Path) -> Path:
+    """The handwritten digits as pictures named after the objects, for the report."""
+    from PIL import Image
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from sklearn.decomposition import KernelPCA
-
-    from stream_engine.statistics import kernels
-
-    plane = KernelPCA(2, kernel="precomputed").fit_transform(kernels.k1(triplet_columns(published.snapshot)))
-    clusters = published.artifacts["sdp_clustering"].arrays["labels"]
-    figure, axes = plt.subplots(figsize=(8, 7), layout="constrained")
-    colours = plt.get_cmap("tab20")(clusters % 20)
-    for (x, y), digit, colour in zip(plane, target[numbers(published)], colours):
-        axes.text(x, y, str(digit), color=colour, ha="center", va="center", fontsize=9)
-    axes.set_xlim(plane[:, 0].min() * 1.05, plane[:, 0].max() * 1.05)
-    axes.set_ylim(plane[:, 1].min() * 1.05, plane[:, 1].max() * 1.05)
-    axes.set_title("Digits from comparisons alone: kernel PCA of k1, coloured by cluster")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, pixels in enumerate(digits(seed)[0]):
+        ink = Image.fromarray((255 - 15 * pixels.reshape(8, 8)).astype(np.uint8))
+        ink.resize((64, 64), Image.Resampling.BICUBIC).save(folder / f"digit-{number}.png")
+    return folder
 
 
 def page(
-    published: Published, target: np.ndarray, told: np.ndarray, took: dict[str, float], state: Path, picture: Path
+    published: Published, target: np.ndarray, told: np.ndarray, took: dict[str, float], state: Path, shown: Path
 ) -> str:
     """The summary that a person can read; `took`: what was done, and its seconds."""
     from sklearn.metrics import adjusted_rand_score
@@ -188,6 +182,6 @@ def page(
         ),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
         ("export", str(state / "export")),
-        ("picture", str(picture)),
+        ("report", f"{shown}: open it in a browser"),
     ]
     return "\n" + "\n".join(f"{name:16}{text}" for name, text in lines)

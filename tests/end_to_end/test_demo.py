@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from tests.support.process import engine
+from tests.support.reported import held
 
 
 def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
@@ -20,14 +21,15 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
         "classifier",
         "snapshot",
         "export",
-        "picture",
+        "report",
     ):
         assert re.search(rf"^{line} ", page, re.M), page
     named = float(re.search(r"classifier +([\d.]+)%", page)[1])
     majority = float(re.search(r"majority class ([\d.]+)%", page)[1])
     assert named > 2 * majority
     assert float(re.search(r"ARI (\d\.\d+)", page)[1]) > 0.3
-    assert (tmp_path / "demo" / "clusters.png").stat().st_size > 10_000
+    shown = held((tmp_path / "demo" / "report.html").read_text())
+    assert len(shown["names"]) == len(shown["pictures"]) == 250 and len(shown["maps"]) == 3
     assert np.load(tmp_path / "demo" / "export" / "adds3.npz")["W"].sum() == 0
     assert "not_parseable" in page and "missing_field" in page and "unknown_type" in page and "not_distinct" in page
     waited = re.search(r"^waited +(\d+) s: (.*)", page, re.M)
