@@ -83,7 +83,7 @@ def verdict(snapshot: Snapshot, ids: np.ndarray, k: int, replicates: int, seed: 
     heard = Verdict("", "", answers=int(known.times.sum()), drawn=replicates)
     heard = heard._replace(p_coins=p_coins(rng, known, replicates))
     if heard.p_coins > LEVEL:
-        why = f"{heard.answers:,} answers about {len(ids)} objects look like coins (p = {heard.p_coins:.2g})"
+        why = f"{heard.answers:,} answers at random would give groups as clear (p = {heard.p_coins:.2g})"
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell whether there are clusters: {why}")
     return _against_a_continuum(rng, known, k, heard)
 

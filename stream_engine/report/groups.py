@@ -31,8 +31,13 @@ def section(material: Material) -> Section:
     columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
-    says = f"The answers are divided into {some(len(sizes), 'cluster')}{_stable(report)}."
+    note = report.get("note") or ""
+    says = f"{note[:1].upper()}{note[1:]}. " if note else ""
+    says += f"They are divided into {some(len(sizes), 'group')}{_stable(report)}."
     criterion = report.get("criterion") or {}
+    if "level_k" in artifact.arrays:  # of every number of clusters, not only until the first peak
+        values = artifact.arrays["level_criterion"].tolist()
+        criterion = {k: value for k, value in zip(artifact.arrays["level_k"].tolist(), values) if value == value}
     drawings = (_criterion(criterion, len(sizes)),) if len(criterion) > 1 else ()
     return Section(TITLE, says, drawings, (Table("clusters", columns),), _notes(report))
 
@@ -54,8 +59,6 @@ def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
             "The optimum is proven: no other partition solves the problem that was posed better. That does not say "
             "that there are clusters."
         )
-    if report.get("verdict"):
-        notes.append(f"Verdict: {report['verdict']}.")
     return tuple(notes)
 
 

@@ -1,24 +1,41 @@
-"""What to do next: what to ask, and where the answers are thin."""
+"""What to ask next: the first questions that `ask` would give, and the command for more."""
 
-from stream_engine.report import Section
+from stream_engine import asking
+from stream_engine.asking.known import known_from
+from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.report.words import some
 
 ENOUGH = 10  # answers about each object, below which any question about it helps
+SHOWN = 10
+LARGEST = 10_000  # objects, above which questions are left to `ask`: they take a while
+TITLE = "What to ask next"
 
 
 def section(material: Material) -> Section:
-    """One piece of advice, and the command that follows it."""
+    """One piece of advice, the questions, and the command for more."""
     answers = material.answers.answers
     if len(answers) < 3:
-        return Section("What to ask next", "At least three objects are needed before anything can be asked.")
+        return Section(TITLE, "At least three objects are needed before anything can be asked.")
     thin = int((answers < ENOUGH).sum())
+    strategy = "coverage" if thin else asking.DEFAULT
     says = (
         f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
         if thin
         else "Every object has been asked about. The next questions are best where the model is unsure."
     )
-    strategy = " --strategy coverage" if thin else ""
-    return Section(
-        "What to ask next", says, notes=(f"stream-engine ask --state {material.directory} --n 100{strategy}",)
-    )
+    note = f"stream-engine ask --state {material.directory} --n 100 --strategy {strategy}"
+    if len(answers) > LARGEST:
+        return Section(TITLE, says, notes=(note,))
+    try:
+        known = known_from(material.snapshot, material.artifact("embedding"))
+        left = asking.questions_left(known)
+        if not left:
+            return Section(TITLE, "Every question that can be asked of three objects has been answered.")
+        asked = asking.questions(known, min(SHOWN, left), strategy)
+    except asking.CannotAsk as error:
+        return Section(TITLE, says, notes=(str(error), note))
+    anchor, left_one, right_one = ([material.names[i] for i in column] for column in asked.rows.T.tolist())
+    columns = {"anchor": anchor, "left": left_one, "right": right_one, "chosen by": asked.sampler.tolist()}
+    about = "Which of the two is more like the anchor? The one to ask first stands first."
+    return Section(TITLE, says, (), (Table("questions", columns, about=about),), (note,))
