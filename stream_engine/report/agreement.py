@@ -25,9 +25,7 @@ def section(material: Material) -> Section:
         else "Too few questions were answered by more than one person to say how far people agree with each other."
     )
     if found.at_most is not None:
-        says += (
-            f" On such questions a model that answers alike for everybody is right at most {percent(found.at_most)}."
-        )
+        says += f" On such questions no model that answers alike for everybody is right above {percent(found.at_most)}."
     if found.themselves is not None:
         says += f" The same person answered in the same way {percent(found.themselves)} of the time."
     rows = {
