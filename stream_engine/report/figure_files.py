@@ -18,11 +18,13 @@ from stream_engine.report.drawings import (
     Segments,
     extent,
     shape_number,
+    with_room,
 )
 
 FORMATS = ("svg", "pdf")
 MARKERS = ("o", "s", "^", "D", "X", "v", "P", "p")  # as `drawings.SHAPES`
 INCH = 100.0  # pixels of the page
+LETTER, LINE, LONGEST = 5.0, 10.0, 24  # pixels of a usual letter and of a line; letters of a name
 NONE = "#8b949e"  # of what is in no group
 STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
@@ -92,9 +94,12 @@ def _points(mark: Points, axes: Any, drawing: Drawing) -> None:
             label=said.get(group),
             zorder=3,
         )
-    if len(mark.names) <= 150:
-        for x, y, name in zip(mark.x, mark.y, mark.names):
-            axes.annotate(name[:24], (x, y), (3, -2), textcoords="offset points", fontsize=5.5, zorder=4)
+    x0, x1, y0, y1 = extent(drawing)
+    x, y = (mark.x - x0) / (x1 - x0) * drawing.width, (mark.y - y0) / (y1 - y0) * drawing.height
+    widths = np.array([LETTER * min(len(name), LONGEST) + 6 for name in mark.names])
+    for place in np.flatnonzero(with_room(x, y, widths, LINE)).tolist():
+        where = mark.x[place], mark.y[place]
+        axes.annotate(mark.names[place][:LONGEST], where, (3, -2), textcoords="offset points", fontsize=5.5, zorder=4)
 
 
 def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing) -> None:
