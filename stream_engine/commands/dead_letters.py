@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,16 +85,16 @@ def list_letters(context: click.Context, state: str | None, dead_letters: str | 
 def grouped(snapshot: Snapshot, folder: Path) -> dict[str, Any]:
     """The letters of a state that wait, by reason and partition; and those that are there no more."""
     groups: dict[tuple[str, str], dict[str, Any]] = {}
-    lines = _lines_of(snapshot)
-    for kept in letters_replay.live_letters(snapshot.counters.get("sinks", {}), folder):
-        letter = kept.letter
-        group = groups.setdefault(
-            (letter.reason, letter.partition),
-            {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": {}},
-        )
-        group["first"] = group["first"] or shown(kept, lines)
-        group["letters"] += 1
-        group["bytes"] += kept.size
+    with closing(_lines_of(snapshot)) as lines:
+        for kept in letters_replay.live_letters(snapshot.counters.get("sinks", {}), folder):
+            letter = kept.letter
+            group = groups.setdefault(
+                (letter.reason, letter.partition),
+                {"reason": letter.reason, "partition": letter.partition, "letters": 0, "bytes": 0, "first": {}},
+            )
+            group["first"] = group["first"] or shown(kept, lines)
+            group["letters"] += 1
+            group["bytes"] += kept.size
     gone = snapshot.counters.get("dead_letters", {})
     return {
         "folder": str(folder),
@@ -168,13 +169,13 @@ def show(
     store, folder = _named(context, state, dead_letters)
     snapshot = store.named("latest")
     letters = letters_replay.live_letters(snapshot.counters.get("sinks", {}), folder)
-    lines = _lines_of(snapshot)
     chosen: Iterator[Kept] = (kept for kept in letters if reason in (None, kept.letter.reason))
-    for kept in islice(chosen, limit or None):
-        told = shown(kept, lines)
-        if as_json:
-            click.echo(json.dumps(told, ensure_ascii=False))
-        else:
+    with closing(_lines_of(snapshot)) as lines:
+        for kept in islice(chosen, limit or None):
+            told = shown(kept, lines)
+            if as_json:
+                click.echo(json.dumps(told, ensure_ascii=False))
+                continue
             at = f"@{_place(told)}" if told["line"] is None else f" {_place(told)}"
             click.echo(f"{told['partition']}{at} #{told['index']}  {told['reason']}: {told['message']}")
             click.echo(f"    {told['value'].replace(chr(10), chr(10) + '    ')}")

@@ -39,8 +39,9 @@ def clusters(published: Published) -> dict[str, Content]:
         row |= {name: float(held[name]) for name in ("p_coins", "p_continuum", "crowding") if name in held}
         tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
     if "level_k" in held:
-        names = ("k", "criterion", "peak", "ari")
-        tables["cluster_levels"] = {name: held[f"level_{name}"] for name in names if f"level_{name}" in held}
+        columns = {name: held.get(f"level_{name}") for name in ("k", "criterion", "peak", "ari")}
+        whole = len(held["level_k"])
+        tables["cluster_levels"] = {name: c for name, c in columns.items() if c is not None and len(c) == whole}
     return {"clusters": Content(arrays, tables)}
 
 
@@ -140,6 +141,7 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    names = list(artifact.report["mu"])
+    kernels = [each["name"] for each in artifact.report["kernels"]]
+    names = ["sum"] if artifact.params.get("combine") == "sum" else kernels or ["identity"]
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

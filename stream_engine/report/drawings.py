@@ -142,7 +142,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     span = high - low
     if not np.isfinite(span) or span <= 0:
         return [low]
-    size = 10.0 ** np.floor(np.log10(span / most))
+    size = 10.0 ** float(np.floor(np.log10(span / most)))
     step = next(size * k for k in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0) if span / (size * k) <= most)
     first = int(np.ceil(low / step - 1e-9))
     return [round(k * step, 12) + 0.0 for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]

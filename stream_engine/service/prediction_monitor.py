@@ -7,19 +7,21 @@ predicting.
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.data.comparisons import Batch
 from stream_engine.prediction import AT_ONCE, COSTLY, PREDICTORS, Predictor, predictor
 from stream_engine.prediction.observer import Observer
-from stream_engine.prediction.online_predictor import Kept, Online
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import DriftSettings
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
+
+if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
+    from stream_engine.prediction.online_predictor import Kept, Online
 
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
@@ -30,7 +32,7 @@ _Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 class OnlineLearning:
     """The embedding that learns between fits: batches wait until they were tested, then they are learned."""
 
-    def __init__(self, embedding: Online, metrics: Metrics, log: FilteringBoundLogger):
+    def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
         self._embedding, self._metrics, self._log = embedding, metrics, log
         self._waiting: list[Batch] = []  # that were not learned yet
         self._kept: Kept | None = None  # the embedding as it was at the last snapshot, until that is published
@@ -85,7 +87,7 @@ class PredictionMonitor:
     """The observer of one run with its thread, metrics and log lines. `figures` is what was told last."""
 
     def __init__(
-        self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: Online | None = None
+        self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: "Online | None" = None
     ):
         self._observer = Observer(settings.delta if settings.enabled else None, settings.cooldown)
         self._metrics, self._log = metrics, log

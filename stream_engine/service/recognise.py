@@ -20,14 +20,11 @@ _SMALL = Sizes(1 << 16)
 
 
 def with_recognised(settings: Settings) -> tuple[Settings, str]:
-    """The settings with the options of the layout that was recognised, and one line about it; "" where none was. Votes
-    of workers are kept where nothing is said of them and the first event names its worker."""
+    """The settings with the options of the layout that was recognised, and one line about it; "" where none was."""
     events, names, said = settings.input, first_columns(settings), ""
     if events.type_ is None and not events.columns and events.answers_by == "name" and (found := recognised(names)):
         events = structs.replace(events, type_=found.type, columns=found.columns, answers_by=found.answers_by)
         said = found.said
-    if events.worker_votes is None and events.columns.get("worker", "worker") in names:
-        events = structs.replace(events, worker_votes=True)
     return structs.replace(settings, input=events), said
 
 

@@ -1,6 +1,7 @@
 """Workbooks as tables: the same events as the CSV that a person would have saved."""
 
 import sys
+from contextlib import closing
 from datetime import datetime
 
 import pytest
@@ -57,7 +58,8 @@ def test_a_sheet_is_what_it_would_be_as_csv(tmp_path):
 def test_refused_rows_have_the_number_of_their_line(tmp_path):
     path = book(tmp_path / "survey.xlsx", [HEADER, ["a", "b", "c"], [], ["a", "a", "b"]])
     _, ((partition, offset, _),), _ = read(path)
-    assert LineNumbers().at(partition, offset) == 4
+    with closing(LineNumbers()) as lines:
+        assert lines.at(partition, offset) == 4
 
 
 def test_titles_above_the_header_are_skipped_and_rows_may_be_longer(tmp_path):

@@ -6,9 +6,13 @@ import json
 import random
 import re
 import urllib.error
+from pathlib import Path
 
 import pytest
 
+from connectors import Position
+from stream_engine.state.snapshot import encode
+from stream_engine.state.store import Store
 from tests.end_to_end.test_service import stream
 from tests.support.process import engine, jsonl, one_line, records, state_of, until
 from tests.support.running_engine import Engine
@@ -26,6 +30,17 @@ def ready(running: Engine) -> str:
         return running.get("/readyz")
     except urllib.error.HTTPError as error:
         return error.read().decode()
+
+
+def but_for_marks(state: Path) -> tuple:
+    """`state_of`, but for how a file is known: a followed one by its first bytes, another by all of it."""
+    snapshot = Store(state).latest().snapshot
+    plain = snapshot._replace(
+        sequence=0,
+        positions={name: Position(at.offset) for name, at in snapshot.positions.items()},
+        counters={**snapshot.counters, "progressive": {}, "sinks": {}},
+    )
+    return b"".join(encode(plain)[0]), state_of(state)[1]
 
 
 def test_a_standby_takes_over_when_the_first_is_killed(tmp_path, lines):
@@ -61,7 +76,7 @@ def test_a_standby_takes_over_when_the_first_is_killed(tmp_path, lines):
     assert records(tmp_path / "restored") == 300
     for state in ("restored", "uninterrupted"):
         engine("run", file, "--state", tmp_path / state, "--no-refits")
-        assert state_of(tmp_path / state) == state_of(first.state), state
+        assert but_for_marks(tmp_path / state) == but_for_marks(first.state), state
 
 
 def test_a_standby_of_a_free_state_runs_at_once(tmp_path, lines):

@@ -12,8 +12,6 @@ import pytest
 from scipy.optimize import minimize
 
 from stream_engine import exports
-from stream_engine.asking import model
-from stream_engine.asking.known import known_from
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.exports.by_name import by_name
@@ -331,11 +329,6 @@ def test_pictures_and_predictions_speak_of_the_snapshots_objects(world, rest):
     assert np.linalg.norm(
         turned.arrays["coordinates"][common] - points[common] @ [[0, 1], [-1, 0]]
     ) < 0.5 * np.linalg.norm(points[common])
-    known = known_from(world._replace(settings={"accumulators": ["triplet_counts"]}), made)
-    start = model.start(known, np.empty((0, 3), np.int32), np.empty(0), 2, np.random.default_rng(0))
-    noise = np.random.default_rng(0).normal(0, 0.1, (N, 2))
-    there = points.any(axis=1)
-    np.testing.assert_allclose(start - noise, points / points[there, 0].std() * there[:, None], atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["kernel_learning", "partial_order_embedding"])

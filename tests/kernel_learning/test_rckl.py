@@ -204,7 +204,7 @@ def test_the_program_near_the_kinks_is_the_whole_program(seed):
     whole = linprog(np.concatenate([cost, weight]), A_ub=np.hstack([d, -np.eye(400)]), b_ub=-np.ones(400))
     start = np.array([0.2, 0.1, 3.0])
     assert (((1 + d @ start) > 0) != ((1 + d @ whole.x[:3]) > 0)).sum() > 59  # more than the program begins with
-    mu, y = linear._vertex(d, weight, cost, start)
+    mu, y = linear._vertex(d, weight, np.ones(400), cost, start)
     assert cost @ mu + weight @ np.maximum(0, 1 + d @ mu) == pytest.approx(whole.fun, rel=1e-9)
     assert (
         y.sum() == pytest.approx(whole.fun, rel=1e-9) and (cost + d.T @ y > -1e-9).all() and (y <= weight + 1e-12).all()

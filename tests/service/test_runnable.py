@@ -27,7 +27,7 @@ REFUSED = {  # settings -> what is said
     "source = ['pulsar://h/votes']": "unknown scheme 'pulsar'",
     "source = ['none-*.jsonl']": "no file matches",
     "source = ['FOLDER']": "is a directory",
-    "source = ['FOLDER/a.xlsx']": "no format is known by the suffix",
+    "source = ['FOLDER/a.ods']": "no format is known by the suffix",
     "source = ['FOLDER/a.csv.gz']\nfollow = true": "can be followed",
     "source = ['FOLDER/a.csv', 'FOLDER/*.csv']": "its events would count twice",
     "source = ['FOLDER/a.csv']\n[input]\nshard = '0/2'": "without a topic among the sources",
@@ -50,7 +50,7 @@ REFUSED = {  # settings -> what is said
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("a.csv", "a.csv.gz", "a.xlsx"):
+    for name in ("a.csv", "a.csv.gz", "a.ods"):
         (tmp_path / name).write_text("anchor,near,far\n")
     return tmp_path
 

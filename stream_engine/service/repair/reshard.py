@@ -109,6 +109,7 @@ def _made(old: Old, index: int, into: int, directory: Path, settings: Settings |
     else:
         engine, sinks = empty_like(old.snapshots[0]), {"file": 0}
     _take_positions(engine, old, mine)
+    _take_options(engine, old)
     engine.share = f"{index}/{into}" if into > 1 and any(map(topic_and_number, shares)) else None
     if settings is None:
         engine.note("reshard", into=into, counts_in="shard-0", from_states=len(old.states))
@@ -142,6 +143,12 @@ def _sum(old: Old) -> Engine:
 def _take_positions(engine: Engine, old: Old, mine: set[str]) -> None:
     everything = [item for snapshot in old.snapshots for item in snapshot.positions.items()]
     engine.positions = {name: position for name, position in everything if name in mine}
+
+
+def _take_options(engine: Engine, old: Old) -> None:
+    """How all of them read their input; nothing where they did not read it alike."""
+    made_with = [snapshot.counters.get("input", {}) for snapshot in old.snapshots]
+    engine.counters["input"] = dict(made_with[0]) if all(each == made_with[0] for each in made_with) else {}
 
 
 def _take_history(engine: Engine, old: Old, mine: set[str], first: bool) -> None:
