@@ -36,7 +36,8 @@ def clusters(published: Published) -> dict[str, Content]:
     tables = {"clusters": table}
     if "verdict" in artifact.report:
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
-        row |= {name: float(held[name]) for name in ("p_coins", "p_continuum", "crowding") if name in held}
+        told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
+        row |= {name: float(held[name]) for name in told}
         tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
     if "level_k" in held:
         columns = {name: held.get(f"level_{name}") for name in ("k", "criterion", "peak", "ari")}
