@@ -44,8 +44,9 @@ EXPORTS = {
     "models": "stream_engine.exports.models:models",
     "evidence": "stream_engine.exports.evidence:evidence",
     "confidence": "stream_engine.exports.evidence:confidence",
+    "questions": "stream_engine.exports.evidence:questions",
 }
-# CSV table that is named otherwise than the export that makes it -> that export
+# table that is named otherwise than the export that makes it -> that export
 TABLES = {
     "classifiers": "classify",
     "kernel_weights": "kernel",
@@ -57,13 +58,15 @@ ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
 
 
 class Content(NamedTuple):
-    """`value` is a JSON document when given; else `arrays` by contract name, and beside them CSV `tables`. `objects`:
-    names of the rows and columns of square arrays where these are not all of the snapshot's objects."""
+    """`value` is a JSON document when given; else `arrays` by contract name, and beside them `tables` for people.
+    `objects`: whom ids and axes of `arrays` speak of, where not of all objects of the snapshot; `subset`: whom what is
+    over a subset of these speaks of. Every array has an entry in `exports.dictionary`."""
 
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
-    tables: Mapping[str, dict[str, Any]] = MappingProxyType({})  # file name without suffix -> column -> values
+    tables: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  # file name without suffix -> column -> values
     value: Any = None
     objects: tuple[str, ...] | None = None
+    subset: tuple[str, ...] | None = None
 
 
 class NothingToExport(LookupError):
@@ -74,3 +77,16 @@ def contents(what: str, published: Published) -> dict[str, Content]:
     """The contents registered under `what`. Raises `NothingToExport`."""
     module, _, function = EXPORTS[what].partition(":")
     return getattr(import_module(module), function)(published)
+
+
+def export_of(file: str) -> tuple[str, str]:
+    """What makes a file of this name, and in which format: ("", "") where nothing does.
+
+    >>> export_of("kernel.K.csv"), export_of("cluster_levels.parquet"), export_of("clusters.scalars.json")
+    (('kernel', 'csv'), ('clusters', 'parquet'), ('clusters', 'csv'))
+    """
+    stem, _, suffix = file.rpartition(".")
+    what = TABLES.get(stem, stem.split(".")[0])
+    if stem.endswith(".scalars") and suffix == "json":
+        suffix = "csv"
+    return (what, suffix) if what in EXPORTS else ("", "")

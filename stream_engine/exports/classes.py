@@ -16,9 +16,12 @@ KINDS = ("classify", "triplet_boost")
 
 
 def booster(published: Published) -> dict[str, Content]:
-    """Triplet classifiers j, k, alpha and label sets; and the table of `predictions`."""
-    arrays = artifact_of(published, "triplet_boost").arrays
-    return {"booster": Content(dict(arrays), {"predictions": _table(published)})}
+    """Triplet classifiers j, k, alpha and label sets o_j, o_k over `classes`; and the table of `predictions`."""
+    artifact = artifact_of(published, "triplet_boost")
+    classes = [*artifact.report["classes"], *artifact.report.get("other_classes", [])]
+    arrays = {**artifact.arrays, "classes": np.array(classes, np.str_)}
+    names = names_of(published, "triplet_boost", len(arrays["predicted"]))
+    return {"booster": Content(arrays, {"predictions": _table(published)}, objects=tuple(names))}
 
 
 def classify(published: Published) -> dict[str, Content]:
@@ -38,7 +41,8 @@ def classify(published: Published) -> dict[str, Content]:
     table |= {name: np.array([row.get(name, np.nan) for row in rows], np.float64) for name in numbers}
     table["best"] = np.array([bool(row["best"]) for row in rows])
     arrays = {**artifact.arrays, "classes": np.array(report["classes"], np.str_)}
-    return {"classify": Content(arrays, {"predictions": _table(published), "classifiers": table})}
+    names = tuple(names_of(published, "classify", len(arrays["predicted"])))
+    return {"classify": Content(arrays, {"predictions": _table(published), "classifiers": table}, objects=names)}
 
 
 def predictions(published: Published) -> dict[str, Content]:
@@ -47,7 +51,7 @@ def predictions(published: Published) -> dict[str, Content]:
     it is, where the object was trained on."""
     columns = _table(published)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
-    return {"predictions": Content(arrays, {"predictions": columns})}
+    return {"predictions": Content(arrays, {"predictions": columns}, objects=tuple(columns["object"]))}
 
 
 def _table(published: Published) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.naming import Named
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics.confidence import answers_by_object, left_one_out, majority, predicted
@@ -31,6 +32,31 @@ def confidence(published: Published) -> dict[str, Content]:
     }
     order = by_anchor(columns)
     return {"confidence": Content({name: np.asarray(column)[order] for name, column in rows.items()})}
+
+
+def questions(published: Published) -> dict[str, Content]:
+    """A row for each question that was asked: anchor, near (by the majority of its answers; at a tie the first by
+    name), far, n_near and n_far answers, confidence (P that the majority is right, from these alone), predicted (P
+    that `near` is nearer, from all other answers). The table has names, and can be read again as answers."""
+    columns, names = _columns(published), published.snapshot.objects
+    pair, order = pair_of_entry(columns), by_anchor(columns)
+    lo, hi = columns.lo[pair], columns.hi[pair]
+    rank = np.empty(len(names), np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    turned = (columns.n_hi > columns.n_lo) | ((columns.n_hi == columns.n_lo) & (rank[hi] < rank[lo]))
+    foretold = predicted(left_one_out(columns), columns.n_lo, columns.n_hi)
+    rows = {
+        "anchor": columns.anchor,
+        "near": np.where(turned, hi, lo),
+        "far": np.where(turned, lo, hi),
+        "n_near": np.maximum(columns.n_lo, columns.n_hi),
+        "n_far": np.minimum(columns.n_lo, columns.n_hi),
+        "confidence": majority(columns.n_lo, columns.n_hi),
+        "predicted": np.where(turned, 1 - foretold, foretold),
+    }
+    arrays = {name: np.asarray(column)[order] for name, column in rows.items()}
+    named = {name: Named(arrays[name], names) for name in ("anchor", "near", "far")}
+    return {"questions": Content(arrays, {"questions": {**arrays, **named}})}
 
 
 def evidence(published: Published) -> dict[str, Content]:

@@ -1,7 +1,9 @@
 """Contents as bytes: npz (default), parquet, csv or json. Equal contents give equal bytes.
 
-JSON documents are JSON in every format. In csv and parquet a content whose arrays are equally long columns is one
-table; an (n, n) matrix is a table with a column per object; anything else is one table per array, named after it.
+Documents are JSON in every format. npz and json hold an export's arrays in one file, with the objects' `names` where
+ids or places speak of them; tables for people stand beside it as CSV. csv and parquet hold tables only, and in them
+names instead of ids: which array stands in which table is in `exports.dictionary`, single figures in one
+NAME.scalars.json. An array that is not declared is a table of its own.
 """
 
 import io
@@ -12,6 +14,9 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 
 from stream_engine.exports import Content, json_text
+from stream_engine.exports.dictionary import described
+from stream_engine.exports.dictionary_entries import SCALARS, Held
+from stream_engine.exports.naming import Named, merges, names_array
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
 
@@ -22,24 +27,26 @@ MEDIA_TYPES = {
     ".npz": "application/octet-stream",
     ".parquet": "application/vnd.apache.parquet",
 }
+ROWS = 1 << 16  # of a table that are turned into text at a time
 
 
 def writers(name: str, content: Content, format: str, objects: Sequence[str]) -> dict[str, Writer]:
-    """{file name: what writes it} of one content."""
-    if content.value is not None:
-        return {f"{name}.json": partial(_pieces, json_text.of_value(content.value))}
+    """{file name: what writes it} of one content; `objects` are the snapshot's."""
+    kind = format if format in ("csv", "parquet") else "csv"
     files: dict[str, Writer] = {
-        f"{table}.csv": partial(_table, columns, "csv") for table, columns in content.tables.items()
+        f"{table}.{kind}": partial(_table, columns, kind) for table, columns in content.tables.items()
     }
-    if format == "npz":
-        files[f"{name}.npz"] = partial(_npz, content.arrays)
+    if content.value is not None:
+        files[f"{name}.json"] = partial(_pieces, json_text.of_value(content.value))
+    elif format == "npz":
+        files[f"{name}.npz"] = partial(_npz, with_names(name, content, objects))
     elif format == "json":
-        files[f"{name}.json"] = partial(_pieces, json_text.of_arrays(content.arrays))
+        files[f"{name}.json"] = partial(_pieces, json_text.of_arrays(with_names(name, content, objects)))
     else:
-        for table, columns in _tables(
-            name, content.arrays, objects if content.objects is None else content.objects
-        ).items():
-            files.setdefault(f"{table}.{format}", partial(_table, columns, format))
+        tables, scalars = by_table(name, content, objects)
+        files |= {f"{table}.{kind}": partial(_table, columns, kind) for table, columns in tables.items()}
+        if scalars:
+            files[f"{name}.{SCALARS}.json"] = partial(_pieces, json_text.of_arrays(scalars))
     return files
 
 
@@ -53,6 +60,76 @@ def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> 
     return files
 
 
+def with_names(name: str, content: Content, objects: Sequence[str]) -> dict[str, np.ndarray]:
+    """The arrays, and `names` (of a subset `subset_names` too) where any of them is about objects."""
+    declared = [entry for key in content.arrays if (entry := described(_export(name), key))]
+    found = dict(content.arrays)
+    if any(entry.names_objects for entry in declared) and "names" not in found:
+        found |= names_array("names", objects if content.objects is None else content.objects)
+        if content.subset is not None:
+            found |= names_array("subset_names", content.subset)
+    return found
+
+
+def by_table(
+    name: str, content: Content, objects: Sequence[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, np.ndarray]]:
+    """The arrays as {table: {column: values}}, without those that tables made by hand have; and the single figures."""
+    names = objects if content.objects is None else content.objects
+    about = {"n": names, "s": names if content.subset is None else content.subset}
+    if "classes" in content.arrays:
+        about["y"] = content.arrays["classes"].tolist()
+    tables: dict[str, dict[str, Any]] = {}
+    scalars = {}
+    for key, array in content.arrays.items():
+        entry = described(_export(name), key) or _undeclared(array, len(names))
+        if entry.table == SCALARS or array.ndim == 0:
+            scalars[key] = array
+        elif entry.within not in content.tables:
+            part = key if entry.table is None else entry.table
+            table = tables.setdefault(f"{name}.{part}" if part else name, {})
+            table |= _columns(key, array, entry, about)
+    return tables, scalars
+
+
+def _export(name: str) -> str:
+    return name.split(".")[0]
+
+
+def _undeclared(array: np.ndarray, n: int) -> Held:
+    """An array of somebody's own: a square one of n is over the objects."""
+    return Held("n, n" if array.shape == (n, n) else "", array.dtype.kind, "")
+
+
+def _columns(key: str, array: np.ndarray, entry: Held, about: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """An array as columns, that of the objects first where its first axis runs over them."""
+    first, second = (*entry.axes(array.ndim), "", "")[:2]
+    if entry.values == "merges":
+        return dict(merges(array, about["s"]))
+    columns: dict[str, Any] = {_head(about["n"]): list(about[first])} if first in ("n", "s") else {}
+    of = about.get({"ids": "n", "classes": "y"}.get(entry.values, ""))
+    if array.ndim == 1 and first == "s" and entry.values == "ids":
+        return columns
+    if array.ndim == 1:
+        return columns | {key: array if of is None else Named(array, of)}
+    heads: Sequence[str] = entry.columns or tuple(
+        f"{key}_{'_'.join(map(str, at))}" for at in np.ndindex(array.shape[1:])
+    )
+    if array.ndim == 2 and second in about:
+        heads = about[second]
+    for head, column in zip(heads, array.reshape(len(array), len(heads)).T, strict=True):
+        columns[head] = column if of is None else Named(column, of)
+    return columns
+
+
+def _head(names: Sequence[str]) -> str:
+    """What the column of objects is called: `object`, with a line before it where an object has this very name."""
+    head = "object"
+    while head in names:
+        head = f"_{head}"
+    return head
+
+
 def _pieces(pieces: Iterator[bytes], file: BinaryIO) -> None:
     for piece in pieces:
         file.write(piece)
@@ -63,32 +140,25 @@ def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's types take any name for its own `allow_pickle`
 
 
-def _tables(name: str, arrays: Mapping[str, np.ndarray], objects: Sequence[str]) -> dict[str, dict[str, Any]]:
-    shapes = {array.shape for array in arrays.values()}
-    if len(shapes) == 1 and len(next(iter(shapes))) == 1:
-        return {name: dict(arrays)}
-    return {
-        name if len(arrays) == 1 else f"{name}.{key}": _columns(key, array, objects) for key, array in arrays.items()
-    }
-
-
-def _columns(key: str, array: np.ndarray, objects: Sequence[str]) -> dict[str, Any]:
-    if array.ndim == 2 and array.shape[0] == array.shape[1] == len(objects):
-        return {"object": list(objects), **dict(zip(objects, array.T))}
-    if array.ndim == 2:
-        return {f"{key}_{i}": column for i, column in enumerate(array.T)}
-    return {key: array.reshape(-1)}
-
-
 def _table(columns: Mapping[str, Any], format: str, file: BinaryIO) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_arrays([pa.array(values) for values in columns.values()], names=list(columns))
+    table = pa.Table.from_arrays([_cells(values) for values in columns.values()], names=list(columns))
     if format == "csv":
         from pyarrow import csv
 
-        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", batch_size=ROWS))
     else:
         from pyarrow import parquet
 
-        parquet.write_table(table, file)
+        parquet.write_table(table, file, store_schema=False)  # names are texts to whoever reads it
+
+
+def _cells(values: Any):
+    """A column. Names stay ids beside one list of names until they are written."""
+    import pyarrow as pa
+
+    if not isinstance(values, Named):
+        return pa.array(values)
+    ids = pa.array(values.ids.astype(np.int32), mask=np.asarray(values.ids) < 0)
+    return pa.DictionaryArray.from_arrays(ids, pa.array(list(values.names), pa.string()))

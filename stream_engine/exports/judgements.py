@@ -4,6 +4,7 @@ import numpy as np
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.naming import Named, names_array
 from stream_engine.state.published import Published
 from stream_engine.statistics.judgements import judgements_of
 
@@ -26,13 +27,14 @@ def judgements(published: Published) -> dict[str, Content]:
         "worker": _named(kept.worker, kept.worker_names, of),
         "time": np.ma.masked_invalid(kept.time[of]),
         "sampler": _named(kept.sampler, kept.sampler_names, of),
-        **{name: [objects[i] for i in column.tolist()] for name, column in columns.items()},
+        **{name: Named(column, objects) for name, column in columns.items()},
     }
     names = {
         f"{who}_{key}": array
         for who, called in (("worker", kept.worker_names), ("sampler", kept.sampler_names))
         for key, array in pack_names(called).items()
     }
+    names |= names_array("worker_names", kept.worker_names) | names_array("sampler_names", kept.sampler_names)
     told = {"times": kept.times, "worker": kept.worker, "time": kept.time, "sampler": kept.sampler}
     arrays = {**columns, "judgement": of, **told, **names, "complete": np.array(kept.complete)}
     return {"judgements": Content(arrays, {"judgements": table})}

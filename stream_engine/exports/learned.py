@@ -6,7 +6,9 @@ import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.naming import merges
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
 
 
@@ -24,16 +26,18 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
-    the verdict; level_k, level_criterion, level_peak, level_ari of all numbers of clusters that were looked at; CSV
-    object,cluster; cluster_verdict in words; cluster_levels."""
+    the verdict; level_k, level_criterion, level_peak, level_ari of all numbers of clusters that were looked at; tables
+    clusters (object, cluster, stability), cluster_verdict in words, cluster_levels."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
         name: array for name, array in held.items() if not name.startswith("warm_")
     }  # the solver's state is no result
     labels = arrays["labels"]
-    table = {"object": names_of(published, "sdp_clustering", len(labels)), "cluster": labels}
-    tables = {"clusters": table}
+    names = names_of(published, "sdp_clustering", len(labels))
+    tables: dict[str, dict[str, Any]] = {"clusters": {"object": names, "cluster": labels}}
+    if "stability" in arrays:
+        tables["clusters"]["stability"] = arrays["stability"]
     if "verdict" in artifact.report:
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
         told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
@@ -43,14 +47,15 @@ def clusters(published: Published) -> dict[str, Content]:
         columns = {name: held.get(f"level_{name}") for name in ("k", "criterion", "peak", "ari")}
         whole = len(held["level_k"])
         tables["cluster_levels"] = {name: c for name, c in columns.items() if c is not None and len(c) == whole}
-    return {"clusters": Content(arrays, tables)}
+    return {"clusters": Content(arrays, tables, objects=tuple(names))}
 
 
 def spectral(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge, criterion; CSV object,cluster."""
     arrays = artifact_of(published, "spectral").arrays
-    table = {"object": names_of(published, "spectral", len(arrays["labels"])), "cluster": arrays["labels"]}
-    return {"spectral": Content(dict(arrays), {"spectral": table})}
+    names = names_of(published, "spectral", len(arrays["labels"]))
+    table = {"object": names, "cluster": arrays["labels"]}
+    return {"spectral": Content(dict(arrays), {"spectral": table}, objects=tuple(names))}
 
 
 def hierarchy(published: Published) -> dict[str, Content]:
@@ -60,13 +65,9 @@ def hierarchy(published: Published) -> dict[str, Content]:
     arrays = artifact_of(published, "hierarchy").arrays
     known = published.known.get("hierarchy", published.snapshot.objects)
     names = [known[i] for i in arrays["leaves"].tolist()]
-    merges, m = np.asarray(arrays["linkage"]), len(names)
-    columns: dict[str, Any] = {"merge": np.arange(1, len(merges) + 1)}
-    for side, nodes in (("left", merges[:, 0].astype(np.int64)), ("right", merges[:, 1].astype(np.int64))):
-        columns[side] = [names[node] if node < m else "" for node in nodes.tolist()]
-        columns[f"{side}_merge"] = np.where(nodes < m, 0, nodes - m + 1)
-    columns |= {"height": merges[:, 2], "objects": merges[:, 3].astype(np.int64)}
-    return {"hierarchy": Content({**arrays, "names": np.array(names, np.str_)}, {"hierarchy": columns})}
+    tree = merges(arrays["linkage"], names)
+    told = {**arrays, "names": np.array(names, np.str_)}
+    return {"hierarchy": Content(told, {"hierarchy": tree}, objects=tuple(known))}
 
 
 def kernel_pca(published: Published) -> dict[str, Content]:
@@ -75,34 +76,45 @@ def kernel_pca(published: Published) -> dict[str, Content]:
     arrays = artifact_of(published, "kernel_pca").arrays
     points = np.asarray(arrays["coordinates"])
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
-    table = {"object": names_of(published, "kernel_pca", len(points)), "mapped": arrays["mapped"], **axes}
-    return {"kernel_pca": Content(dict(arrays), {"kernel_pca": table})}
+    names = names_of(published, "kernel_pca", len(points))
+    table = {"object": names, "mapped": arrays["mapped"], **axes}
+    return {"kernel_pca": Content(dict(arrays), {"kernel_pca": table}, objects=tuple(names))}
 
 
 def kernel(published: Published) -> dict[str, Content]:
-    """Learned kernels: K, W or L (K = LL' + sum mu K_a), mu, objective, satisfied; one file per method. One over a
-    subset has their `ids`, and K is over these; `factor` F (K ~ FF') and `known` are over all."""
+    """Learned kernels: method, K, W or L (K = LL' + sum mu K_a), mu of the kernels that `auxiliary` names, objective,
+    satisfied. `kernel` is that of kernel_learning, `kernel.partial_order_embedding` that of partial_order_embedding,
+    and `kernel` too where it is the only one. One over a subset has their `ids`, and K is over these; `factor` F
+    (K ~ FF') and `known` are over all."""
     learned = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not learned:
         raise NothingToExport(
             "no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one"
         )
-    alone = len(learned) == 1
-    return {
-        "kernel" if alone else f"kernel.{kind}": Content(
-            {name: np.asarray(array) for name, array in a.arrays.items()},
-            _weights(published, a),
-            objects=_learned(published, a),
-        )
-        for kind, a in learned.items()
-    }
+    made = {kind: _kernel(published, artifact) for kind, artifact in sorted(learned.items())}
+    first = made.get("kernel_learning") or next(iter(made.values()))
+    others = {kind: content for kind, content in made.items() if kind != "kernel_learning"}
+    return {"kernel": first} | {f"kernel.{kind}": content for kind, content in others.items()}
+
+
+def _kernel(published: Published, artifact: Artifact) -> Content:
+    arrays = {"method": np.array(artifact.kind)} | {name: np.asarray(held) for name, held in artifact.arrays.items()}
+    mixed = artifact.report.get("mu")
+    if isinstance(mixed, dict) and "mu" in arrays and len(mixed) == len(arrays["mu"]):
+        arrays["auxiliary"] = np.array(list(mixed), np.str_)
+    rows = [len(arrays[name]) for name in ("coordinates", "known") if name in arrays]
+    rows += [len(arrays["K"])] if "K" in arrays and "ids" not in arrays else []
+    known = published.known.get(artifact.kind, published.snapshot.objects)
+    names = tuple(known[: rows[0]] if rows else known)
+    return Content(arrays, _weights(published, artifact), objects=names, subset=_learned(published, artifact))
 
 
 def embedding(published: Published) -> dict[str, Content]:
     """X (n, d) float64: where the objects lie, on principal axes; asked (n,) bool: of whom anything was asked (the
     others lie at 0); covariance (n, d, d) float32 of each place, where it was computed; lapse (); alpha () of t-STE, 0
-    for STE; CSV object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each
-    axis (a place lies within 1.96 of them 95 times in 100). Nothing about workers."""
+    for STE; d; held_out, what held_out_accuracy and held_out_log_loss were measured on. Table
+    object,asked,axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis (a place
+    lies within 1.96 of them 95 times in 100). Nothing about workers."""
     artifact = artifact_of(published, "embedding")
     points, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
     arrays = {"X": points, "asked": asked, "lapse": np.asarray(artifact.arrays["lapse"])}
@@ -113,7 +125,12 @@ def embedding(published: Published) -> dict[str, Content]:
         arrays["covariance"] = np.asarray(artifact.arrays["covariance"])
         deviations = np.sqrt(np.einsum("naa->na", arrays["covariance"]).astype(np.float64))
         axes |= {f"sd_{number + 1}": deviations[:, number] for number in range(points.shape[1])}
-    return {"embedding": Content(arrays, {"embedding": {"object": names, "asked": asked, **axes}})}
+    report = artifact.report
+    arrays |= {"d": np.array(points.shape[1]), "held_out": np.array(str(report.get("held_out", "none")))}
+    for name in ("accuracy", "log_loss"):
+        arrays[f"held_out_{name}"] = np.array(np.nan if (said := figure(report, name)) is None else said)
+    table = {"object": names, "asked": asked, **axes}
+    return {"embedding": Content(arrays, {"embedding": table}, objects=tuple(names))}
 
 
 def feature_metric(published: Published) -> dict[str, Content]:
@@ -125,7 +142,7 @@ def feature_metric(published: Published) -> dict[str, Content]:
     arrays = {name: np.asarray(array) for name, array in artifact.arrays.items() if name not in ("utf8", "offsets")}
     axes = {f"axis_{number + 1}": points[:, number] for number in range(points.shape[1])}
     table = {"object": list(names), "compared": compared, **axes}
-    return {"feature_metric": Content(arrays, {"feature_metric": table}, objects=names)}
+    return {"feature_metric": Content(arrays, {"feature_metric": table}, objects=tuple(names))}
 
 
 def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None:

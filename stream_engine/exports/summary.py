@@ -1,18 +1,20 @@
-"""objects.json and summary.json: what was read, what was refused and why, what is known."""
+"""objects and summary.json: what was read, what was refused and why, what is known."""
 
 from typing import Any
 
 import numpy as np
 
-from stream_engine.exports import Content
+from stream_engine.exports import Content, object_table
 from stream_engine.state.forgetting import forgotten_in
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
 def objects(published: Published) -> dict[str, Content]:
-    """The names, position = id."""
-    return {"objects": Content(value=list(published.snapshot.objects))}
+    """JSON: the names, position = id. The table `objects`: a row an object, with all that is known of it."""
+    return {
+        "objects": Content(tables={"objects": object_table.table(published)}, value=list(published.snapshot.objects))
+    }
 
 
 def summary(published: Published) -> dict[str, Content]:

@@ -6,6 +6,7 @@ from stream_engine.accumulators.worker_reliability import RIGHT, SEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.exports import Content, NothingToExport
+from stream_engine.exports.naming import names_array
 from stream_engine.state.published import Published
 from stream_engine.statistics import weighted_counts
 
@@ -34,12 +35,8 @@ def workers(published: Published) -> dict[str, Content]:
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
     columns = {name: arrays[name] for name in _COLUMNS}
-    return {
-        "workers": Content(
-            {**columns, "utf8": arrays["utf8"], "offsets": arrays["offsets"]},
-            {"workers": {"worker": list(names), **columns}},
-        )
-    }
+    told = {name: arrays[name] for name in ("utf8", "offsets")} | names_array("worker_names", names)
+    return {"workers": Content({**columns, **told}, {"workers": {"worker": list(names), **columns}})}
 
 
 def _online(published: Published) -> dict[str, np.ndarray]:
@@ -55,12 +52,9 @@ def workers_online(published: Published) -> dict[str, Content]:
         "accuracy": (RIGHT + estimate["right"]) / (SEEN + estimate["informed"]),
         "informed": estimate["informed"],
     }
-    return {
-        "workers_online": Content(
-            {**columns, "utf8": estimate["utf8"], "offsets": estimate["offsets"]},
-            {"workers_online": {"worker": list(unpack_names(estimate["utf8"], estimate["offsets"])), **columns}},
-        )
-    }
+    names = unpack_names(estimate["utf8"], estimate["offsets"])
+    told = {name: estimate[name] for name in ("utf8", "offsets")} | names_array("worker_names", names)
+    return {"workers_online": Content({**columns, **told}, {"workers_online": {"worker": list(names), **columns}})}
 
 
 def _adds(how: str):

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.exports.object_places import EMBEDDING, Places
 from stream_engine.exports.summary import summary_of
-from stream_engine.report.places import EMBEDDING, Places, maps
+from stream_engine.report.places import maps
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.exports.object_places import Places, ellipses_of
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
 from stream_engine.report.material import Material
-from stream_engine.report.places import Places
 from stream_engine.report.words import percent, some
 
-WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
 HEIGHT = 560
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
@@ -101,19 +100,6 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
         (group, f"cluster {group} ({size})" if group >= 0 else f"in no cluster ({size})")
         for group, size in zip(groups.tolist(), sizes.tolist())
     )
-
-
-def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Half axes a >= b and angle of the regions of 95 % of (k, 2, 2) covariances: a^2, b^2 = 5.991 eigenvalues.
-
-    >>> a, b, angle = ellipses_of(np.array([[[4.0, 0.0], [0.0, 1.0]]]))
-    >>> (a / b).round(6).tolist(), np.cos(angle).round(6).tolist()
-    ([2.0], [1.0])
-    """
-    values, vectors = np.linalg.eigh(np.nan_to_num(covariance.astype(float)))
-    half = np.sqrt(WITHIN * np.maximum(values, 0.0))
-    direction = vectors[:, :, 1] * np.where(vectors[:, 0, 1] < 0, -1.0, 1.0)[:, None]
-    return half[:, 1], half[:, 0], np.arctan2(direction[:, 1], direction[:, 0])
 
 
 def _says(report: Mapping[str, Any], places: Places) -> str:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.exports import object_table
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
-from stream_engine.report.places import nearest
 from stream_engine.report.words import listed, some
 
 FEW = 10  # answers, below which little is known of an object
@@ -39,28 +39,19 @@ ABOUT = (
 )
 
 
+HEADS = {"x": "axis 1", "y": "axis 2"}
+LEFT_OUT = ("stability", "z", "ellipse_a", "ellipse_b", "ellipse_angle")  # the map shows the last
+
+
 def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
-    """One row an object."""
-    known, rows = material.answers, ids.tolist()
-    found: dict[str, list[Any]] = {
-        "object": [material.names[i] for i in rows],
-        "answers": known.answers[ids].tolist(),
-        "contradicted": known.contradicted[ids].tolist(),
-        "agreement": [value if n else None for value, n in zip(known.agreement[ids].tolist(), known.answers[ids])],
+    """One row an object: the columns of the export `objects` that a page has room for."""
+    found = object_table.columns(material.published, ids, material.answers)
+    near = [
+        ", ".join(name for name in row if name) for row in zip(*(found.pop(head, []) for head in object_table.NEAREST))
+    ]
+    shown = {
+        HEADS.get(head, head): values
+        for head, values in found.items()
+        if head not in LEFT_OUT and not head.startswith("axis_")
     }
-    if (material.cluster >= 0).any():
-        found["cluster"] = [k if k >= 0 else None for k in material.cluster[ids].tolist()]
-    labels = material.snapshot.labels
-    if labels:
-        found["label"] = [labels.get(material.names[i]) for i in rows]
-    if (boost := material.artifact("triplet_boost")) is not None:
-        classes = [*boost.report["classes"], *boost.report.get("other_classes", [])]
-        guess = boost.arrays["predicted"]
-        found["predicted"] = [classes[guess[i]] if i < len(guess) and guess[i] >= 0 else None for i in rows]
-    if material.places is not None:
-        for axis in range(min(2, material.places.points.shape[1])):
-            found[f"axis {axis + 1}"] = [None if v != v else v for v in material.places.points[ids, axis].tolist()]
-        found["nearest three"] = [
-            ", ".join(material.names[k] for k in row if k >= 0) for row in nearest(material.places.points, ids).tolist()
-        ]
-    return found
+    return shown | ({"nearest three": near} if near else {})

@@ -6,27 +6,18 @@ V sqrt(L) for the largest eigenvalues L of J S J; those that are not above 0 are
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from stream_engine.data.symmetric_matrices import dense_matrix
+from stream_engine.exports.object_places import Places, of_embedding
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import kernels
 
-EMBEDDING = "embedding"
 MOST = 1000  # objects
 AXES = 3
-
-
-class Places(NamedTuple):
-    """Where objects lie: one map."""
-
-    name: str  # what made it
-    points: np.ndarray  # (n, d), NaN for an object that it does not know
-    covariance: np.ndarray | None  # (n, d, d) of each place
 
 
 def maps(published: Published, unasked: np.ndarray) -> Iterator[Places]:
@@ -50,21 +41,6 @@ def _kernels(published: Published, n: int) -> Iterator[tuple[str, np.ndarray]]:
         yield "k1 (kernel PCA)", kernel_pca(kernels.k1(columns))
 
 
-def of_embedding(published: Published, n: int) -> Places | None:
-    """Where the embedding puts the objects; None where none was fitted."""
-    artifact = published.artifacts.get("embedding")
-    if artifact is None:
-        return None
-    found, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
-    points = np.full((n, found.shape[1]), np.nan)
-    points[: len(found)][asked] = found[asked]
-    covariance = None
-    if "covariance" in artifact.arrays:
-        covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
-        covariance[: len(found)] = artifact.arrays["covariance"]
-    return Places(EMBEDDING, points, covariance)
-
-
 def kernel_pca(similarity: np.ndarray, axes: int = AXES) -> np.ndarray:
     """(n, <= axes) coordinates; columns whose eigenvalue is not above 0 are left out.
 
@@ -79,21 +55,3 @@ def kernel_pca(similarity: np.ndarray, axes: int = AXES) -> np.ndarray:
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > 1e-9 * max(float(np.abs(values).max(initial=0.0)), 1e-300)
     return vectors[:, kept] * np.sqrt(values[kept])
-
-
-def nearest(points: np.ndarray, of: np.ndarray, k: int = 3) -> np.ndarray:
-    """(len(of), k) int: the k nearest other objects of each in the map, -1 where there are fewer. O(n log n) in few
-    dimensions, by a tree."""
-    from scipy.spatial import KDTree
-
-    found = np.full((len(of), k), -1)
-    known = np.flatnonzero(np.isfinite(points).all(axis=1))
-    there = np.flatnonzero(np.isfinite(points[of]).all(axis=1))
-    if len(known) < 2 or not len(there):
-        return found
-    most = min(k + 1, len(known))
-    _, at = KDTree(points[known]).query(points[of[there]], most)
-    for row, (mine, others) in zip(there.tolist(), zip(of[there].tolist(), known[at].tolist())):
-        kept = [other for other in others if other != mine][:k]
-        found[row, : len(kept)] = kept
-    return found

@@ -22,6 +22,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 
+ADDED = {"names", "subset_names"}  # by whoever writes the file
 NAMES = ["a", "b, with comma", 'c "quoted"', "dé", "e\nf"]
 
 
@@ -207,9 +208,10 @@ def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
 @pytest.mark.parametrize("what", [w for w in exports.EXPORTS if w not in ("objects", "summary")])
 def test_npz_and_json_give_the_arrays_back(what, published):
     for name, content in exports.contents(what, published).items():
-        loaded = np.load(io.BytesIO(encode(name, content, "npz", ())[f"{name}.npz"]), allow_pickle=False)
-        document = json.loads(encode(name, content, "json", ())[f"{name}.json"])
-        assert set(loaded.files) == set(content.arrays) == set(document)
+        names = published.snapshot.objects
+        loaded = np.load(io.BytesIO(encode(name, content, "npz", names)[f"{name}.npz"]), allow_pickle=False)
+        document = json.loads(encode(name, content, "json", names)[f"{name}.json"])
+        assert set(loaded.files) == set(document) and set(content.arrays) - ADDED == set(document) - ADDED
         for key, array in content.arrays.items():
             np.testing.assert_array_equal(loaded[key], array)
             assert loaded[key].dtype == array.dtype
@@ -232,7 +234,9 @@ def test_tables_hold_every_object_and_value(format, published):
     np.testing.assert_array_equal(np.stack([table[name].to_numpy() for name in published.snapshot.objects], 1), w)
     counts = files("triplet_counts", published, format)[f"triplet_counts.{format}"]
     expected = exports.contents("triplet_counts", published)["triplet_counts"].arrays
-    assert read(f"x.{format}", counts).to_pydict() == {key: a.tolist() for key, a in expected.items()}
+    named = {key: [published.snapshot.objects[i] for i in expected[key].tolist()] for key in ("anchor", "lo", "hi")}
+    plain = {key: a.tolist() for key, a in expected.items()}
+    assert read(f"x.{format}", counts).to_pydict() == plain | named
     kept = files("partial_order", published, format)
     assert {f"partial_order.{array}.{format}" for array in ("kept", "reduced", "canonical")} <= set(kept)
 
@@ -386,9 +390,9 @@ def test_what_is_unknown_is_said_in_text(published):
     assert "standard_error=unknown" in text and "None" not in text
 
 
-def test_arrays_of_mixed_shapes_become_one_table_each():
+def test_arrays_that_nobody_declared_become_one_table_each_and_figures_one_document():
     made = encode("x", Content({"a": np.arange(3), "b": np.ones((2, 4)), "c": np.array(7)}), "csv", ())
-    assert set(made) == {"x.a.csv", "x.b.csv", "x.c.csv"}
+    assert set(made) == {"x.a.csv", "x.b.csv", "x.scalars.json"}
     assert read("x.csv", made["x.b.csv"]).num_columns == 4
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.exports.object_places import ellipses_of
 from stream_engine.report.drawings import (
     Axis,
     Bars,
@@ -24,7 +25,6 @@ from stream_engine.report.drawings import (
 )
 from stream_engine.report.figure_files import FORMATS, encoded
 from stream_engine.report.inline_svg import svg
-from stream_engine.report.object_map import ellipses_of
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))

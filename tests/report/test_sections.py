@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from stream_engine.exports.models import table
+from stream_engine.exports.object_places import nearest
 from stream_engine.report import SECTIONS, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
-from stream_engine.report.places import kernel_pca, nearest
+from stream_engine.report.places import kernel_pca
 from tests.support.reported import answers, held, names, published
 
 ALWAYS = set(SECTIONS) - {"workers", "dendrogram"}

@@ -106,10 +106,12 @@ def test_the_tag_of_an_export_follows_its_content(world, tmp_path):
         made.append(store.published())
     tags = []
     for world.published in made:  # the same snapshot, another artifact
-        answer = world.http.get("/export/clusters.csv", headers={"If-None-Match": ", ".join(tags)})
-        assert answer.status_code == 200
-        tags.append(answer.headers["etag"])
-    assert len({*tags, first}) == 3
+        for name in ("clusters.csv", "objects.csv", "clusters.scalars.json"):
+            answer = world.http.get(f"/export/{name}", headers={"If-None-Match": ", ".join(tags)})
+            assert answer.status_code == 200, name
+            tags.append(answer.headers["etag"])
+            assert world.http.get(f"/export/{name}", headers={"If-None-Match": tags[-1]}).status_code == 304
+    assert len({*tags, first}) == 7
     assert world.http.get("/export/objects.json").headers["etag"] == first
 
 

@@ -62,9 +62,8 @@ class Exports:
 
     async def _send(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         newest = self._published()
-        path = PurePosixPath(name)
-        what, format = exports.TABLES.get(path.stem, path.stem.split(".")[0]), path.suffix.removeprefix(".")
-        if newest is None or what not in exports.EXPORTS or what in exports.ON_REQUEST or format not in FORMATS:
+        what, format = exports.export_of(name)
+        if newest is None or not what or what in exports.ON_REQUEST or format not in FORMATS:
             raise exports.NothingToExport(f"no such export: {name}" if newest else "nothing is published yet")
         async with self._cache.served(newest, what, format) as entry:
             if name not in entry.etags:

@@ -1,0 +1,64 @@
+"""Where the embedding puts objects, how sure that is, and who lies near whom."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stream_engine.state.published import Published
+
+EMBEDDING = "embedding"
+WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
+
+
+class Places(NamedTuple):
+    """Where objects lie: one map."""
+
+    name: str  # what made it
+    points: np.ndarray  # (n, d), NaN for an object that it does not know
+    covariance: np.ndarray | None  # (n, d, d) of each place
+
+
+def of_embedding(published: Published, n: int) -> Places | None:
+    """Where the embedding puts the objects; None where none was fitted."""
+    artifact = published.artifacts.get("embedding")
+    if artifact is None:
+        return None
+    found, asked = np.asarray(artifact.arrays["X"]), np.asarray(artifact.arrays["asked"])
+    points = np.full((n, found.shape[1]), np.nan)
+    points[: len(found)][asked] = found[asked]
+    covariance = None
+    if "covariance" in artifact.arrays:
+        covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
+        covariance[: len(found)] = artifact.arrays["covariance"]
+    return Places(EMBEDDING, points, covariance)
+
+
+def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Half axes a >= b and angle of the regions of 95 % of (k, 2, 2) covariances: a^2, b^2 = 5.991 eigenvalues.
+
+    >>> a, b, angle = ellipses_of(np.array([[[4.0, 0.0], [0.0, 1.0]]]))
+    >>> (a / b).round(6).tolist(), np.cos(angle).round(6).tolist()
+    ([2.0], [1.0])
+    """
+    values, vectors = np.linalg.eigh(np.nan_to_num(covariance.astype(float)))
+    half = np.sqrt(WITHIN * np.maximum(values, 0.0))
+    direction = vectors[:, :, 1] * np.where(vectors[:, 0, 1] < 0, -1.0, 1.0)[:, None]
+    return half[:, 1], half[:, 0], np.arctan2(direction[:, 1], direction[:, 0])
+
+
+def nearest(points: np.ndarray, of: np.ndarray, k: int = 3) -> np.ndarray:
+    """(len(of), k) int: the k nearest other objects of each in the map, -1 where there are fewer. O(n log n) in few
+    dimensions, by a tree."""
+    from scipy.spatial import KDTree
+
+    found = np.full((len(of), k), -1)
+    known = np.flatnonzero(np.isfinite(points).all(axis=1))
+    there = np.flatnonzero(np.isfinite(points[of]).all(axis=1))
+    if len(known) < 2 or not len(there):
+        return found
+    most = min(k + 1, len(known))
+    _, at = KDTree(points[known]).query(points[of[there]], most)
+    for row, (mine, others) in zip(there.tolist(), zip(of[there].tolist(), known[at].tolist())):
+        kept = [other for other in others if other != mine][:k]
+        found[row, : len(kept)] = kept
+    return found

@@ -1,0 +1,308 @@
+"""No file of any export is about objects without their names, and what is in it is what the dictionary says.
+
+Over all exports and formats, on a state that holds everything: each accumulator, an artifact of each refit.
+"""
+
+import io
+import json
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from stream_engine import exports
+from stream_engine.data.array_checks import pattern_of
+from stream_engine.exports import Content, dictionary, manual_page
+from stream_engine.exports.by_name import by_name
+from stream_engine.exports.dictionary import described
+from stream_engine.exports.dictionary_entries import SCALARS, Held
+from stream_engine.exports.dictionary_of_counts import COUNTS
+from stream_engine.exports.dictionary_of_models import LEFT_OUT, MODELS, OF_REFITS
+from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
+from stream_engine.exports.files import encode
+from stream_engine.refits import REFITS
+from stream_engine.state import artifact as artifacts
+from stream_engine.state.artifact_axes import IDS, LABELS, MERGES, OBJECTS, SUBSET
+from stream_engine.state.artifact_schemas import SCHEMAS
+from stream_engine.state.published import Published
+from tests.laws.test_exports import ADDED, read
+from tests.support.crafted_worlds import artifacts_of, state
+
+DOCUMENTS = {"objects", "summary"}
+ARRAYS = [what for what in exports.EXPORTS if what not in DOCUMENTS]
+
+
+@pytest.fixture(scope="module")
+def published() -> Published:
+    """Objects are called 0 to 8, never by their own ids: who takes an id for a name is wrong."""
+    snapshot = state()
+    n = len(snapshot.objects)
+    names = tuple(str((i + 4) % n) for i in range(n))
+    new = dict(zip(snapshot.objects, names))
+    snapshot = snapshot._replace(
+        objects=names, labels={new[name]: label for name, label in snapshot.labels.items() if name in new}
+    )
+    made = {kind: artifacts.decode(data) for kind, data in artifacts_of(snapshot).items()}
+    return Published(snapshot, made)
+
+
+@pytest.fixture(scope="module")
+def sorted_by_name(published) -> Published:
+    return by_name(published)
+
+
+@pytest.fixture(scope="module")
+def everything(published) -> dict[str, tuple[str, Content]]:
+    """File stem -> the export that makes it, its content."""
+    return {
+        stem: (what, content) for what in exports.EXPORTS for stem, content in exports.contents(what, published).items()
+    }
+
+
+@lru_cache(maxsize=200)
+def contents(at: int, what: str) -> dict[str, Content]:
+    return exports.contents(what, WORLDS[at])
+
+
+WORLDS: dict[int, Published] = {}  # by id: an export is made once for all laws
+
+
+def files(published: Published, what: str, format: str) -> dict[str, bytes]:
+    WORLDS[id(published)] = published
+    return {
+        file: data
+        for name, content in contents(id(published), what).items()
+        for file, data in encode(name, content, format, published.snapshot.objects).items()
+    }
+
+
+def sizes_of(entry: Held, array: np.ndarray, bound: dict[str, int]) -> bool:
+    """Whether the shape is one of those that are declared; lengths that are not known yet become known."""
+    for axes in entry.alternatives():
+        if len(axes) != array.ndim:
+            continue
+        tried = dict(bound)
+        for axis, size in zip(axes, array.shape):
+            letter, _, shift = axis.partition(" ")
+            length = size - int(shift.replace(" ", "") or 0)
+            if letter.isdigit():
+                tried[letter] = int(letter)
+            if tried.setdefault(letter, length) != length:
+                break
+        else:
+            bound |= tried
+            return True
+    return False
+
+
+@pytest.mark.parametrize("what", ARRAYS)
+def test_every_array_is_declared_and_has_the_shape_and_kind_that_are_said(what, published):
+    for content in exports.contents(what, published).values():
+        names = published.snapshot.objects if content.objects is None else content.objects
+        bound = {"n": len(names), "s": len(names if content.subset is None else content.subset)}
+        for key, array in content.arrays.items():
+            entry = described(what, key)
+            assert entry is not None, f"{what}: {key} is not in the dictionary"
+            assert array.dtype.kind in entry.kinds, f"{what}: {key} is {array.dtype}"
+            assert sizes_of(entry, array, bound), f"{what}: {key} is {array.shape}, expected {entry.shape} with {bound}"
+
+
+@pytest.mark.parametrize("format", ["npz", "json"])
+@pytest.mark.parametrize("what", ARRAYS)
+def test_files_of_arrays_name_their_objects(what, format, published):
+    for stem, content in exports.contents(what, published).items():
+        data = encode(stem, content, format, published.snapshot.objects)[f"{stem}.{format}"]
+        held = dict(np.load(io.BytesIO(data))) if format == "npz" else json.loads(data)
+        entries = [described(what, key) for key in content.arrays]
+        if any(entry.names_objects for entry in entries) and what != "hierarchy":
+            assert list(held["names"]) == list(published.snapshot.objects)
+        if "ids" in held:
+            assert list(held["subset_names"]) == [published.snapshot.objects[i] for i in held["ids"]]
+        assert set(held) - ADDED == set(content.arrays) - ADDED
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("what", ARRAYS)
+def test_tables_have_names_in_place_of_ids_and_lose_nothing(what, format, published):
+    made = files(published, what, format)
+    tables = {name.rpartition(".")[0]: read(name, data) for name, data in made.items() if not name.endswith(".json")}
+    for stem, content in exports.contents(what, published).items():
+        names = np.array(published.snapshot.objects)
+        subset = names if content.subset is None else np.array(content.subset)
+        told = json.loads(made.get(f"{stem}.{SCALARS}.json", b"{}"))
+        for key, array in content.arrays.items():
+            entry = described(what, key)
+            if entry.table == SCALARS:
+                np.testing.assert_array_equal(np.array(told[key], float if array.dtype.kind == "f" else None), array)
+                continue
+            if entry.within in content.tables:
+                continue  # below
+            part = key if entry.table is None else entry.table
+            table = tables[f"{stem}.{part}" if part else stem]
+            first = (*entry.axes(array.ndim), "")[0]
+            if first in ("n", "s"):
+                assert text(table["object"]) == (names if first == "n" else subset).tolist(), key
+            if entry.values == "merges" or (entry.values == "ids" and first == "s"):
+                continue
+            columns = [name for name in table.column_names if name not in ("object", "_object")]
+            width = int(np.prod(array.shape[1:]))
+            found = [table[name] for name in (columns if array.ndim > 1 else [key])]
+            assert len(found) == width
+            for column, values in zip(found, array.reshape(len(array), width).T):
+                if entry.values == "ids":
+                    assert text(column) == [names[i] if i >= 0 else "" for i in values.tolist()], key
+                elif entry.values == "classes":
+                    classes = content.arrays["classes"]
+                    assert text(column) == [classes[i] if i >= 0 else "" for i in values.tolist()], key
+                elif array.dtype.kind == "U":
+                    assert text(column) == values.tolist(), key
+                else:
+                    np.testing.assert_allclose(column.to_numpy().astype(float), values.astype(float), rtol=1e-6)
+
+
+def text(column) -> list[str]:
+    """Texts of a column; CSV readers take 0, 1, 2 for numbers."""
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def test_what_stands_in_a_table_made_by_hand_stands_there(everything):
+    """The same values under some head, or as names."""
+    for stem, (what, content) in everything.items():
+        for key, array in content.arrays.items():
+            entry = described(what, key)
+            if not entry.within or key in ("utf8", "offsets", "names") or key.startswith(("worker_", "sampler_")):
+                continue
+            assert entry.within in content.tables, (stem, key)
+            table = content.tables[entry.within]
+            if entry.shape == "g" or what == "hierarchy":
+                continue  # a row a judgement, where the table has one a comparison; merges, tested beside the others
+            columns = [np.asarray(getattr(column, "ids", column)) for column in table.values()]
+            wanted = list(array.reshape(len(array), -1).T)
+            assert all(any(equal(column, one) for column in columns) for one in wanted), (stem, key)
+
+
+def equal(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape:
+        return False
+    if a.dtype == object:
+        a = np.array([np.nan if value is None else value for value in a.tolist()])
+    return np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f")
+
+
+def rows_of(table, heads) -> list[tuple]:
+    return sorted(tuple(map(said, row)) for row in zip(*(table[head].to_pylist() for head in heads)))
+
+
+def said(value) -> str:
+    """A cell, figures to so many digits as sums in another order agree in."""
+    return f"{round(value, 5) + 0.0:.4g}" if isinstance(value, float) else str(value)
+
+
+BY_ID = {  # tables whose rows or columns go by ids, not by what they say of objects, with the reason
+    "confidence": "lo is the one with the lower id",
+    **dict.fromkeys((what for what in exports.EXPORTS if what.startswith("triplet_counts")), "likewise"),
+    "partial_order": "the first of a pair is the one with the lower id; ties of the canonical order go by ids",
+    "hierarchy": "equal heights are merged by ids",
+    "judgements": "the first of a pair is the one with the lower id",
+}
+
+
+@pytest.mark.parametrize("what", [what for what in exports.EXPORTS if what not in BY_ID])
+def test_tables_say_the_same_however_objects_are_numbered(what, published, sorted_by_name):
+    """Ids that leaked into a table would be others when objects are numbered by name."""
+    mine, theirs = (files(each, what, "parquet") for each in (published, sorted_by_name))
+    assert list(mine) == list(theirs)
+    for name in mine:
+        if name.endswith(".json") or "linkage" in name:
+            continue
+        a, b = read(name, mine[name]), read(name, theirs[name])
+        assert sorted(a.column_names) == sorted(b.column_names)
+        assert rows_of(a, sorted(a.column_names)) == rows_of(b, sorted(a.column_names)), name
+
+
+def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out_with_a_reason():
+    """As the refit itself declares it: ids are ids, axes over objects are axes over objects."""
+    assert sorted(kind for kinds in OF_REFITS.values() for kind in kinds) == sorted(REFITS)
+    exporting = {kind: what for what, kinds in OF_REFITS.items() for kind in kinds}
+    said = {OBJECTS: "n", SUBSET: "s"}
+    for kind, what in exporting.items():
+        for array, spoken in SCHEMAS[kind].axes.items():
+            if pattern_of(array, LEFT_OUT.get(kind, {})) or (kind == "reliability" and what == "workers"):
+                continue
+            entry = described(what, array)
+            assert entry is not None, f"{what}: {array} of {kind}"
+            assert (entry.values == "ids") == (spoken.values is IDS), (what, array)
+            assert entry.values != "merges" or spoken.values in (MERGES, LABELS)
+            axes = entry.axes(len(spoken.axes)) if spoken.axes else ()
+            for axis, letter in zip(spoken.axes, axes):
+                assert axis not in said or letter == said[axis], (what, array)
+
+
+def test_nothing_is_declared_that_is_not_there():
+    assert set(COUNTS) | set(MODELS) == set(ARRAYS) and not set(COUNTS) & set(MODELS)
+
+
+def test_every_table_is_described_and_registered(everything):
+    made = {table for _, content in everything.values() for table in content.tables}
+    assert set(TABLE_COLUMNS) == made | {"cluster_levels"}  # not of so few objects
+    for _, content in everything.values():
+        for table, columns in content.tables.items():
+            assert all(pattern_of(head, TABLE_COLUMNS[table]) for head in columns), (table, list(columns))
+            assert len({len(column) for column in columns.values()}) == 1
+            assert exports.TABLES.get(table, table) in exports.EXPORTS
+    own = {table for table in made if table not in exports.EXPORTS}
+    assert own | {"cluster_levels"} == set(exports.TABLES)
+
+
+@pytest.mark.parametrize("format", ["npz", "json", "csv", "parquet"])
+def test_the_name_of_a_file_says_what_makes_it(format, published):
+    """As HTTP needs it: the export that the name leads to, in the format that it leads to, has a file of that name."""
+    for what in exports.EXPORTS:
+        for name in files(published, what, format):
+            owner, of = exports.export_of(name)
+            assert name in files(published, owner, of), name
+    assert exports.export_of("nothing.csv") == exports.export_of("nothing") == ("", "")
+
+
+def test_no_table_of_arrays_has_the_name_of_one_made_by_hand(everything, published):
+    from stream_engine.exports.files import by_table
+
+    for stem, (_, content) in everything.items():
+        assert not set(by_table(stem, content, published.snapshot.objects)[0]) & set(content.tables), stem
+
+
+@pytest.mark.parametrize("format", ["npz", "csv"])
+def test_names_of_files_do_not_depend_on_what_else_is_there(format, published):
+    """One kernel or two: that of kernel_learning is `kernel`, the other has its own name."""
+    kernels = ("kernel_learning", "partial_order_embedding")
+    both = files(published, "kernel", format)
+    alone = [
+        files(
+            published._replace(artifacts={k: a for k, a in published.artifacts.items() if k == kind}), "kernel", format
+        )
+        for kind in kernels
+    ]
+    assert alone[0] == {name: both[name] for name in both if "partial" not in name and "weights" not in name}
+    other = {name: data for name, data in both.items() if name.startswith("kernel.partial")}
+    assert other.items() <= alone[1].items() and "kernel_weights.csv" in alone[1]
+    for what in ("clusters", "embedding", "hierarchy", "spectral"):
+        only = {k: a for k, a in published.artifacts.items() if k in OF_REFITS[what]}
+        assert files(published._replace(artifacts=only), what, format) == files(published, what, format)
+
+
+def test_an_object_called_object_and_one_with_a_long_name():
+    content = Content({"W": np.arange(4).reshape(2, 2)})
+    table = read("x.csv", encode("adds3", content, "csv", ("object", "b"))["adds3.csv"])
+    assert table.column_names == ["_object", "object", "b"] and table["object"].to_pylist() == [0, 2]
+    held = np.load(io.BytesIO(encode("adds3", content, "npz", ("a\0", "b"))["adds3.npz"]))
+    assert bytes(held["names_utf8"]) == b"a\0b" and held["names_offsets"].tolist() == [0, 2, 3]
+
+
+def test_the_page_of_the_manual_is_made_of_the_code():
+    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m stream_engine.exports.manual_page"
+    page = manual_page.page()
+    for what in exports.EXPORTS:
+        assert f"\n### {what}\n" in page
+        assert all(f"`{array}` (" in page for array in dictionary.entries(what))
+    for table, columns in TABLE_COLUMNS.items():
+        assert f"\n### Table {table}" in page and all(f"- `{head}`: " in page for head in columns)
