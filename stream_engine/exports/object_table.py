@@ -1,7 +1,7 @@
 """One row an object: what was answered about it, where it lies, with whom, and what is predicted of it.
 
 The table `objects` for people; the report's table of objects is made of the same columns. Columns of what the state
-does not hold are left out. O(keys log keys + n log n).
+does not hold are left out. O(keys log keys + n log n). Numbers are masked where nothing is known.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.exports import NothingToExport
+from stream_engine.exports.classes import predictions
+from stream_engine.exports.naming import Named
 from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -16,16 +19,17 @@ from stream_engine.statistics.confidence import ObjectAnswers, answers_by_object
 
 AXES = ("x", "y", "z")  # of a place; further ones are axis_4, axis_5, ...
 NEAREST = ("nearest_1", "nearest_2", "nearest_3")
+MOST_NEAREST = 100_000  # objects, above which nobody's nearest are looked for: minutes in many dimensions
 INTERVAL = 1.96  # standard deviations within which 95 % of a normal distribution lie
 
 
-def table(published: Published) -> dict[str, list[Any]]:
-    """All objects, in the order of their ids; None where nothing is known. See `exports.dictionary_of_tables`."""
+def table(published: Published) -> dict[str, Any]:
+    """All objects, in the order of their ids. See `exports.dictionary_of_tables`."""
     if published.as_seen:  # an older artifact knows objects by the numbers that they had
         seen = published.as_seen.snapshot.objects
         row = {name: i for i, name in enumerate(seen)}
-        places = [row[name] for name in published.snapshot.objects]
-        return {head: [values[i] for i in places] for head, values in table(published.as_seen).items()}
+        order = np.array([row[name] for name in published.snapshot.objects], np.int64)
+        return {head: _taken(values, order) for head, values in table(published.as_seen).items()}
     snapshot = published.snapshot
     known = None
     if snapshot.section("triplet_counts"):
@@ -33,12 +37,18 @@ def table(published: Published) -> dict[str, list[Any]]:
     return columns(published, np.arange(len(snapshot.objects)), known)
 
 
-def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) -> dict[str, list[Any]]:
+def _taken(values: Any, order: np.ndarray) -> Any:
+    if isinstance(values, Named):
+        return Named(values.ids[order], values.names)
+    return values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
+
+
+def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) -> dict[str, Any]:
     """Rows of the objects `ids` (k,). `known` (n,) is what was answered, None where that is not counted."""
     names = published.snapshot.objects
-    found: dict[str, list[Any]] = {"object": [names[i] for i in ids.tolist()]}
+    found: dict[str, Any] = {"object": Named(ids, names)}
     if known is not None:
-        found |= {name: getattr(known, name)[ids].tolist() for name in ("answers", "contradicted")}
+        found |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
         found["agreement"] = _where(known.answers[ids] > 0, known.agreement[ids])
     found |= _clusters(published, ids)
     found |= _places(published, ids)
@@ -48,11 +58,11 @@ def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) 
     return found | _predicted(published, ids)
 
 
-def _where(known: np.ndarray, values: np.ndarray) -> list[Any]:
-    return [value if there else None for value, there in zip(values.tolist(), known.tolist())]
+def _where(known: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.ma.masked_array(values, ~known)
 
 
-def _clusters(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
+def _clusters(published: Published, ids: np.ndarray) -> dict[str, Any]:
     artifact = published.artifacts.get("sdp_clustering")
     if artifact is None:
         return {}
@@ -69,7 +79,7 @@ def _clusters(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
     return found
 
 
-def _places(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
+def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
     """The place, the region of 95 % in the first two axes (in one dimension: the interval), the nearest three."""
     names = published.snapshot.objects
     places = of_embedding(published, len(names))
@@ -77,7 +87,7 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
         return {}
     d = places.points.shape[1]
     there = np.isfinite(places.points[ids]).all(axis=1)
-    found = {
+    found: dict[str, Any] = {
         AXES[axis] if axis < len(AXES) else f"axis_{axis + 1}": _where(there, places.points[ids, axis])
         for axis in range(d)
     }
@@ -88,16 +98,13 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
         elif d > 1:
             for head, values in zip(("ellipse_a", "ellipse_b", "ellipse_angle"), ellipses_of(covariance)):
                 found[head] = _where(there, values)
+    if len(names) > MOST_NEAREST:
+        return found
     near = nearest(places.points, ids, len(NEAREST))
-    return found | {
-        head: [names[i] if i >= 0 else None for i in column.tolist()] for head, column in zip(NEAREST, near.T)
-    }
+    return found | {head: Named(column, names) for head, column in zip(NEAREST, near.T)}
 
 
 def _predicted(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:
-    from stream_engine.exports import NothingToExport
-    from stream_engine.exports.classes import predictions
-
     try:
         made = predictions(published)["predictions"].tables["predictions"]
     except NothingToExport:

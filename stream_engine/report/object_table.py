@@ -45,7 +45,10 @@ LEFT_OUT = ("stability", "z", "ellipse_a", "ellipse_b", "ellipse_angle")  # the 
 
 def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:
     """One row an object: the columns of the export `objects` that a page has room for."""
-    found = object_table.columns(material.published, ids, material.answers)
+    found = {
+        head: values.tolist() if isinstance(values, np.ndarray) else list(values)
+        for head, values in object_table.columns(material.published, ids, material.answers).items()
+    }
     near = [
         ", ".join(name for name in row if name) for row in zip(*(found.pop(head, []) for head in object_table.NEAREST))
     ]

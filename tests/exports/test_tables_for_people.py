@@ -1,0 +1,164 @@
+"""Tables for people against what they say, counted and measured slowly: one row an object, one row a question."""
+
+import csv
+import io
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from stream_engine import exports
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.exports import object_table
+from stream_engine.exports.by_name import by_name
+from stream_engine.exports.files import encode
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from tests.support.process import engine
+
+NAMES = ["10", "2", "b, with comma", "0", "é", "1", "late"]
+KNOWN = 5  # objects that the artifacts have seen
+
+
+def said(seed: int = 0, size: int = 40) -> list[Triplet]:
+    rng = np.random.default_rng(seed)
+    first = [Triplet("10", "2", "b, with comma"), Triplet("0", "é", "1")]  # numbers follow first appearance
+    rows = [Triplet(*(NAMES[i] for i in rng.permutation(6)[:3])) for _ in range(size)]
+    return [*first, *rows, Triplet("late", "10", "2")]
+
+
+def made(d: int, covariance: bool = True, asked=(1, 1, 0, 1, 1)) -> Published:
+    rng = np.random.default_rng(d)
+    learned = Engine(("triplet_counts", "quadruplet_counts"), None)
+    learned.learn_many([*said(), Quadruplet(("10", "2"), ("0", "1"))])
+    roots = rng.normal(size=(KNOWN, d, d))
+    arrays = {
+        "X": rng.normal(size=(KNOWN, d)),
+        "asked": np.array(asked, bool),
+        "lapse": np.array(0.0),
+        **({"covariance": np.einsum("nij,nkj->nik", roots, roots).astype(np.float32)} if covariance else {}),
+    }
+    clusters = {"labels": np.array([0, 1, -1, 0, 1], np.int32), "stability": np.linspace(0.1, 0.9, KNOWN)}
+    booster = {
+        "predicted": np.array([0, 1, -1, 0, 1], np.int32),
+        "given": np.full(KNOWN, -1, np.int32),
+        "score": np.ones(KNOWN),
+        "abstained": np.zeros(KNOWN, bool),
+    }
+    kinds = {
+        "embedding": (arrays, {"alpha": 0.0}),
+        "sdp_clustering": (clusters, {}),
+        "triplet_boost": (booster, {"classes": ["x", "y"]}),
+    }
+    snapshot = learned.snapshot()._replace(labels={"10": "x", "never compared": "y"})
+    return Published(snapshot, {k: Artifact(k, "", 1, {}, 0, held, said) for k, (held, said) in kinds.items()})
+
+
+def rows(published: Published, what: str = "objects") -> list[dict[str, str]]:
+    for name, content in exports.contents(what, published).items():
+        data = encode(name, content, "csv", published.snapshot.objects)[f"{what}.csv"]
+    return list(csv.DictReader(io.StringIO(data.decode())))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_a_row_an_object(d):
+    published = made(d)
+    names = published.snapshot.objects
+    artifact = published.artifacts["embedding"].arrays
+    found = rows(published)
+    assert [row["object"] for row in found] == list(names)
+    counted = Counter(name for each in said() for name in each) + Counter(["10", "2", "0", "1"])
+    asked = [i for i in range(KNOWN) if artifact["asked"][i]]
+    axes = ["x", "y", "z", "axis_4", "axis_5"][:d]
+    assert [head for head in found[0] if head in ("x", "y", "z") or head.startswith("axis")] == axes
+    for i, row in enumerate(found):
+        assert int(row["answers"]) == counted[row["object"]]
+        there = i in asked
+        assert row["cluster"] == ["0", "1", "", "0", "1", "", ""][i]
+        assert (row["stability"] != "") == (row["cluster"] != "")
+        assert row["predicted"] == ["x", "y", "", "x", "y", "", ""][i]
+        assert row["label"] == ("x" if row["object"] == "10" else "")
+        for axis, head in enumerate(axes):
+            assert (row[head] == "") == (not there)
+            assert not there or float(row[head]) == pytest.approx(artifact["X"][i, axis])
+        if not there:
+            assert {row[f"nearest_{k}"] for k in (1, 2, 3)} == {""}
+            continue
+        near = sorted((np.linalg.norm(artifact["X"][i] - artifact["X"][j]), names[j]) for j in asked if j != i)
+        assert [row[f"nearest_{k}"] for k in (1, 2, 3)] == [name for _, name in near[:3]]
+        region(row, artifact["covariance"][i].astype(float), d)
+
+
+def region(row: dict[str, str], covariance: np.ndarray, d: int) -> None:
+    """Every point of the ellipse is as far from the middle, in standard deviations: the quantile of 95 %."""
+    if d == 1:
+        assert float(row["ellipse_a"]) == pytest.approx(1.96 * covariance[0, 0] ** 0.5) and "ellipse_b" not in row
+        return
+    a, b, angle = (float(row[head]) for head in ("ellipse_a", "ellipse_b", "ellipse_angle"))
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    for t in np.linspace(0, 6, 9):
+        point = turn @ [a * np.cos(t), b * np.sin(t)]
+        assert point @ np.linalg.solve(covariance[:2, :2], point) == pytest.approx(5.991, rel=1e-3)
+
+
+def test_columns_of_what_is_not_there_are_left_out():
+    bare = Published(Engine(("adds3",), None).snapshot(), {})
+    assert list(exports.contents("objects", bare)["objects"].tables["objects"]) == ["object"]
+    heads = rows(made(2, covariance=False))[0]
+    assert "x" in heads and "ellipse_a" not in heads
+    alone = rows(made(2, asked=(1, 0, 0, 0, 0)))[0]
+    assert alone["x"] and alone["nearest_1"] == ""
+
+
+def test_of_very_many_objects_nobody_looks_for_the_nearest(monkeypatch):
+    monkeypatch.setattr(object_table, "MOST_NEAREST", len(NAMES) - 1)
+    assert "nearest_1" not in rows(made(2))[0]
+
+
+def test_by_name_the_rows_are_the_same_in_another_order():
+    """Also of an artifact that is older than the newest objects."""
+    published = made(2)
+    mine, theirs = rows(published), rows(by_name(published))
+    assert [row["object"] for row in theirs] == sorted(NAMES) != [row["object"] for row in mine]
+    assert sorted(mine, key=lambda row: row["object"]) == theirs
+
+
+def test_a_row_a_question_as_counted_by_hand():
+    published = made(2)
+    times = Counter((each.anchor, each.near, each.far) for each in said())
+    found = rows(published, "questions")
+    questions = {(a, frozenset((b, c))) for a, b, c in times}
+    assert {(row["anchor"], frozenset((row["near"], row["far"]))) for row in found} == questions
+    assert len(found) == len(questions)
+    lo_hi = exports.contents("confidence", published)["confidence"].arrays
+    ids = {name: i for i, name in enumerate(published.snapshot.objects)}
+    plain = {
+        key: (sure, foretold)
+        for *key, sure, foretold in zip(*(lo_hi[name] for name in ("anchor", "lo", "hi", "confidence", "predicted")))
+        for key in [tuple(int(i) for i in key)]
+    }
+    ties = 0
+    for row in found:
+        a, b, c = row["anchor"], row["near"], row["far"]
+        assert (int(row["n_near"]), int(row["n_far"])) == (times[a, b, c], times[a, c, b])
+        assert times[a, b, c] > times[a, c, b] or (times[a, b, c] == times[a, c, b] and b < c)
+        ties += times[a, b, c] == times[a, c, b]
+        sure, foretold = plain[ids[a], min(ids[b], ids[c]), max(ids[b], ids[c])]
+        assert float(row["confidence"]) == pytest.approx(sure)
+        assert float(row["predicted"]) == pytest.approx(foretold if ids[b] < ids[c] else 1 - foretold)
+    assert ties and any(row["n_far"] != "0" for row in found)
+
+
+def test_questions_can_be_read_again_as_answers(tmp_path):
+    """anchor, near, far, n_near, n_far is what a file of votes holds."""
+    published = made(2)
+    content = exports.contents("questions", published)["questions"]
+    written = encode("questions", content, "csv", published.snapshot.objects)
+    (tmp_path / "questions.csv").write_bytes(written["questions.csv"])
+    engine("run", tmp_path / "questions.csv", "--state", tmp_path / "s", "--no-refits")
+    engine("export", "--state", tmp_path / "s", "--out", tmp_path / "o", "questions")
+    with open(tmp_path / "o" / "questions.csv") as again:
+        assert {tuple(row.values()) for row in csv.DictReader(again)} == {
+            tuple(row.values()) for row in rows(made(2), "questions")
+        }
