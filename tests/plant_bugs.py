@@ -261,6 +261,20 @@ BUGS = [
         "tests/state/test_order_file.py",
     ),
     Bug(
+        "a table has ids in place of names",
+        "stream_engine/exports/files.py",
+        "columns | {key: array if of is None else Named(array, of)}",
+        "columns | {key: array}",
+        "tests/laws/test_export_names.py",
+    ),
+    Bug(
+        "the nearer of a tied question goes by ids",
+        "stream_engine/exports/evidence.py",
+        "rank[hi] < rank[lo]",
+        "hi < lo",
+        "tests/exports",
+    ),
+    Bug(
         "a remembered canonical order may hold a cycle",
         "stream_engine/exports/partial_order.py",
         "known is not None and is_acyclic(rows[known])",

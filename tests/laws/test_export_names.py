@@ -275,6 +275,7 @@ def test_no_table_of_arrays_has_the_name_of_one_made_by_hand(everything, publish
 def test_names_of_files_do_not_depend_on_what_else_is_there(format, published):
     """One kernel or two: that of kernel_learning is `kernel`, the other has its own name."""
     kernels = ("kernel_learning", "partial_order_embedding")
+    assert set(exports.contents("kernel", published)) == {"kernel", "kernel.partial_order_embedding"}
     both = files(published, "kernel", format)
     alone = [
         files(
