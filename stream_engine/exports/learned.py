@@ -99,9 +99,9 @@ def kernel(published: Published) -> dict[str, Content]:
 
 def _kernel(published: Published, artifact: Artifact) -> Content:
     arrays = {"method": np.array(artifact.kind)} | {name: np.asarray(held) for name, held in artifact.arrays.items()}
-    mixed = artifact.report.get("mu")
-    if isinstance(mixed, dict) and "mu" in arrays and len(mixed) == len(arrays["mu"]):
-        arrays["auxiliary"] = np.array(list(mixed), np.str_)
+    mixed = _auxiliary(artifact)
+    if "mu" in arrays and len(mixed) == len(arrays["mu"]):
+        arrays["auxiliary"] = np.array(mixed, np.str_)
     rows = [len(arrays[name]) for name in ("coordinates", "known") if name in arrays]
     rows += [len(arrays["K"])] if "K" in arrays and "ids" not in arrays else []
     known = published.known.get(artifact.kind, published.snapshot.objects)
@@ -153,13 +153,19 @@ def _learned(published: Published, artifact: Artifact) -> tuple[str, ...] | None
     return tuple(names[i] for i in artifact.arrays["ids"].tolist())
 
 
+def _auxiliary(artifact: Artifact) -> list[str]:
+    """Names of the auxiliary kernels in the order of the arrays; `mu` of a report that was read from a file has them in
+    the order of names."""
+    told = artifact.report.get("kernels") or []
+    return [each["name"] for each in told] or list(artifact.report.get("mu") or [])
+
+
 def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     """CSV of the diagonal form of partial order embedding: a row an object, a column a kernel (McFee & Lanckriet's
     Fig. 8)."""
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    kernels = [each["name"] for each in artifact.report["kernels"]]
-    names = ["sum"] if artifact.params.get("combine") == "sum" else kernels or ["identity"]
+    names = _auxiliary(artifact)
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}

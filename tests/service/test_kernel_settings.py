@@ -72,6 +72,9 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
     made = Store(tmp_path / "s").latest_artifact("partial_order_embedding")
     assert table.column_names == ["object", *(each["name"] for each in made.report["kernels"])] and len(table) == N
     assert np.array_equal(table["from_npz"].to_numpy(), made.arrays["W"][2])
+    held = np.load(tmp_path / "out" / "kernel.npz")
+    mu = Store(tmp_path / "s").latest_artifact("kernel_learning").report["mu"]
+    assert dict(zip(held["auxiliary"].tolist(), held["mu"].tolist())) == mu
 
 
 def test_one_refit_takes_them_from_the_file_and_set_is_over_it(world, tmp_path):
