@@ -307,3 +307,18 @@ def test_the_page_of_the_manual_is_made_of_the_code():
         assert all(f"`{array}` (" in page for array in dictionary.entries(what))
     for table, columns in TABLE_COLUMNS.items():
         assert f"\n### Table {table}" in page and all(f"- `{head}`: " in page for head in columns)
+
+
+@pytest.mark.parametrize(
+    "what, limit", [("adds3", "similarities.DENSE_LIMIT"), ("k1", "similarities.kernels.KERNEL_LIMIT")]
+)
+def test_what_many_objects_have_in_place_of_a_matrix_names_them_too(what, limit, published, monkeypatch):
+    monkeypatch.setattr(f"stream_engine.exports.{limit}", 3)
+    content = exports.contents(what, published)[what]
+    names = published.snapshot.objects
+    bound = {"n": len(names)}
+    assert all(sizes_of(described(what, key), array, bound) for key, array in content.arrays.items())
+    table = read(f"{what}.csv", encode(what, content, "csv", names)[f"{what}.csv"])
+    for key in {"i", "j", "indices"} & set(content.arrays):
+        assert text(table[key]) == [names[i] for i in content.arrays[key].tolist()]
+    assert list(np.load(io.BytesIO(encode(what, content, "npz", names)[f"{what}.npz"]))["names"]) == list(names)
