@@ -1,5 +1,5 @@
 """`make bench`: whole commands, then every stage beside its rival or floor in one run, as ratios; machine, its load and
-versions on the first line.
+versions on the first line. `papers` is another command: the five papers beside ours, see `papers/command.py`.
 
 Each stage runs in a fresh process, inputs come from a seed, single-threaded figures are CPU time. Rows are printed and
 appended to results.jsonl. Arguments: names of stages (default all), --full for the large sizes of the targets.
@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FIRST = "whole_commands"  # what users wait for stands before the parts of it
 STAGES = sorted((path.stem.removeprefix("stage_") for path in HERE.glob("stage_*.py")), key=lambda s: (s != FIRST, s))
+WORDS = (*STAGES, "papers")  # what may stand behind `python -m tests.benchmarks`
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
@@ -76,6 +77,10 @@ def stage_in_fresh_process(name: str, full: bool) -> list[dict]:
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["papers"]:
+        from tests.benchmarks.papers import command
+
+        return command.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"any of {', '.join(STAGES)}")
     parser.add_argument("--full", action="store_true", help="the sizes of the targets (many minutes)")

@@ -39,6 +39,7 @@ from stream_engine.boosting.labels import group, label_sets
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.triplet_boost import abstention_bound, fit, predict
 from tests.benchmarks.boosting_worlds import sampled_codes, sampled_columns
+from tests.benchmarks.papers.kept import made_now
 from tests.conftest import ROOT
 from tests.support.planted_similarities import adds3
 
@@ -116,6 +117,7 @@ def grid(name: str, worlds: list[Parted], rounds: int, kept: Path) -> list[dict]
                 "1-NN": baseline(metric),
                 "AdaBoost": adaboost(),
             }
+            cell["made"] = made_now()
             with open(kept, "a") as file:
                 file.write(json.dumps(cell, default=float) + "\n")
         made.append(cell)

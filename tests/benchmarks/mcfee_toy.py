@@ -186,21 +186,40 @@ def table2(splits: int, size: int, form: str, flip: float = 0.15) -> dict[str, l
     """{constraint set: [(its size, accuracy) of each split]} on the pixel kernel, with a share of answers reversed."""
     out: dict = {}
     for seed in range(splits):
-        t = toy(seed)
-        train, triplets, test = split(t, seed, size)
-        rng = np.random.default_rng(seed)
-        again = triplets[rng.integers(len(triplets), size=len(triplets) // 3)]  # some questions are asked twice
-        triplets = np.concatenate([triplets, again])
-        wrong = rng.random(len(triplets)) < flip
-        triplets[wrong] = triplets[wrong][:, [0, 2, 1]]
-        kernels = [t.kernels[1]]
-        inner = [np.ascontiguousarray(k[np.ix_(train, train)]) for k in kernels]
-        snapshot = snapshot_of(triplets, len(train))
+        world = noisy_split(seed, size, flip)
         for which in ("raw", "length2", "canonical-reduced"):
-            held = sets.constraints(snapshot, which, weights="one", seed=seed)
-            found = beta_and_fit(held.rows, held.weight, inner, form == "diagonal", seed)
-            out.setdefault(which, []).append((len(held.rows), accuracy(found, kernels, train, test)))
+            out.setdefault(which, []).append(processed(world, which, form == "diagonal", seed))
     return out
+
+
+class Noisy(NamedTuple):
+    """The pixel kernel, training objects, what was said of them with mistakes, and test triplets."""
+
+    kernel: np.ndarray
+    train: np.ndarray
+    said: Snapshot
+    test: np.ndarray
+
+
+def noisy_split(seed: int, size: int, flip: float = 0.15, each: int = 20) -> Noisy:
+    """A split of which some questions are asked twice and a share of the answers is reversed; `each` objects a class
+    (few objects and many comparisons make cycles)."""
+    t = toy(seed, each)
+    train, triplets, test = split(t, seed, size)
+    rng = np.random.default_rng(seed)
+    again = triplets[rng.integers(len(triplets), size=len(triplets) // 3)]
+    triplets = np.concatenate([triplets, again])
+    wrong = rng.random(len(triplets)) < flip
+    triplets[wrong] = triplets[wrong][:, [0, 2, 1]]
+    return Noisy(t.kernels[1], train, snapshot_of(triplets, len(train)), test)
+
+
+def processed(world: Noisy, which: str, diagonal: bool, seed: int, order: int | None = None) -> tuple[int, float]:
+    """`(constraints, test accuracy)` of a constraint set; `order` is the seed of Algorithm 1's random order."""
+    inner = [np.ascontiguousarray(world.kernel[np.ix_(world.train, world.train)])]
+    held = sets.constraints(world.said, which, weights="one", seed=seed if order is None else order)
+    found = beta_and_fit(held.rows, held.weight, inner, diagonal, seed)
+    return len(held.rows), accuracy(found, [world.kernel], world.train, world.test)
 
 
 def weights_figure(found: mkpoe.Embedding, inner, path: str) -> None:

@@ -24,6 +24,7 @@ from numba import njit
 
 from stream_engine.clustering import partition
 from stream_engine.refits.sdp_clustering import solve, spur
+from tests.benchmarks.papers.kept import made_now
 from tests.benchmarks.planted_clusters import ITERATIONS, TOL, agreement, labels_of, mulk3, triplets_of
 from tests.conftest import ROOT
 from tests.support.planted_similarities import adds3
@@ -197,6 +198,7 @@ def main() -> None:
                 if (which, objects, power, seed) not in done:
                     found = digits(folder, which, power, objects, seed)
                     results.append({"which": which, "objects": objects, "power": power, "seed": seed, "found": found})
+                    results[-1]["made"] = made_now(found["cpu"])
                     print(json.dumps(results[-1]), flush=True)
                     with open(kept, "a") as file:
                         file.write(json.dumps(results[-1]) + "\n")

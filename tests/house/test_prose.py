@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.__main__ import STAGES
+from tests.benchmarks.__main__ import WORDS
 from tests.conftest import ROOT
 from tests.house.test_layers import FLOORS
 
@@ -80,7 +80,7 @@ def wrong_commands(text: str) -> list[str]:
     """`python -m tests...` and other modules of the tests that do not exist; stages that `make bench` does not have."""
     wrong = [name for name in TESTS.findall(text) if not _is_module(name)]
     for module, word in COMMAND.findall(text):
-        if not _is_module(module) or (module == "tests.benchmarks" and word and word not in STAGES):
+        if not _is_module(module) or (module == "tests.benchmarks" and word and word not in WORDS):
             wrong.append(f"{module} {word}".strip())
     return wrong
 

@@ -1,0 +1,310 @@
+"""Kleindessner & von Luxburg 2017: all of their figures and runtimes, by `tests/benchmarks/kleindessner.py`."""
+
+import csv
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tests.benchmarks import kleindessner as bench
+from tests.benchmarks.papers.kept import Cell, Kept
+from tests.benchmarks.papers.rows import Drawing, Paper, Row, missing, row
+
+TEXT = "kleindessner-luxburg-2017-kernel-functions-from-triplets.txt"
+COUNTS = (5_000, 10_000, 20_000, 40_000, 80_000)
+SIZES = (1000, 2000, 4000, 6000, 9000)
+KERNELS, WRONG = ("k1", "k2"), (0.0, 0.3)
+RUNS = 10
+MATLAB = "The paper's are of Matlab without sparse products on a laptop of 2016, ours CPU seconds of one thread. "
+DRAWN = "drawn, without numbers"
+Cells = dict[tuple, list[Cell | None]]
+
+
+def folder() -> Path:
+    """Where the data are."""
+    return Path(os.environ["STREAM_ENGINE_DATA"])
+
+
+def counted(key: dict[str, Any]) -> dict[str, int]:
+    """Sizes of the two sets of people's answers."""
+    with gzip.open(folder() / "food100" / "triplets_unique.csv.gz", "rt") as file:
+        said = {tuple(line) for line in list(csv.reader(file))[1:]}
+    with open(folder() / "car60" / "triplets_T_ALL.csv") as file:
+        cars = [tuple(line) for line in list(csv.reader(file))[1:]]
+    both = sum((anchor, far, near) in said for anchor, near, far in said) // 2
+    return {"food": len(said), "food, pairs of contradictions": both, "cars": len(cars), "cars, unique": len(set(cars))}
+
+
+def digits(key: dict[str, Any]) -> dict[str, Any]:
+    """One clustering of digits: 1, 2, 3 by the number of triplets, or all ten by their number."""
+    pixels, digit = bench.usps()
+    rng = np.random.default_rng(key["seed"])
+    of = np.flatnonzero(np.isin(digit, (1, 2, 3))) if key["experiment"] == "usps" else np.arange(len(pixels))
+    at = rng.choice(of, key["n"], replace=False)
+    return bench.clustered(
+        pixels[at], digit[at], key["kernel"], key["marks"], key["asked"], key["wrong"], key["seed"], key["d"]
+    )
+
+
+def usps_cells(kept: Kept) -> Cells:
+    """Figs. 5 and 7, rows 1 and 2."""
+    cells: Cells = {}
+    for which in KERNELS:
+        for wrong in WRONG:
+            for asked in COUNTS:
+                for seed in range(RUNS):
+                    key = {"experiment": "usps", "kernel": which, "wrong": wrong, "asked": asked, "seed": seed}
+                    key |= {"n": 1000, "marks": 15, "d": 0}
+                    cell = kept.cell(key, digits, left_out_when_reduced=seed > 0)
+                    cells.setdefault((which, wrong, asked), []).append(cell)
+    return {place: [c for c in made if c] or [None] for place, made in cells.items()}
+
+
+def embedding_cells(kept: Kept) -> Cells:
+    """The rival of rows 1 and 2, an embedding in 2 and in 10 dimensions."""
+    cells: Cells = {}
+    for d in (2, 10):
+        for wrong in WRONG:
+            for asked in (10_000, 40_000):
+                for seed in range(3):
+                    key = {"experiment": "usps", "kernel": "k1", "wrong": wrong, "asked": asked, "seed": seed}
+                    key |= {"n": 1000, "marks": 15, "d": d}
+                    cell = kept.cell(key, digits, left_out_when_reduced=seed > 0)
+                    cells.setdefault((d, wrong, asked), []).append(cell)
+    return {place: [c for c in made if c] or [None] for place, made in cells.items()}
+
+
+def size_cells(kept: Kept) -> Cells:
+    """Figs. 5 and 7, row 3."""
+    cells: Cells = {}
+    for which in KERNELS:
+        for n in SIZES:
+            for seed in range(RUNS if n < 4000 else 3 if n < 6000 else 1):
+                key = {"experiment": "size", "kernel": which, "wrong": 0.15, "asked": 150 * n, "seed": seed}
+                key |= {"n": n, "marks": 30, "d": 5 if which == "k1" and seed == 0 and n <= 6000 else 0}
+                cell = kept.cell(key, digits, left_out_when_reduced=seed > 0 or n > 2000)
+                cells.setdefault((which, n), []).append(cell)
+    return {place: [c for c in made if c] or [None] for place, made in cells.items()}
+
+
+def mean(cells: list[Cell | None], name: str = "purity") -> float:
+    """Mean over runs, not a number where none is made."""
+    return float(np.mean([c.found[name] for c in cells if c and name in c.found] or [np.nan]))
+
+
+def seconds(found: list[dict], what: str) -> float:
+    """CPU seconds of the runtime experiment."""
+    return next(each["cpu"] for each in found if each["what"] == what)
+
+
+def part(name: str) -> Callable[[dict[str, Any]], Any]:
+    """A part of the benchmark as an experiment."""
+    return lambda key: bench.PARTS[name](1, None)
+
+
+def crowd_rows(kept: Kept) -> list[Row]:
+    """Sec. 4.1: people's answers."""
+    sizes = [kept.cell({"experiment": "counted"}, counted)]
+    seen = [kept.cell({"experiment": "crowd"}, part("crowd"))]
+
+    def size(name: str, paper: int):
+        return lambda f: (str(f[name]), f[name] == paper)
+
+    def food(f: list[dict]) -> tuple[str, bool]:
+        told = [each for each in f if each["data"].startswith("food")]
+        return "; ".join(f"{each['kernel']} {each['cpu']:.3f} s" for each in told), all(e["cpu"] <= 0.1 for e in told)
+
+    def shared(f: list[dict]) -> tuple[str, None]:
+        name = "share of the variance of sweetness that the clusters explain"
+        return f"of the variance of sweetness the ten clusters explain {f[0][name]:.2f}", None
+
+    def cars(f: list[dict]) -> tuple[str, bool]:
+        told = {e["kernel"]: e for e in f if e["data"].startswith("cars")}["k2"]
+        near, usual = told["nearest is of the same class"], told["largest class"]
+        return f"nearest car of the same class {near:.2f} of the time, largest class {usual:.2f}", near > usual + 0.2
+
+    return [
+        row("sec. 4.1", "food, unique triplets", "190376 (unique) similarity triplets", "190376", "the same number",
+            sizes, size("food", 190376)),
+        row("sec. 4.1", "food, contradictions", "which contain 9349 pairs of contradicting triplets", "9349",
+            "the same number", sizes, size("food, pairs of contradictions", 9349)),
+        row("sec. 4.1", "cars, triplets", "We ended up with 13514 similarity triplets", "13514", "the same number",
+            sizes, size("cars", 13514)),
+        row("sec. 4.1", "cars, unique", "of which 12502 were unique", "12502", "the same number", sizes,
+            size("cars, unique", 12502)),
+        row("sec. 4.1", "k1 or k2 of the food data, seconds",
+            "computation of k_1 or k_2 on this data set took about 0.1 seconds", "0.1 s", "no more", seen, food,
+            MATLAB),
+        missing("sec. 4.1, Fig. 9", "GNMDS of the food data, seconds", "took 18 seconds (embedding dimension equaling "
+                "two", "18 s", "GNMDS of the authors' Matlab is not run; our embedding of food100 in two dimensions "
+                "takes .2 CPU s (docs/measurements.md, Embeddings)."),
+        row("Fig. 4 left", "ten clusters of complete linkage on k1 are homogeneous",
+            "Each of the ten clusters depicted there contains pretty homogeneous images", "judged by eye", "", seen,
+            shared, "The pictures are not at hand; a taste that people gave each dish stands for them."),
+        row("Fig. 4 right", "cars arranged in groups by kernel PCA on k2",
+            "with the cars arranged in groups of sports cars", "judged by eye",
+            "neighbours of one class .2 more often than the largest class", seen, cars),
+        missing("Supp. A.2", "nature data", "We performed similar experiments on the nature data set", "",
+                "The nature data cannot be had here."),
+    ]  # fmt: skip
+
+
+def shape_rows(cells: list[Cell | None]) -> list[Row]:
+    """Figs. 3 and 6."""
+
+    def follow(*f: list[dict]) -> tuple[str, bool]:
+        told = "; ".join(f"{e['data']} {e['k1']:.2f} and {e['k2']:.2f}" for e in f[0])
+        return told, all(min(e["k1"], e["k2"]) > 0.4 for e in f[0])
+
+    return [
+        row("Figs. 3, 6", "k1 and k2 follow the distances on five sets of 400, a tenth of all triplets",
+            "the kernel matrices reflect the block structures of the distance matrices", "judged by eye",
+            "rank correlation with minus the distance above .4 everywhere", cells, follow,
+            "The block model has a few different distances only: its correlation cannot be near 1."),
+    ]  # fmt: skip
+
+
+def usps_rows(cells: Cells, rivals: Cells) -> list[Row]:
+    """Rows 1 and 2 of Fig. 5, and Fig. 7."""
+
+    def curve(which: str, wrong: float) -> str:
+        return ", ".join(f"{count:,}: {mean(cells[which, wrong, count]):.2f}" for count in COUNTS)
+
+    def best(d: int, wrong: float, count: int) -> float:
+        return max(mean(rivals[d, wrong, count], f"purity, STE {kind}") for kind in ("same", "rand"))
+
+    def level(d: int):
+        told = [(w, c, mean(cells["k1", w, c]), best(d, w, c)) for w in WRONG for c in (10_000, 40_000)]
+        text = "; ".join(f"{c:,}, {w:.0%} wrong: {a:.2f} and {b:.2f}" for w, c, a, b in told)
+        ours, rival = (all(x > y + 0.05 for x, y in pairs) for pairs in zip(*[((a, b), (b, a)) for *_, a, b in told]))
+        return lambda *f: (text, not ours and not rival)
+
+    every = [c for made in cells.values() for c in made]
+    both = [c for d in (2, 10) for w in WRONG for n in (10_000, 40_000) for c in rivals[d, w, n]]
+    usps = "The same data as the paper's; the rival is our STE, the better of the same and of random triplets. "
+    rows = [
+        row("Fig. 5, 7, rows 1, 2", f"purity of {which}, {wrong:.0%} wrong, by number of triplets", "", DRAWN, "",
+            [c for n in COUNTS for c in cells[which, wrong, n]], lambda *f, a=which, b=wrong: (curve(a, b), None))
+        for which in KERNELS for wrong in WRONG
+    ]  # fmt: skip
+    rows += [
+        row("Fig. 5, row 1", "k1 beside an embedding in 2 dimensions, purity",
+            "Based on the achieved purity values no method can be considered superior", "none superior",
+            "neither ahead by more than .05 in all four settings", both, level(2), usps),
+        row("Fig. 5, row 2", "k1 beside an embedding in 10 dimensions, purity",
+            "Based on the achieved purity values no method can be considered superior", "none superior",
+            "neither ahead by more than .05 in all four settings", both, level(10), usps),
+        row("Fig. 7", "k2 slightly worse than k1", "Our kernel function k_2 performs slightly worse than k_1",
+            "slightly worse", "mean purity over all settings lower", every,
+            lambda *f: (f"k1 {overall(cells, 'k1'):.3f}, k2 {overall(cells, 'k2'):.3f}; nothing wrong, 80,000: "
+                        f"{mean(cells['k1', 0.0, 80_000]):.2f}, {mean(cells['k2', 0.0, 80_000]):.2f}",
+                        overall(cells, "k2") < overall(cells, "k1")),
+            "Over all settings; where nothing is wrong and triplets are many, k2 is ahead here."),
+        row("Fig. 5", "k1 beside an embedding, running time", "Our approach is highly superior regarding running time",
+            "highly superior", "at least ten times faster",
+            both, lambda *f: speed(f), MATLAB),
+    ]  # fmt: skip
+    return rows
+
+
+def overall(cells: Cells, which: str) -> float:
+    """Mean purity over all numbers of triplets and shares of wrong ones."""
+    return float(np.mean([mean(cells[which, wrong, count]) for wrong in WRONG for count in COUNTS]))
+
+
+def speed(found: tuple[dict, ...]) -> tuple[str, bool]:
+    """CPU seconds of k1 and of the embedding of the same triplets, medians."""
+    ours, rival = np.median([f["k1"] for f in found]), np.median([f["STE same cpu"] for f in found])
+    return f"k1 {ours:.3f} s, STE {rival:.1f} s (medians)", bool(rival > 10 * ours)
+
+
+def size_rows(kept: Kept, cells: Cells) -> list[Row]:
+    """Row 3 of Fig. 5, and what the text says of runtimes."""
+    whole = [kept.cell({"experiment": "runtime"}, part("runtime"), left_out_when_reduced=True)]
+    instead = "USPS for MNIST, 9,000 at most. "
+
+    def curve(which: str) -> str:
+        return ", ".join(f"{n:,}: {mean(cells[which, n]):.2f}" for n in SIZES if cells[which, n] != [None])
+
+    rows = [
+        row("Fig. 5, row 3", f"purity of {which} by the number of digits", "", DRAWN, "",
+            [c for n in SIZES for c in cells[which, n] if c] or [None], lambda *f, a=which: (curve(a), None),
+            instead + "30 landmarks, 150 n triplets, 15 % wrong.")
+        for which in KERNELS
+    ]  # fmt: skip
+    large = [c for n in SIZES for c in cells["k1", n] if c and c.found.get("purity, STE rand")]
+    rows += [
+        row("Fig. 5, row 3", "k1 competes with the best embedding for large n",
+            "for large values of n our kernel function k_1 can compete with it", "it competes",
+            "at the largest n made for both, purity at least the embedding's less .05", large[-1:] or [None],
+            lambda f: (f"{f['triplets'] // 150:,} digits: k1 {f['purity']:.2f}, STE of random triplets "
+                       f"{f['purity, STE rand']:.2f}, k-means on pixels {f['purity, points']:.2f}",
+                       None if f["triplets"] < 150 * 6000 else f["purity"] >= f["purity, STE rand"] - 0.05),
+            instead + "GNMDS with random triplets is the paper's best; here our STE in five dimensions."),
+    ]  # fmt: skip
+    quote = "For 10000 points, computing k_1 or k_2 took 100 or 180 seconds"
+    for which, paper in (("k1", 100), ("k2", 180)):
+        rows.append(
+            row("sec. 4.2", f"{which} of 10,000 digits, seconds", quote, f"{paper} s", "no more", whole,
+                lambda f, a=which, b=paper: (f"{seconds(f, a):.1f} s", seconds(f, a) <= b), MATLAB)
+        )  # fmt: skip
+    rows += [
+        missing("sec. 4.2", "the fastest embedding of 10,000 digits", "even the fastest embedding algorithm ran for "
+                "2000 seconds", "2000 s", "The authors' Matlab embeddings are not run."),
+        row("sec. 4.2, Fig. 8", "k1 of 20,000 digits, seconds", "computation of k_1 took 900 seconds", "900 s",
+            "no more", whole, lambda f: (f"{seconds(f, 'kernel PCA'):.1f} s, kernel PCA included",
+                                         seconds(f, "kernel PCA") <= 900),
+            MATLAB + "USPS has 9,298 digits: drawn again with noise. The kernel is never an array here."),
+        missing("sec. 4.2, Fig. 8", "GNMDS of 20,000 digits", "GNMDS ran for more than 6000 seconds", "6000 s",
+                "The authors' Matlab embeddings are not run."),
+    ]  # fmt: skip
+    return rows
+
+
+def drawings(shapes: Cell | None, cells: Cells, rivals: Cells, sizes: Cells) -> list[Drawing]:
+    """Figs. 3 and 6, 5 and 7."""
+    made = []
+    if shapes:
+        one = Figure(figsize=(7, 2.6), layout="constrained")
+        axis = one.subplots()
+        for shift, which in ((-0.2, "k1"), (0.2, "k2")):
+            axis.bar(np.arange(5) + shift, [e[which] for e in shapes.found], 0.4, label=which)
+        axis.set_xticks(range(5), [e["data"] for e in shapes.found], fontsize=8)
+        axis.set(ylabel="rank correlation")
+        axis.legend()
+        made.append(Drawing("Figs. 3, 6", "k1 and k2 beside minus the distance; the matrices themselves: `python -m "
+                            "tests.benchmarks.kleindessner --parts shapes --out FOLDER`.", one))  # fmt: skip
+    two = Figure(figsize=(13, 3.6), layout="constrained")
+    axes = two.subplots(1, 3, sharey=True)
+    for axis, wrong in zip(axes, WRONG):
+        for which in KERNELS:
+            axis.plot(COUNTS, [mean(cells[which, wrong, n]) for n in COUNTS], "o-", label=which)
+        for d, kind in ((2, "same"), (2, "rand"), (10, "same"), (10, "rand")):
+            purity = [mean(rivals[d, wrong, n], f"purity, STE {kind}") for n in (10_000, 40_000)]
+            axis.plot((10_000, 40_000), purity, "x--", label=f"STE {kind}, d = {d}")
+        points = mean(cells["k1", wrong, COUNTS[0]], "purity, points")
+        axis.axhline(points, color="grey", ls=":", label="k-means on pixels")
+        axis.set(title=f"digits 1, 2, 3, {wrong:.0%} wrong", xlabel="triplets", xscale="log", ylabel="purity")
+    for which in KERNELS:
+        axes[2].plot(SIZES, [mean(sizes[which, n]) for n in SIZES], "o-", label=which)
+    axes[2].plot(SIZES, [mean(sizes["k1", n], "purity, points") for n in SIZES], ":", label="k-means on pixels")
+    axes[2].plot(SIZES, [mean(sizes["k1", n], "purity, STE rand") for n in SIZES], "x--", label="STE rand, d = 5")
+    axes[2].set(title="ten digits, 15 % wrong", xlabel="digits")
+    for axis in axes:
+        axis.legend(fontsize=7)
+    return [*made, Drawing("Figs. 5, 7", "purity by triplets and by objects, USPS; means over runs.", two)]
+
+
+def paper(kept: Kept) -> Paper:
+    """All of the paper."""
+    shapes = kept.cell({"experiment": "shapes"}, part("shapes"))
+    crowd = crowd_rows(kept)
+    cells, rivals, sizes = usps_cells(kept), embedding_cells(kept), size_cells(kept)
+    rows = shape_rows([shapes]) + crowd + usps_rows(cells, rivals) + size_rows(kept, sizes)
+    note = "The paper draws its purities and says no number but counts and runtimes; its text has no picture here."
+    return Paper("Kleindessner & von Luxburg 2017, kernel functions based on triplet comparisons", TEXT, note, rows,
+                 drawings(shapes, cells, rivals, sizes))  # fmt: skip

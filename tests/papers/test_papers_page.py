@@ -1,0 +1,176 @@
+"""The page of the five papers: the papers' own words, what is kept, and how the page is put together."""
+
+import json
+import re
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from stream_engine.kernel_learning.distance_operator import excess, triplet_rows
+from tests.benchmarks.__main__ import main as benchmarks
+from tests.benchmarks.papers import PAPERS, command, heim, heim_early, perrot2019
+from tests.benchmarks.papers.kept import Cell, Kept
+from tests.benchmarks.papers.page import cells_of, counted
+from tests.benchmarks.papers.rows import missing, row
+
+
+def of_kept(name):
+    """A paper from what is kept, nothing made."""
+    return import_module(PAPERS[name]).paper(Kept(command.HERE / f"{name}.jsonl", make=False))
+
+
+@pytest.fixture(scope="module")
+def papers():
+    return {name: of_kept(name) for name in PAPERS}
+
+
+def plain(text):
+    """A text without line breaks and runs of spaces."""
+    return " ".join(text.replace("-\n", "- ").split())
+
+
+def numbers(text):
+    """The numbers of at least two digits in a text, without separators of thousands."""
+    return set(re.findall(r"\d+\.\d+|\d{2,}", re.sub(r"(?<=\d),(?=\d{3})", "", text)))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", PAPERS)
+def test_quotations_and_numbers_are_the_papers_own(name, papers, judgements):
+    """Every quotation stands in the paper's text letter for letter, and so does every number that is called its own."""
+    file = judgements.parent / "papers" / papers[name].text
+    if not file.exists():
+        pytest.skip(f"no text of the paper at {file}")
+    text = plain(file.read_text())
+    quoted = [each.quote for each in papers[name].rows if each.quote]
+    assert len(quoted) > 5
+    assert [quote for quote in quoted if plain(quote) not in text] == []
+    said = [(each.what, number) for each in papers[name].rows for number in numbers(each.paper)]
+    assert [pair for pair in said if pair[1] not in numbers(text)] == []
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_row_says_how_it_was_judged_or_why_not(name, papers):
+    for each in papers[name].rows:
+        assert each.place and each.what
+        if each.agrees is None:
+            assert each.ours or each.why, each
+        else:
+            assert each.rule and each.made and re.search(r"\d", each.ours), each
+        assert "nan" not in each.ours.split() or each.agrees is None, each
+
+
+def test_the_page_is_written_from_what_is_kept(tmp_path, papers, capsys):
+    assert command.main(["--out", str(tmp_path), "--kept"]) == 0
+    markdown, html = ((tmp_path / name).read_text() for name in ("papers.md", "papers.html"))
+    for paper in papers.values():
+        assert f"## {paper.title}" in markdown and counted(paper.rows) in markdown
+        for each in paper.rows:
+            line = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells_of(each)) + " |"
+            assert line in markdown.splitlines()
+    assert html.count("<img") == sum(len(paper.drawings) for paper in papers.values()) > 5
+    assert set(re.findall(r"src='(\w+):", html)) == {"data"} and "http" not in html  # it needs nothing else
+    pictures = re.findall(r"\]\((\S+\.png)\)", markdown)
+    assert len(pictures) == len(set(pictures)) and all((tmp_path / p).stat().st_size > 5000 for p in pictures)
+    assert "ERKLE, wherever it is named, is our own factored method" in html
+    assert capsys.readouterr().out.count("agrees") == len(PAPERS)
+
+
+def test_stages_can_be_chosen(tmp_path, monkeypatch):
+    said = ["benchmarks", "papers", "--out", str(tmp_path), "--kept", "--only", "perrot2020"]
+    monkeypatch.setattr("sys.argv", said)
+    assert benchmarks() == 0
+    assert (tmp_path / "papers.md").read_text().count("\n## ") == 1
+
+
+def test_results_are_kept_and_not_made_again(tmp_path):
+    made = []
+
+    def make(key):
+        made.append(key)
+        return {"twice": 2 * key["size"]}
+
+    file, full = tmp_path / "kept.jsonl", {"experiment": "one", "size": 40}
+    small = Kept(file, reduced=True, tell=lambda text: None)
+    cell = small.cell(full, make, {"size": 4})
+    assert cell.found == {"twice": 8} and cell.reduced and cell.made["cpu"] >= 0 and "numpy" in cell.made["with"]
+    assert small.cell(full | {"size": 50}, make, left_out_when_reduced=True) is None
+    again = Kept(file, make=False)
+    assert again.cell(full, make, {"size": 4}).reduced  # nothing of full size is there: the smaller one stands for it
+    assert again.cell({"experiment": "other", "size": 1}, make) is None
+    assert len(made) == 1
+    whole = Kept(file, tell=lambda text: None)
+    assert whole.cell(full, make, {"size": 4}).found == {"twice": 80} and len(made) == 2
+    for reader in (Kept(file), Kept(file, reduced=True), Kept(file, make=False)):
+        found = reader.cell(full, make, {"size": 4})
+        assert found.found == {"twice": 80} and not found.reduced
+    assert len(made) == 2 and [json.loads(line)["key"]["size"] for line in file.read_text().splitlines()] == [4, 40]
+
+
+def test_a_row_without_its_cells_is_open():
+    def judged(*found):
+        return f"{sum(f['x'] for f in found)}", True
+
+    cells = [Cell({}, {"x": 1}, {"date": "2026-01-02", "with": "a"}), Cell({}, {"x": 2}, {"date": "2026-01-03"}, True)]
+    made = row("Fig. 1", "sum", "", "3", "equal", cells, judged)
+    assert (made.ours, made.verdict) == ("3", "agrees")
+    assert "2 kept; 2026-01-02 to 2026-01-03" in made.made and "reduced size" in made.made
+    for without in ([], [*cells, None]):
+        left = row("Fig. 1", "sum", "", "3", "equal", without, judged)
+        assert left.verdict == "not compared" and left.why.startswith("not made yet")
+    differs = row("Fig. 1", "sum", "", "4", "equal", cells, lambda *f: ("3", np.bool_(False)))
+    assert differs.verdict == "differs"
+    assert counted([made, differs, missing("", "", "", "", "no data")]) == "1 agrees, 1 differs, 1 not compared"
+
+
+def test_algorithm_1_of_heim_descends_by_its_formulas():
+    """One step beside the gradient of eq. (10) by differences, then both projections."""
+    rng = np.random.default_rng(0)
+    n, eta, lambda1, lambda2 = 6, 0.3, 0.2, 0.1
+    triplets = np.array([rng.permutation(n)[:3] for _ in range(25)])
+    kernels = [x @ x.T for x in rng.normal(size=(2, n, 2))]
+    wrong = excess(kernels[0], triplet_rows(triplets)) > 0  # the first kernel answers: its weight grows
+    triplets[wrong] = triplets[wrong][:, [0, 2, 1]]
+
+    def loss(k0, mu):
+        """Eq. (10) with K'' = K0 + sum mu_a K_a."""
+        gram = k0 + sum(m * k for m, k in zip(mu, kernels))
+        return np.logaddexp(0, excess(gram, triplet_rows(triplets))).sum()
+
+    k0, mu, step = np.eye(n), np.full(2, 0.5), 1e-6
+    slope = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            change = np.zeros((n, n))
+            change[i, j] += step / 2
+            change[j, i] += step / 2
+            slope[i, j] = (loss(k0 + change, mu) - loss(k0 - change, mu)) / (2 * step)
+    along = [(loss(k0, mu + step * e) - loss(k0, mu - step * e)) / (2 * step) for e in np.eye(2)]
+    values, vectors = np.linalg.eigh(k0 - eta * (slope + lambda1 * np.eye(n)))
+    expected = (vectors * np.maximum(values, 0)) @ vectors.T
+    weights = np.maximum(mu - eta * (np.array(along) + lambda2), 0)
+    (made,) = heim_early.descend(triplets, n, kernels, eta, lambda1, lambda2, (1,))
+    assert made.rank == (values > 0).sum() < n and weights.min() == 0 < weights.max()
+    np.testing.assert_allclose(made.mu, weights, atol=1e-6)
+    np.testing.assert_allclose(made.gram, expected + sum(m * k for m, k in zip(weights, kernels)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "make"),
+    [
+        ("heim", {"experiment": "steps", "trial": 0, "size": 200, "eta": 0.01}, heim.steps),
+        ("heim", {"experiment": "floor", "trial": 3}, heim.floor),
+        ("perrot2019", {"experiment": "abstention", "n": 50, "k": 1.5, "seed": 0}, perrot2019.abstention),
+    ],
+)
+def test_what_is_kept_is_what_its_experiment_gives(name, key, make):
+    kept = Kept(command.HERE / f"{name}.jsonl", make=False).cell(key, make)
+    again = json.loads(json.dumps(make(key), default=float))
+    for ours, theirs in zip(*(v if isinstance(v, list) else [v] for v in (again, kept.found))):
+        assert {k: pytest.approx(v, abs=0.02) for k, v in theirs.items()} == ours
+
+
+def test_every_paper_here_is_registered():
+    here = {path.stem for path in command.HERE.glob("*.py") if "\ndef paper(" in path.read_text()}
+    assert here == set(PAPERS)
