@@ -4,7 +4,8 @@
                                       [--reduced | --kept] [--results FOLDER] [--jobs 2]
 
 What is kept beside the benchmarks is used; what is missing is made and kept, so the command can be stopped and resumed.
---reduced makes it at a smaller size, --kept not at all. An empty --results makes everything again. Writes papers.md and
+--reduced makes it at a smaller size, --kept not at all. An empty --results makes everything again, but for the runs
+that `boosting_paper`, `planted_clusters` and `usps_clusters` keep, which those commands make. Writes papers.md and
 papers.html. Data: the folder STREAM_ENGINE_DATA, else ../shared/data beside the checkout.
 """
 
