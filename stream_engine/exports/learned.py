@@ -166,6 +166,6 @@ def _weights(published: Published, artifact: Artifact) -> dict[str, dict]:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return {}
     weights = artifact.arrays["W"]
-    names = _auxiliary(artifact)
+    names = ["sum"] if artifact.params.get("combine") == "sum" else _auxiliary(artifact) or ["identity"]
     objects = _learned(published, artifact) or names_of(published, artifact.kind, weights.shape[1])
     return {"kernel_weights": {"object": list(objects), **dict(zip(names, weights, strict=True))}}
