@@ -1,7 +1,7 @@
 """Streaming online-learning engine for comparison data.
 
-`Engine` counts, `Snapshot` is what it knows, refits learn from snapshots. Names here are loaded on use;
-`__version__` is that of the installed package.
+`read` makes a `Study` of files or frames, which answers what people ask. Below it `Engine` counts, `Snapshot` is what
+it knows, refits learn from snapshots. Names here are loaded on use; `__version__` is that of the installed package.
 """
 
 from importlib import import_module
@@ -13,6 +13,8 @@ _PUBLIC = {
     "Quadruplet": "stream_engine.data.comparisons",
     "Label": "stream_engine.data.comparisons",
     "read_snapshot": "stream_engine.state.snapshot",
+    "read": "stream_engine.study.reading",
+    "Study": "stream_engine.study.study",
 }
 __all__ = list(_PUBLIC)
 
@@ -23,3 +25,7 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 'stream_engine' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "estimators", "kernels", "refits", "snapshot"]

@@ -6,35 +6,22 @@ again repeats it. `sampler` and `propensity` say how the question was chosen; se
 kept, `propensity` is for who reads the answers. Takes no lock: a run may be at work on the state.
 """
 
-import hashlib
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import msgspec
-import numpy as np
 
 from connectors.disk import Disk, write_whole
 from connectors.kafka.produce import Message, send
 from stream_engine import asking
-from stream_engine.asking.known import (
-    CannotAsk,
-    Known,
-    check_room,
-    known_from,
-    nothing_known,
-    questions_left,
-    with_objects,
-)
+from stream_engine.asking.as_events import TYPES, check_type, chosen_for, events, instead
+from stream_engine.asking.known import CannotAsk, known_from, nothing_known, with_objects
 from stream_engine.commands import snapshot_option, state_option
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 from stream_engine.service import settings as configuration
-from stream_engine.state.artifact_figures import figure
 from stream_engine.state.store import Store
-
-TYPES = ("pick", "triplet", "odd_one_out")
 
 
 @click.command("ask")
@@ -111,8 +98,7 @@ def ask(
     random_share: float = asking.RANDOM_SHARE,
 ) -> Asked:
     """n questions from a state. Raises `CannotAsk`, and what reading a state raises."""
-    if kind not in TYPES:
-        raise CannotAsk(f"ask: got type {kind!r}, expected one of {', '.join(TYPES)}")
+    check_type(kind)
     names = _names(Path(objects)) if objects else []
     store = Store(state)
     if names and not store.sequences() and which == "latest":
@@ -123,27 +109,11 @@ def ask(
         known = known_from(snapshot, published.artifacts.get("embedding"))
         source = f"snapshot {snapshot.sequence}: {snapshot.counters['comparisons']:,} comparisons"
     known = with_objects(known, names)
-    choose = _odd_one_outs if kind == "odd_one_out" else asking.questions
-    chosen = choose(known, n, strategy, seed, random_share)
-    lines = list(_lines(chosen, known, kind))
+    chosen = chosen_for(kind, known, n, strategy, seed, random_share)
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(event) for event in events(chosen, known, kind)]
     about = f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}"
-    return Asked(lines, about, _instead(chosen, known, strategy, random_share))
-
-
-def _instead(chosen: asking.Questions, known: Known, strategy: str, random_share: float) -> str:
-    """What to say where random questions stand in for a model's; nothing where they do not."""
-    at_random = np.count_nonzero(chosen.sampler == "random")
-    if strategy not in asking.BY_MODEL or at_random <= math.ceil(random_share * len(chosen.rows)):
-        return ""
-    why = "there is no embedding yet"
-    if known.learned is not None:
-        right = figure(known.learned.report, "accuracy")
-        why = (
-            "nobody knows how well the embedding foretells answers"
-            if right is None
-            else f"the embedding foretells {right:.0%} of the answers that it never had"
-        )
-    return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random, not by {strategy}"
+    return Asked(lines, about, instead(chosen, known, strategy, random_share))
 
 
 def _names(path: Path) -> list[str]:
@@ -162,35 +132,6 @@ def _names(path: Path) -> list[str]:
                 f"--objects {path}: line {number} has {len(name.encode())} bytes, expected at most {MAX_NAME_BYTES}"
             )
     return names
-
-
-def _odd_one_outs(known: Known, n: int, strategy: str, seed: int, random_share: float) -> asking.Questions:
-    """The first n distinct sets of three objects among the questions of the strategy, in its order."""
-    check_room(known, 1)
-    left = questions_left(known)
-    wanted = min(2 * n, left)
-    while True:
-        made = asking.questions(known, wanted, strategy, seed, random_share)
-        first = np.sort(np.unique(np.sort(made.rows, axis=1), axis=0, return_index=True)[1])
-        if len(first) >= n:
-            return made.of(first[:n])
-        if wanted == left:
-            raise CannotAsk(
-                f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
-                "that has no answer"
-            )
-        wanted = min(2 * wanted, left)
-
-
-def _lines(chosen: asking.Questions, known: Known, kind: str) -> Iterator[bytes]:
-    encode, names = msgspec.json.Encoder().encode, known.names
-    for row, sampler, propensity in zip(*(column.tolist() for column in chosen), strict=True):
-        a, b, c = (names[i] for i in row)
-        body: dict[str, Any] = {"type": kind}
-        body |= {"objects": [a, b, c]} if kind == "odd_one_out" else {"anchor": a, "shown": [b, c]}
-        digest = hashlib.blake2b(known.digest.encode() + encode(body), digest_size=8).hexdigest()
-        said = {} if math.isnan(propensity) else {"propensity": propensity}
-        yield encode({"id": digest, **body, "sampler": sampler, **said})
 
 
 def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:

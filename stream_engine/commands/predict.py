@@ -5,7 +5,7 @@ Takes no lock; a run may be at work on the state. Reads whole files: some 2 kB o
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -16,9 +16,6 @@ from stream_engine.commands.question_files import OUT, BadQuestion, Questions, r
 from stream_engine.service import settings as configuration
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
-
-if TYPE_CHECKING:
-    from stream_engine.prediction.probability import Model
 
 
 @click.command("predict")
@@ -57,41 +54,12 @@ class Answered(NamedTuple):
 def answers(published: Published, questions: Questions, name: str | None = None) -> Answered:
     """Questions with `p`, the probability that d(i, j) < d(k, l) is said, by the model of that name or the best. Raises
     `prediction.probability.NoModel`."""
-    from stream_engine.prediction.probability import model  # it loads scipy, which a bad file is told without
+    from stream_engine.prediction.answering import answered  # it loads scipy, which a bad file is told without
 
-    chosen = model(published, name)
-    p, by = _probabilities(chosen, published, questions), np.array([chosen.name] * len(questions.rows), object)
-    if name is None and np.isnan(p).any() and "feature_metric" in published.artifacts:
-        other = model(published, "feature_metric")  # objects that nobody compared
-        q = _probabilities(other, published, questions)
-        by[np.isnan(p) & ~np.isnan(q)] = other.name
-        p = np.where(np.isnan(p), q, p)
-    rows = [
-        {**row, "p": None if np.isnan(each) else each, "model": which}
-        for row, each, which in zip(questions.rows, p.tolist(), by.tolist(), strict=True)
-    ]
-    unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
-    told = "" if loss is None else f" (held-out log loss {loss:.3f})"
-    about = f"{len(rows):,} questions answered by {chosen.name}{told}"
-    if others := int((by != chosen.name).sum()):
-        about += f", {others:,} of them, of objects that it does not know, by feature_metric"
-    if unknown:
-        about += f"; {unknown:,} without p: of an object that it does not know, or not of a kind that it is for"
-    return Answered(rows, about)
-
-
-def _probabilities(chosen: "Model", published: Published, questions: Questions) -> np.ndarray:
-    """(m,) p of each question, by the names that a model knows."""
-    number = {name: i for i, name in enumerate(chosen.names or published.snapshot.objects)}
-    ids = np.array([[number.get(name, -1) for name in four] for four in questions.names], np.int32).reshape(-1, 4)
-    return chosen.probability(_anchored(ids))
-
-
-def _anchored(ids: np.ndarray) -> np.ndarray:
-    """Pairs that share an object with that first in both, as a triplet stands."""
-    from stream_engine.statistics.judgement_folds import anchored
-
-    return np.ascontiguousarray(anchored(ids))
+    found = answered(published, questions.names, name)
+    columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
+    rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
+    return Answered(rows, found.about)
 
 
 def _suffix(first: str, out: str | None) -> str:

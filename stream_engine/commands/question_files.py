@@ -16,16 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_engine.formats.options import UnusableOptions
+from stream_engine.prediction.questions import BadQuestion, names_of
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet", ".arrow", ".feather")
 OUT = (".jsonl", ".csv", ".parquet")
-SIDES = (("left", "right"), ("near", "far"))
-PAIRS = ("near_i", "near_j", "far_i", "far_j")
-
-
-class BadQuestion(UnusableOptions):
-    """A question that cannot be asked; the message is one line: where, what, got, expected."""
 
 
 class Questions(NamedTuple):
@@ -45,7 +39,7 @@ def read(paths: Sequence[str], columns: Mapping[str, str]) -> Questions:
                 raise BadQuestion(f"{where}: got {str(row)[:40]}, expected an object with anchor, left, right")
             found.rows.append(row)
             named = {**row, **{field: row.get(there) for field, there in columns.items()}}
-            found.names.append(_names(named, where))
+            found.names.append(names_of(named, where))
     return found
 
 
@@ -101,46 +95,6 @@ def _table(path: str, content: bytes, suffix: str) -> list[dict[str, Any]]:
     except (pa.ArrowException, OSError) as error:
         raise BadQuestion(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
     return whole.to_pylist()
-
-
-def _names(row: Mapping[str, Any], where: str) -> tuple[str, str, str, str]:
-    """Which objects a question is about. Raises `BadQuestion`."""
-    if row.get("anchor") is not None:
-        if row.get("shown") is not None:
-            left, right = _pair(row, "shown", where)
-            row = {"anchor": row["anchor"], "left": left, "right": right}
-        first, second = next((side for side in SIDES if row.get(side[0]) is not None), SIDES[0])
-        anchor, one, other = (_name(row, field, where) for field in ("anchor", first, second))
-        if len({anchor, one, other}) < 3:
-            raise BadQuestion(
-                f"{where}: got anchor {anchor!r}, {first} {one!r}, {second} {other!r}; expected three objects"
-            )
-        return anchor, one, anchor, other
-    if all(row.get(field) is not None for field in PAIRS):
-        i, j, k, l = (_name(row, field, where) for field in PAIRS)
-    else:
-        (i, j), (k, l) = (_pair(row, field, where) for field in ("near", "far"))
-    if i == j or k == l or {i, j} == {k, l}:
-        raise BadQuestion(f"{where}: got the pairs {i!r}, {j!r} and {k!r}, {l!r}; expected two different pairs")
-    return i, j, k, l
-
-
-def _pair(row: Mapping[str, Any], field: str, where: str) -> tuple[str, str]:
-    value = row.get(field)
-    pair = value.split("|") if isinstance(value, str) else value
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise BadQuestion(
-            f"{where}: got fields {', '.join(row) or 'none'}; expected anchor, left, right, or pairs of names near, far"
-        )
-    one, other = (_name({field: each}, field, where) for each in pair)
-    return one, other
-
-
-def _name(row: Mapping[str, Any], field: str, where: str) -> str:
-    value = row.get(field)
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise BadQuestion(f"{where}: {field}: got {value!r}, expected the name of an object")
-    return str(value)
 
 
 def written(rows: list[dict[str, Any]], suffix: str) -> bytes:

@@ -32,7 +32,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
-    needed = dict.fromkeys(_needed(event_fields, options, names))
+    needed = dict.fromkeys(needed_columns(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
         raise UnreadableHeader(
             f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
@@ -55,7 +55,7 @@ def _read_columns(event_fields: EventFields) -> set[str]:
     return names | optional | {event_fields.type_input, *_asked_inputs(event_fields)}
 
 
-def _needed(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
+def needed_columns(event_fields: EventFields, options: EventOptions, names: list[str]) -> list[str]:
     """Columns without which no row can be accepted, and those that the options name themselves."""
     kinds = event_fields.kinds
     if event_fields.only_kind is None:

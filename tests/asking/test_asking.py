@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 from stream_engine import asking
 from stream_engine.__main__ import main
 from stream_engine.asking import landmark
+from stream_engine.asking.as_events import instead
 from stream_engine.asking.known import (
     CannotAsk,
     Known,
@@ -221,8 +222,8 @@ def test_the_newest_embedding_is_the_one_that_asks(tmp_path, capfd):
 def test_who_asks_in_place_of_a_weak_model_is_said(report, words):
     known = taught(9, 50, **{"standard_error": 0.02} | report)
     made = asking.questions(known, 40, "information-gain")
-    assert words in ask._instead(made, known, "information-gain", 0.15)
-    assert ask._instead(asking.questions(known, 20, "coverage"), known, "coverage", 0.15) == ""
+    assert words in instead(made, known, "information-gain", 0.15)
+    assert instead(asking.questions(known, 20, "coverage"), known, "coverage", 0.15) == ""
 
 
 def test_that_all_is_random_while_there_is_no_embedding_is_said_in_one_line(state, capfd):

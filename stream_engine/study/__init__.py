@@ -1,0 +1,17 @@
+"""A study in Python: answers in, from files or frames; maps, clusters, workers, predictions and a page out.
+
+    frames ──columns──▶ reading ──engine──▶ Study ──refits on its snapshot──▶ frames, maps, questions, a report
+    files  ──records──▶
+
+Nothing is computed here that is not computed elsewhere: what is read is read by the decoders of a run, counted by its
+`Engine`, and what is asked for is a refit, an export, or a section of the report. There is no folder on disk unless
+`Study.save` makes one.
+
+    frames      pandas, polars, Arrow and what else people hold tables in, as Arrow columns
+    reading     `read`: files or a frame to a study
+    feeding     columns to an engine, in batches; what was refused
+    study       `Study`
+    object_map  `Map`: where the objects lie, as a picture and as a frame
+    questions   questions in, questions out
+    results     columns as the frame that a person works with
+"""

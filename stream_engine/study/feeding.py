@@ -1,0 +1,118 @@
+"""Columns to an engine, in batches, and what was refused on the way."""
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from stream_engine.data.comparisons import Rejected
+from stream_engine.formats import decoder
+from stream_engine.formats.csv_header import needed_columns
+from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.engine import Engine
+from stream_engine.study.frames import BadFrame, Columns, missing
+
+if TYPE_CHECKING:
+    from stream_engine.formats.json_events import Decoder as JsonDecoder
+
+BATCH = 1 << 17  # rows that are decoded at once
+TOLD = 10_000  # refusals that are kept, each with its place
+MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
+
+
+class Refused(NamedTuple):
+    """An event that was left out: where it stood, the code of the reason, and the reason in words."""
+
+    where: str
+    reason: str
+    message: str
+
+
+def feed(engine: Engine, columns: Columns, options: EventOptions) -> list[Refused]:
+    """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
+    O(rows)."""
+    event_fields = _fields(columns, options)
+    needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
+    if lacking := [name for name in needed if name not in columns.names]:
+        raise BadFrame(
+            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; say with "
+            f"columns={{'{lacking[0]}': ...}} what it is called, or with type=... what the rows are"
+        )
+    known = _known(event_fields, options)
+    table = pa.table(
+        {name: columns.take(name) if name in known else pa.nulls(columns.rows) for name in columns.names}
+    )  # what means nothing is named and not looked at
+    decode = decoder("arrow", options)
+    refused: list[Refused] = []
+    first = 0
+    for batch in table.to_batches(max_chunksize=BATCH):
+        decoded = decode(batch)
+        engine.learn(decoded, records=batch.num_rows)
+        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+        first += batch.num_rows
+    return refused
+
+
+def feed_dicts(engine: Engine, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[Refused]:
+    """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
+    decode, refused = cast("JsonDecoder", decoder("json", options)), list[Refused]()
+    for first in range(0, len(rows), BATCH):
+        lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH])]
+        decoded = decode.lines(b"\n".join(lines))
+        engine.learn(decoded, records=len(lines))
+        refused += [_told(each, first) for each in decoded.rejected[: TOLD - len(refused)]]
+    return refused
+
+
+def _line(number: int, row: Mapping[str, Any]) -> bytes:
+    """An event as a line of JSON. A cell that is missing is an absent field, as in a table; a label's is a value."""
+    try:
+        return _ENCODE({str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)})
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise BadFrame(f"row {number}: got {str(row)[:60]}, expected values as JSON has them: {error}") from None
+
+
+def _of_numpy(value: Any) -> Any:
+    """Values that JSON has no word for, as those that it has."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    if missing(value):
+        return None
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__}")
+
+
+_ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
+
+
+def check_refused(engine: Engine, refused: Iterable[Refused], on_refused: str) -> None:
+    """Say what was left out: a warning, or an error where it is more than half of all, or any was to be one. Raises
+    `BadFrame`."""
+    left_out = sum(engine.counters["rejected"].values())
+    if not left_out:
+        return
+    total, first = engine.counters["events"] + left_out, next(iter(refused))
+    said = f"{left_out:,} of {total:,} events were refused; the first, {first.where}: {first.message}"
+    if on_refused == "raise" or left_out > MAX_REFUSED * total:
+        raise BadFrame(said)
+    warnings.warn(f"{said}; Study.refused() has more", stacklevel=3)
+
+
+def _fields(columns: Columns, options: EventOptions) -> EventFields:
+    """Quadruplets stand in near_i ... far_j where there are such columns, else in two lists."""
+    return fields_of(options, pairs=any(name in columns.names for names in PAIR_COLUMNS.values() for name in names))
+
+
+def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
+    """Input fields that mean something, however quadruplets stand."""
+    return event_fields.known | fields_of(options).known | fields_of(options, pairs=True).known
+
+
+def _told(rejected: Rejected, first: int) -> Refused:
+    got = rejected.value[:200].decode(errors="replace")
+    return Refused(f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {got}")

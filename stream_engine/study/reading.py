@@ -1,0 +1,199 @@
+"""`read`: answers from files, frames or a state directory to a `Study`."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stream_engine.accumulators import DEFAULT_ACCUMULATORS, accumulator
+from stream_engine.data.comparisons import Label
+from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.known_layouts import recognised
+from stream_engine.formats.options import EventOptions
+from stream_engine.state.engine import Engine
+from stream_engine.state.labels import learn_labels
+from stream_engine.state.store import Store
+from stream_engine.study.feeding import TOLD, Refused, check_refused, feed, feed_dicts
+from stream_engine.study.frames import EXPECTED, BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.study.results import chosen
+from stream_engine.study.study import Study
+
+if TYPE_CHECKING:
+    from stream_engine.service.settings import Settings
+
+VOTES = "worker_votes"  # kept where events name workers
+
+
+def read(
+    data: Any,
+    type: str | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    where: Mapping[str, Any] | None = None,
+    *,
+    answers_by: str = "name",
+    labels: Any = None,
+    on_refused: str = "warn",
+    frames: str | None = None,
+    seed: int = 0,
+    **layout: Any,
+) -> Study:
+    """A study of these answers, counted as a run counts them.
+
+    data: a table of pandas, polars, Arrow or whatever has `__arrow_c_stream__`, a mapping of columns, a list of dicts
+        or of triplets (anchor, near, far), an array (m, 3) or (m, 4); files by path or pattern, one or a list; or a
+        state directory, of which the newest snapshot is read with what was fitted to it
+    type: of every event: triplet, quadruplet, odd_one_out, most_central, pick, ranking; None: each says its own in
+        a column `type`, or is a triplet, or the columns are those of a tool that is known
+    columns: field of an event -> the name(s) that its column(s) have here: {"anchor": "probe", "shown": ["l", "r"]}
+    where: only rows whose column has this value: {"correct": True}
+    answers_by: how `odd`, `central`, `chosen` say which: by "name", "position" (1 is the first shown) or "index" (0 is)
+    labels: classes of objects: {object: class}, a table with columns object and label, or a file of labels
+    on_refused: "warn" says in one warning what was left out and why (more than half refused is an error), "raise" stops
+    frames: what the study answers in: pandas, polars or arrow; None: as what was read, else pandas where installed
+    seed: of everything that is fitted
+    layout: of files of text: delimiter, encoding, header, skip_rows, format, as in the settings' [input]
+
+    Raises `BadFrame` (a ValueError, one line: row counted from 0, got, expected), and for files what a run raises.
+    A million rows of a frame: under one CPU-second once compiled.
+
+    >>> study = read([("a", "b", "c"), ("a", "c", "b"), ("b", "a", "c")], frames="arrow")
+    >>> study
+    Study of 3 events: 3 objects, nothing fitted yet
+    """
+    if on_refused not in ("warn", "raise"):
+        raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
+    options = EventOptions(
+        type,
+        {field: (names,) if isinstance(names, str) else tuple(names) for field, names in (columns or {}).items()},
+        {name: _as_text(value) for name, value in (where or {}).items()},
+        answers_by=answers_by,
+    )
+    fields_of(options)  # raises for options that fit nothing
+    paths = _paths(data)
+    if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
+        return Study(Store(paths[0]).published(), seed=seed, frames=chosen(frames, ""), directory=paths[0])
+    if paths is not None:
+        library = ""
+        engine, refused, said = _read_files(paths, options, layout)
+    else:
+        if layout:
+            raise BadFrame(f"read: got {', '.join(layout)}, which say how files of text are laid out; got no file")
+        library = library_of(data)
+        engine, refused, said = (
+            _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
+        )
+    check_refused(engine, refused, on_refused)
+    if labels is not None:
+        _learn_labels(engine, labels)
+    return Study.of_engine(engine, refused, said, seed=seed, frames=chosen(frames, library))
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _paths(data: Any) -> list[str] | None:
+    """Files, where `data` names some; None where it is a table. Raises `BadFrame`."""
+    if isinstance(data, (str, os.PathLike)):
+        data = [data]
+    if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (str, os.PathLike)):
+        return None
+    if len(data) in (3, 4) and not any(os.path.exists(each) or glob(str(each)) for each in data):
+        raise BadFrame(f"read: got {data!r}, none of which is a file; one triplet stands in a list: [{data!r}]")
+    if odd := [each for each in data if not isinstance(each, (str, os.PathLike))]:
+        raise BadFrame(f"read: got {odd[0]!r} among files, {EXPECTED}")
+    return [os.fspath(each) for each in data]
+
+
+def _engine(options: EventOptions, columns: Collection[str]) -> tuple[Engine, EventOptions]:
+    """An engine as a run makes it by default, with the votes of workers where a column names them; and the options that
+    ask for what it needs of each event."""
+    of_workers = options.columns.get("worker", ("worker",))[0] in columns
+    names = (*DEFAULT_ACCUMULATORS, VOTES) if of_workers else DEFAULT_ACCUMULATORS
+    return Engine(names), options._replace(provenance=any(accumulator(name).needs_provenance for name in names))
+
+
+def _as_known(names: Collection[str], options: EventOptions) -> tuple[EventOptions, str]:
+    """The options of a table with these columns, where nobody described it, and one line that says what it is."""
+    if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:
+        return options, ""
+    if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
+        return options._replace(type="quadruplet"), ""
+    if (found := recognised(names)) is None:
+        return options, ""
+    columns = {field: tuple(sources.split("|")) for field, sources in found.columns.items()}
+    return options._replace(type=found.type, columns=columns, answers_by=found.answers_by), found.said
+
+
+def _read_columns(table: Columns, options: EventOptions) -> tuple[Engine, list[Refused], str]:
+    options, said = _as_known(table.names, options)
+    engine, options = _engine(options, table.names)
+    return engine, feed(engine, table, options), said
+
+
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Engine, list[Refused], str]:
+    names = [str(name) for name in rows[0]]
+    options, said = _as_known(names, options)
+    engine, options = _engine(options, names)
+    return engine, feed_dicts(engine, rows, options), said
+
+
+def _read_files(
+    paths: list[str], options: EventOptions, layout: Mapping[str, Any]
+) -> tuple[Engine, list[Refused], str]:
+    """Files as a run reads them."""
+    from connectors.files.line_numbers import LineNumbers, place
+    from stream_engine.service.ingest import Ingest
+    from stream_engine.service.recognise import first_columns, with_recognised
+    from stream_engine.service.runnable import check_runnable
+    from stream_engine.service.wiring import event_options, source, text_layout_of
+
+    settings = _settings(paths, options, layout)
+    check_runnable(settings)
+    settings, said = with_recognised(settings)
+    options = event_options(settings)
+    engine, options = _engine(options, first_columns(settings))
+    lines = LineNumbers(settings.input.format, text_layout_of(settings))
+    refused: list[Refused] = []
+    for uri in settings.source:
+        ingest, opened = Ingest(options, settings.input.format), source(settings, uri, {})
+        try:
+            while not opened.finished():
+                for block in ingest.blocks(opened.poll(1.0)):
+                    engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
+                    for letter in block.dead_letters[: TOLD - len(refused)]:
+                        at = place(letter.partition, letter.offset, lines)
+                        refused.append(Refused(at, letter.reason, letter.message))
+        finally:
+            opened.close()
+    lines.close()
+    return engine, refused, said
+
+
+def _settings(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
+    from stream_engine.service import settings
+
+    columns = {field: "|".join(names) for field, names in options.columns.items()}
+    given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
+    given["answers_by"] = options.answers_by
+    told = {f"input.{key}": value for key, value in given.items() if value is not None}
+    return settings.load(None, {"source": tuple(paths), **told}, {})
+
+
+def _learn_labels(engine: Engine, labels: Any) -> None:
+    """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
+    if isinstance(labels, (str, Path)):
+        from stream_engine.service.ingest import read_labels
+
+        blocks, _ = read_labels(str(labels), {})
+        for block in blocks:
+            engine.learn(block.decoded, records=0)
+            letters = [Refused(str(labels), each.reason, each.message) for each in block.dead_letters]
+            check_refused(engine, letters, "raise")
+        return
+    if isinstance(labels, Mapping) and not {"object", "label"} <= set(labels):
+        learn_labels(engine.labels, [Label(str(name), str(label)) for name, label in labels.items()])
+        engine.counters["labels"] += len(labels)
+        return
+    check_refused(engine, feed(engine, columns_of(labels), EventOptions("label")), "raise")

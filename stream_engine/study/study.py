@@ -1,0 +1,284 @@
+"""`Study`: what is known after some answers, and what can be learned of them when somebody asks."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stream_engine import asking
+from stream_engine.refits import REFITS, refit_module
+from stream_engine.report.words import some
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+from stream_engine.state.snapshot import Snapshot, encode
+from stream_engine.study.feeding import Refused
+from stream_engine.study.results import frame
+
+if TYPE_CHECKING:
+    from stream_engine.report.material import Material
+    from stream_engine.report.writing import Report
+    from stream_engine.study.object_map import Map
+
+OF_A_RUN = ("sdp_clustering", "embedding")  # what a page of a study shows
+WITH_LABELS = ("triplet_boost", "classify")
+
+
+class Study:
+    """Answers that were read. What is asked for is fitted when it is asked for the first time, and kept.
+
+    `read_as`: one line, where the columns were recognised as those of a tool; `seed`: of whatever is fitted; `frames`:
+    what the answers come in, pandas, polars or arrow. `read` makes one.
+    """
+
+    def __init__(
+        self,
+        published: Published,
+        refused: Sequence[Refused] = (),
+        read_as: str = "",
+        *,
+        seed: int = 0,
+        frames: str = "arrow",
+        directory: str = "DIR",
+    ):
+        self._published, self._refused, self._directory = published, tuple(refused), directory
+        self._others: dict[tuple[str, str], Artifact] = {}  # fitted with other than the defaults, for one question
+        self.read_as, self.seed, self.frames = read_as, seed, frames
+
+    @classmethod
+    def of_engine(cls, engine: Engine, refused: Sequence[Refused], read_as: str, *, seed: int, frames: str) -> "Study":
+        """What an engine knows now."""
+        return cls(Published(engine.snapshot(), {}), refused, read_as, seed=seed, frames=frames)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What refits and exports read; equal answers give equal ones."""
+        if not self._published.snapshot.digest:
+            self._published = self._published._replace(snapshot=encode(self._published.snapshot)[1])
+        return self._published.snapshot
+
+    @property
+    def published(self) -> Published:
+        """The snapshot with what was fitted to it by now."""
+        _ = self.snapshot
+        return self._published
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """The refits that were made."""
+        return tuple(self._published.artifacts)
+
+    def fit(self, kind: str, **params: Any) -> "Study":
+        """Make a refit (embedding, sdp_clustering, kernel_learning, ...: `stream_engine.refits.REFITS`) with these
+        parameters, and keep it in place of one that was made before. Raises ValueError: an unknown one, parameters that
+        it has not, or answers that it cannot use (`CannotRefit`)."""
+        artifact, seconds = self._made(kind, params)
+        published = self.published
+        self._published = published._replace(
+            artifacts={**published.artifacts, kind: artifact}, seconds={**published.seconds, kind: seconds}
+        )
+        return self
+
+    def details(self, kind: str) -> dict[str, Any]:
+        """What a refit says of itself: objective, held-out accuracy, how it chose. Makes it where it is not made."""
+        return dict(self._artifact(kind).report)
+
+    def objects(self) -> Any:
+        """A row an object, in the order in which they came: object, answers, contradicted, agreement, and what was
+        fitted by now: cluster, label, predicted, axis_1, axis_2, nearest_three."""
+        from stream_engine.report.object_table import columns
+
+        material = self._material()
+        found = columns(material, np.arange(len(material.names)))
+        return self._frame({head.replace(" ", "_"): values for head, values in found.items()})
+
+    def refused(self) -> Any:
+        """A row an event that was left out (10,000 of them at most): where, reason (a code), message."""
+        names = Refused._fields
+        return self._frame({name: [getattr(each, name) for each in self._refused] for name in names})
+
+    def models(self) -> Any:
+        """A row a model, the best first: how well it answers questions about judgements that it never had, beside how
+        far people agree; see the export `models`. Fits the embedding; others where `fit` made them."""
+        from stream_engine.exports.models import COLUMNS, table
+
+        self._artifact("embedding")
+        rows = table(self.published)
+        return self._frame({name: [row.get(name) for row in rows] for name in ("model", *COLUMNS, "seconds")})
+
+    def map(self, d: int | None = 2) -> "Map":
+        """Where the objects lie in d dimensions; None: as many as foretell answers best. Fits the embedding."""
+        from stream_engine.study.object_map import Map
+
+        held = self._published.artifacts.get("embedding")
+        if d is None or (held is not None and held.arrays["X"].shape[1] == d):
+            return Map(self._material(embedding=self._artifact("embedding")), self.frames)
+        return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
+
+    def clusters(self, k: int | None = None) -> Any:
+        """A row an object: object, cluster (missing: in none), and stability where it was computed. None: as many
+        clusters as the answers say. `details("sdp_clustering")` says whether there are clusters at all."""
+        artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
+        labels = artifact.arrays["labels"].tolist()
+        columns = {
+            "object": list(self.snapshot.objects)[: len(labels)],
+            "cluster": [each if each >= 0 else None for each in labels],
+        }
+        if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
+            columns["stability"] = [float(each) if each == each else None for each in stability]
+        return self._frame(columns)
+
+    def workers(self) -> Any:
+        """A row a worker: how many events, agreed and disagreed with the others, contradictions with oneself, accuracy,
+        weight; lapse (how often a coin answered) where the embedding was fitted. Raises ValueError where no answer
+        names its worker."""
+        from stream_engine.data.packed_names import unpack_names
+        from stream_engine.exports.workers import workers
+
+        if "worker_votes" not in self.snapshot.settings["accumulators"]:
+            raise ValueError("workers: got answers that name no worker, expected a column worker; see columns={...}")
+        self._artifact("reliability")
+        columns = dict(workers(self.published)["workers"].tables["workers"])
+        if (embedding := self._published.artifacts.get("embedding")) is not None and "utf8" in embedding.arrays:
+            names = unpack_names(embedding.arrays["utf8"], embedding.arrays["offsets"])
+            lapse = dict(zip(names, embedding.arrays["worker_lapse"].tolist()))
+            columns["lapse"] = [lapse.get(worker) for worker in columns["worker"]]
+        return self._frame(columns)
+
+    def predict(self, questions: Any, model: str | None = None) -> Any:
+        """The questions with p, the probability that the first is said to be nearer (missing: of an object that the
+        model does not know), and model. `questions`: a table or dicts with anchor, left, right (or pairs near_i,
+        near_j, far_i, far_j), or tuples. `model`: a name of `models()`; None: the best. Raises ValueError."""
+        from stream_engine.prediction.answering import answered
+        from stream_engine.study.questions import names_in, rows_of
+
+        rows = rows_of(questions)
+        if model is None or model == "embedding":
+            self._artifact("embedding")
+        found = answered(self.published, names_in(rows), model)
+        fields = list(dict.fromkeys(field for row in rows for field in row))
+        columns: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
+        columns["p"] = [None if p != p else p for p in found.p.tolist()]
+        return self._frame(columns | {"model": found.by.tolist()})
+
+    def ask(
+        self,
+        n: int = 100,
+        strategy: str = asking.DEFAULT,
+        *,
+        type: str = "pick",
+        objects: Collection[str] = (),
+        random_share: float = asking.RANDOM_SHARE,
+    ) -> Any:
+        """n questions, the most useful first, each the event that answers it without the answer: id, type, anchor,
+        shown (or objects), sampler, propensity. `objects`: more names that may be asked about. Fits the embedding where
+        the strategy asks by one. Raises `CannotAsk` (a ValueError)."""
+        from stream_engine.asking.as_events import chosen_for, events
+        from stream_engine.asking.known import known_from, with_objects
+
+        by_model = strategy in asking.BY_MODEL and self.snapshot.counters["comparisons"]
+        known = known_from(self.snapshot, self._artifact("embedding") if by_model else None)
+        known = with_objects(known, objects)
+        rows = list(events(chosen_for(type, known, n, strategy, self.seed, random_share), known, type))
+        fields = list(dict.fromkeys(field for row in rows for field in row))
+        return self._frame({field: [row.get(field) for row in rows] for field in fields})
+
+    def report(
+        self,
+        out: str | Path = "report.html",
+        figures: str | Path | None = None,
+        *,
+        workers: bool = False,
+        pictures: str | Path | None = None,
+    ) -> "Report":
+        """Write a page that shows the study to `out`, and its figures as SVG and PDF into the folder `figures`. Fits
+        what a run fits. `workers`: show them one by one; `pictures`: a folder or table of them. Says what it wrote."""
+        from stream_engine.report.writing import write
+
+        for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
+            self._artifact(kind)
+        if workers and "worker_votes" in self.snapshot.settings["accumulators"]:
+            self._artifact("reliability")
+        folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
+        return write(self.published, Path(out), None, folder, workers, beside, self._directory)
+
+    def save(self, directory: str | Path) -> Path:
+        """Make a state directory of it, for the command line and for `read`: the snapshot and what was fitted. Raises
+        ValueError where there is a state already."""
+        from stream_engine.state.store import Lock, Store
+
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = Lock(folder)
+        try:
+            store = Store(folder)
+            if store.sequences():
+                raise ValueError(f"save: {folder} holds a state already, expected a folder without one")
+            store.publish(self.snapshot)
+            for artifact in self._published.artifacts.values():
+                store.publish_artifact(artifact)
+        finally:
+            lock.release()
+        return folder
+
+    def _artifact(self, kind: str) -> Artifact:
+        """The refit with its defaults, or as `fit` made it."""
+        if kind not in self._published.artifacts:
+            self.fit(kind)
+        return self._published.artifacts[kind]
+
+    def _other(self, kind: str, **params: Any) -> Artifact:
+        """A refit with parameters of its own, which does not stand for the study."""
+        key = kind, repr(sorted(params.items()))
+        if key not in self._others:
+            self._others[key] = self._made(kind, params)[0]
+        return self._others[key]
+
+    def _made(self, kind: str, params: Mapping[str, Any]) -> tuple[Artifact, float]:
+        from threadpoolctl import threadpool_limits
+
+        from stream_engine.service.settings import refit_params
+
+        if kind not in REFITS:
+            raise ValueError(f"fit: got {kind!r}, expected one of {', '.join(REFITS)}")
+        checked, began = refit_params(kind, params), time.process_time()
+        with threadpool_limits(1):
+            artifact = refit_module(kind).refit(self.snapshot, checked, self.seed)
+        return artifact, round(time.process_time() - began, 3)
+
+    def _material(self, **instead: Artifact) -> "Material":
+        from stream_engine.report.material import material
+
+        published = self.published
+        return material(published._replace(artifacts={**published.artifacts, **instead}))
+
+    def _frame(self, columns: Mapping[str, Any]) -> Any:
+        return frame(columns, self.frames)
+
+    def __len__(self) -> int:
+        return int(self._published.snapshot.counters["events"])
+
+    def __repr__(self) -> str:
+        counters, refused = (
+            self._published.snapshot.counters,
+            sum(self._published.snapshot.counters["rejected"].values()),
+        )
+        said = f"Study of {some(counters['events'], 'event')}: {some(len(self._published.snapshot.objects), 'object')}"
+        said += f", {refused:,} refused" if refused else ""
+        return f"{said}, {'fitted: ' + ', '.join(self.fitted) if self.fitted else 'nothing fitted yet'}"
+
+    def _repr_html_(self) -> str:
+        counters = self._published.snapshot.counters
+        rows = {
+            "events": f"{counters['events']:,}",
+            "comparisons": f"{counters['comparisons']:,}",
+            "refused": f"{sum(counters['rejected'].values()):,}",
+            "objects": f"{len(self._published.snapshot.objects):,}",
+            "fitted": ", ".join(self.fitted) or "nothing yet",
+            "read as": self.read_as.removeprefix("read as "),
+        }
+        cells = "".join(f"<tr><th>{head}</th><td>{escape(text)}</td></tr>" for head, text in rows.items() if text)
+        return f"<table><caption>Study</caption>{cells}</table>"
