@@ -15,6 +15,7 @@ _PUBLIC = {
     "ComparisonEmbedding": "stream_engine.estimators.similarity",
     "ComparisonKernel": "stream_engine.estimators.similarity",
     "OrdinalEmbedding": "stream_engine.estimators.embedding",
+    "triplets_as": "stream_engine.estimators.cblearn_formats",
     "TripletBoostClassifier": "stream_engine.estimators.boosting",
 }
 __all__ = list(_PUBLIC)
