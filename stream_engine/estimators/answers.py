@@ -1,41 +1,58 @@
 """Lists of comparisons as scikit-learn's estimators take them, checked once, as the snapshot that refits learn from.
 
-X is (m, 3) whole numbers: anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}. Without y the answers are in the order:
-b is nearer than c, {i, j} nearer than {k, l}. With y, 1 or True says so, -1 or False says the opposite (as in cblearn's
-lists, where also X = (comparisons, answers) may come as one). Objects are 0 ... n_objects - 1.
+X is (m, 3): anchor, b, c, or (m, 4): the pairs {i, j} and {k, l}; an array, a list or a frame. Of a frame with columns
+anchor, near, far (or anchor, left, right; near_i, near_j, far_i, far_j) these are taken, whatever else is there.
+Without y the answers are in the order: b is nearer than c, {i, j} nearer than {k, l}. With y, 1 or True says so, -1 or
+False says the opposite (as in cblearn's lists, where also X = (comparisons, answers) may come as one).
+
+Objects are names (text) or whole numbers, any of them; `objects_` lists those that fit saw, sorted, or 0 ... n_objects
+- 1 where n_objects is given. What is learned of objects has its rows in that order.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from stream_engine.data.comparisons import Decoded, InvalidEvent, canonical_quadruplet
+from stream_engine.data.comparisons import Decoded, InvalidEvent, Kinds, Provenance, canonical_quadruplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 
+COLUMNS = (
+    ("anchor", "near", "far"),
+    ("anchor", "left", "right"),
+    ("near_i", "near_j", "far_i", "far_j"),
+)  # that are taken of a frame with others beside them
+
 
 class Answers(NamedTuple):
-    """Comparisons with the nearer pair first; a quadruplet whose pairs share an object is a triplet here."""
+    """Comparisons with the nearer pair first, by places in `objects`; a quadruplet whose pairs share an object is a
+    triplet here. `of_triplet`, `of_quadruplet`: the row of X that each comes from."""
 
     triplets: np.ndarray  # (m, 3) int32
     quadruplets: np.ndarray  # (q, 4) int32
-    n_objects: int
+    objects: np.ndarray  # (n,) int64 or text, sorted
+    of_triplet: np.ndarray  # (m,) int64
+    of_quadruplet: np.ndarray  # (q,) int64
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects there are."""
+        return len(self.objects)
 
 
 def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.ndarray:
-    """(m, 3) or (m, 4) int64, the nearer one first; `estimator` (or None) remembers how wide X was when `reset`. Raises
-    ValueError: which row, what, expected."""
+    """(m, 3) or (m, 4) int64 or text, the nearer one first; `estimator` (or None) remembers how wide X was when
+    `reset`. Raises ValueError: which row, what, expected."""
     if isinstance(X, tuple) and len(X) == 2 and y is None:
         X, y = X
-    X = check_array(X) if estimator is None else validate_data(estimator, X, reset=reset)
+    X = _picked(X)
+    X = check_array(X, dtype=None) if estimator is None else validate_data(estimator, X, reset=reset, dtype=None)
     if X.shape[1] not in (3, 4):
         raise ValueError(f"X has {X.shape[1]} features, but comparisons have 3 (anchor, b, c) or 4 (i, j, k, l)")
-    rows = X.astype(np.int64)
-    odd = np.flatnonzero((rows != X).any(axis=1) | (rows < 0).any(axis=1))
-    if len(odd):
-        raise ValueError(f"X row {odd[0]}: got {X[odd[0]].tolist()}, expected objects as whole numbers from 0 on")
+    rows = values_of(X)
     if y is None:
         return rows
     answers = np.asarray(y)
@@ -48,41 +65,176 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
     return np.where((answers > 0)[:, None], rows, turned)
 
 
-def answers_of(rows: np.ndarray, n_objects: int | None) -> Answers:
-    """Comparisons from checked rows. Raises ValueError for a row of objects that are not distinct, or too large."""
+def _picked(X: Any) -> Any:
+    """Of a frame that has them, the columns of a comparison, without their names: near and far in `fit` may be left and
+    right in `predict`. Anything else as it is."""
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    names = names if hasattr(X, "__dataframe__") or hasattr(X, "__arrow_c_stream__") else ()
+    wanted = next((list(columns) for columns in COLUMNS if {*columns} <= {*map(str, names)}), None)
+    if wanted is None:
+        return X
+    return np.asarray(X.select(wanted) if hasattr(X, "column_names") else X[wanted])
+
+
+def values_of(X: np.ndarray) -> np.ndarray:
+    """Objects as int64 where all are whole numbers, else as text. Raises ValueError for what is neither.
+
+    >>> values_of(np.array([["lemon", 7, 2.0]], object)).tolist()
+    [['lemon', '7', '2']]
+    """
+    if X.dtype.kind in "OT":
+        flat = [_plain(value) for value in X.ravel().tolist()]
+        if (odd := next((at for at, value in enumerate(flat) if value is None), None)) is not None:
+            raise _no_object(odd // X.shape[1], X)
+        text = any(isinstance(value, str) for value in flat)
+        return np.array([str(value) for value in flat] if text else flat).reshape(X.shape)
+    if X.dtype.kind in "US":
+        return X.astype(np.str_)
+    rows = X.astype(np.int64)
+    if len(odd_rows := np.flatnonzero((rows != X).any(axis=1))):
+        raise _no_object(odd_rows[0], X)
+    return rows
+
+
+def _plain(value: Any) -> str | int | None:
+    if isinstance(value, str) and value:
+        return value
+    whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
+    return int(value) if whole else None
+
+
+def _no_object(row: int, X: np.ndarray) -> ValueError:
+    return ValueError(f"X row {row}: got {X[row].tolist()}, expected objects: names (text) or whole numbers")
+
+
+def answers_of(rows: np.ndarray, n_objects: int | None, weight: np.ndarray | None = None) -> Answers:
+    """Comparisons from checked rows, each as often as its weight says. Raises ValueError for a row of objects that are
+    not distinct, or no number below n_objects."""
+    times = np.ones(len(rows), np.int64) if weight is None else weight
+    counted = np.flatnonzero(times)
+    objects, places = _numbered(rows[counted], n_objects)
     triplets: list[tuple[int, ...]] = []
     quadruplets: list[tuple[int, ...]] = []
-    for number, row in enumerate(rows.tolist()):
+    of: tuple[list[int], list[int]] = ([], [])
+    for number, row in zip(counted.tolist(), places.tolist()):
         try:
-            comparison = canonical_quadruplet(row[0], row[1], row[0] if len(row) == 3 else row[2], row[-1])
-        except InvalidEvent as error:
-            raise ValueError(f"X row {number}: {error}") from None
+            comparison = _canonical(row)
+        except InvalidEvent:
+            raise ValueError(f"X row {number}: {_why_not(rows[number].tolist())}") from None
         (triplets if len(comparison) == 3 else quadruplets).append(comparison)
-    largest = int(rows.max(initial=-1))
-    if n_objects is not None and largest >= n_objects:
-        raise ValueError(f"X: got object {largest}, expected numbers below n_objects = {n_objects}")
+        of[len(comparison) - 3].append(number)
+    of_triplet, of_quadruplet = (np.array(each, np.int64) for each in of)
     return Answers(
-        np.array(triplets, np.int32).reshape(-1, 3),
-        np.array(quadruplets, np.int32).reshape(-1, 4),
-        n_objects or largest + 1,
+        np.repeat(np.array(triplets, np.int32).reshape(-1, 3), times[of_triplet], axis=0),
+        np.repeat(np.array(quadruplets, np.int32).reshape(-1, 4), times[of_quadruplet], axis=0),
+        objects,
+        np.repeat(of_triplet, times[of_triplet]),
+        np.repeat(of_quadruplet, times[of_quadruplet]),
     )
 
 
-def snapshot_of(answers: Answers, accumulators: tuple[str, ...]) -> Snapshot:
-    """What an engine knows after these comparisons; object i has the name str(i) and the id i."""
-    engine = Engine(accumulators, guard=None)
+def _canonical(row: list[Any]) -> tuple[Any, ...]:
+    return canonical_quadruplet(row[0], row[1], row[0] if len(row) == 3 else row[2], row[-1])
+
+
+def _why_not(row: list[Any]) -> str:
+    """Why these objects, by name, are no comparison."""
+    try:
+        return str(_canonical(row))
+    except InvalidEvent as error:
+        return str(error)
+
+
+def _numbered(rows: np.ndarray, n_objects: int | None) -> tuple[np.ndarray, np.ndarray]:
+    if n_objects is None:
+        objects, places = np.unique(rows, return_inverse=True)
+        return objects, places.reshape(rows.shape)
+    outside = (rows < 0) | (rows >= n_objects) if rows.dtype.kind == "i" else np.ones(rows.shape, bool)
+    if outside.any():
+        row = rows[outside.any(axis=1).argmax()].tolist()
+        raise ValueError(f"X: got {row}, expected whole numbers from 0 on, below n_objects = {n_objects}")
+    return np.arange(n_objects), rows
+
+
+def places_of(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    """As `found_in`; one warning says which are not there: nobody knows, so that a coin answers."""
+    places = found_in(rows, objects)
+    if (places < 0).any():
+        strangers = np.unique(rows[places < 0])
+        warnings.warn(
+            f"X: {(places < 0).any(axis=1).sum()} of {len(rows)} rows name objects that fit did not see "
+            f"({', '.join(map(str, strangers[:3].tolist()))}{', ...' if len(strangers) > 3 else ''}): a coin answers",
+            stacklevel=4,
+        )
+    return places
+
+
+def found_in(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    """Where each object stands in `objects`, -1 for one that is not there; a number is what its text is. O(m log n).
+
+    >>> found_in(np.array([["7", "12", "x"]]), np.array([2, 7, 12])).tolist()
+    [[1, 2, -1]]
+    """
+    order = np.arange(len(objects))
+    if rows.dtype.kind != objects.dtype.kind:
+        rows, objects = rows.astype(np.str_), objects.astype(np.str_)
+        order = np.argsort(objects, kind="stable")
+    at = np.minimum(np.searchsorted(objects[order], rows), len(objects) - 1)
+    return np.where(objects[order][at] == rows, order[at], -1)
+
+
+def weights_of(sample_weight: Any, m: int) -> np.ndarray | None:
+    """How often each row of X counts: whole numbers, since answers are counted. Raises ValueError.
+
+    >>> weights_of([2, 0], 2).tolist(), weights_of(None, 5)
+    ([2, 0], None)
+    """
+    if sample_weight is None:
+        return None
+    given = np.asarray(sample_weight)
+    if given.shape != (m,):
+        raise ValueError(f"sample_weight: got shape {given.shape}, expected ({m},), a number for each row of X")
+    if given.dtype.kind not in "iufb" or (given < 0).any() or (given != np.rint(given)).any():
+        raise ValueError(
+            f"sample_weight: got {given.dtype} values such as {given[:3].tolist()}, expected whole numbers from 0 on: "
+            "how often each row of X was answered"
+        )
+    if len(given) and not given.any():
+        raise ValueError("sample_weight: got weights that are all zero, expected at least one above")
+    return given.astype(np.int64)
+
+
+def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: Any = None) -> Snapshot:
+    """What an engine knows after these comparisons; object i has the name str(objects[i]) and the id i. `groups`: who
+    gave the answer of each row of X. Raises ValueError."""
+    of_worker = groups is not None
+    engine = Engine((*accumulators, "worker_votes") if of_worker else accumulators, guard=None)
     engine.learn(
         Decoded(
-            [str(i) for i in range(answers.n_objects)],
+            [str(each) for each in answers.objects.tolist()],
             answers.triplets,
             answers.quadruplets,
             np.zeros(len(answers.quadruplets), np.int64),
             [],
             {},
             [],
+            **(_who(answers, groups) if of_worker else {}),
         )
     )
     return engine.snapshot()
+
+
+def _who(answers: Answers, groups: Any) -> dict[str, Any]:
+    """Provenance of each answer: the row of X it comes from is its event."""
+    given = np.asarray(groups)
+    rows = int(max(answers.of_triplet.max(initial=-1), answers.of_quadruplet.max(initial=-1))) + 1
+    if given.ndim != 1 or len(given) < rows:
+        raise ValueError(f"groups: got shape {given.shape}, expected who gave the answer of each row of X")
+    names, worker = np.unique(given.astype(np.str_), return_inverse=True)
+    e, kind = len(given), np.zeros(len(given), np.int8)
+    of = answers.of_triplet.astype(np.int32), answers.of_quadruplet.astype(np.int32)
+    told = Provenance(*of, kind, worker.astype(np.int32), names.tolist(), np.ones(e), np.full(e, np.nan))
+    return {"provenance": told, "kinds": Kinds(*of, kind)}
 
 
 def only_triplets(answers: Answers, what: str) -> None:
@@ -92,6 +244,12 @@ def only_triplets(answers: Answers, what: str) -> None:
             f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} is made of "
             "them alone"
         )
+
+
+def with_names(tags: Any) -> Any:
+    """scikit-learn's tags of an estimator that takes text."""
+    tags.input_tags.string = True
+    return tags
 
 
 def seed_of(random_state: Any) -> int:

@@ -13,15 +13,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.votes import decide
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.estimators.answers import answers_of, only_triplets, rows_of, seed_of
+from stream_engine.estimators.answers import (
+    answers_of,
+    found_in,
+    only_triplets,
+    rows_of,
+    seed_of,
+    values_of,
+    with_names,
+)
 
 
 class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     """Classifier of objects from passively obtained triplets (Perrot & von Luxburg 2019); see `refits.triplet_boost`.
 
-    `triplets`: (m, 3) whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting.
+    `triplets`: (m, 3) names or whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting.
 
-    Fitted: `classes_`; `booster_`; `n_features_in_`.
+    Fitted: `objects_`; `classes_`; `booster_`; `n_features_in_`.
 
     >>> triplets = [[a, b, c] for a in range(6) for b in range(6) for c in range(6)
     ...             if a != b and b // 3 == a // 3 and c // 3 != a // 3]
@@ -35,26 +43,25 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         self.rounds = rounds
         self.random_state = random_state
 
+    def __sklearn_tags__(self):
+        return with_names(super().__sklearn_tags__())
+
     def fit(self, X, y):
-        """X: (m, 1) distinct numbers of objects, y: their classes. Raises ValueError."""
-        X, y = validate_data(self, X, y)
+        """X: (m, 1) distinct objects, y: their classes. Raises ValueError."""
+        X, y = validate_data(self, X, y, dtype=None)
         check_classification_targets(y)
         if self.triplets is None:
             raise ValueError("TripletBoostClassifier: got no triplets, expected TripletBoostClassifier(triplets)")
-        objects = X[:, 0].astype(np.int64)
-        if (
-            X.shape[1] != 1
-            or (objects != X[:, 0]).any()
-            or (objects < 0).any()
-            or len(np.unique(objects)) < len(objects)
-        ):
-            raise ValueError(
-                f"X: got shape {X.shape}, expected one column of distinct objects, whole numbers from 0 on"
-            )
-        answers = answers_of(rows_of(None, self.triplets), None)
+        named = values_of(X)
+        if X.shape[1] != 1 or len(np.unique(named)) < len(named):
+            raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, names or whole numbers")
+        rows = rows_of(None, self.triplets)
+        answers = answers_of(_alike(rows, named), None)
         only_triplets(answers, "TripletBoost")
-        n = max(answers.n_objects, int(objects.max()) + 1)
-        self.columns_ = columns_from_triplets(answers.triplets, n)
+        self.objects_, objects = _with(answers.objects, _alike(named, rows)[:, 0])
+        answers = answers._replace(triplets=np.searchsorted(self.objects_, answers.objects)[answers.triplets])
+        n = len(self.objects_)
+        self.columns_ = columns_from_triplets(answers.triplets.astype(np.int32), n)
         self.classes_, of_sample = np.unique(y, return_inverse=True)
         labels = np.full(n, -1)
         labels[objects] = of_sample
@@ -75,11 +82,22 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def _objects(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        objects = X[:, 0].astype(np.int64)
-        fitted = (objects == X[:, 0]) & (objects >= 0) & (objects < self.columns_.n_objects)
-        if not fitted.all():
+        X = validate_data(self, X, reset=False, dtype=None)
+        objects = found_in(values_of(X), self.objects_)[:, 0]
+        if len(unknown := np.flatnonzero(objects < 0)):
             raise ValueError(
-                f"X: got {X[~fitted][0, 0]}, expected objects, whole numbers from 0 to {self.columns_.n_objects - 1}"
+                f"X row {unknown[0]}: got {X[unknown[0]].tolist()}, expected one of the {len(self.objects_)} objects "
+                "that the triplets and fit name"
             )
         return np.unique(objects, return_inverse=True)
+
+
+def _alike(values, other):
+    """Objects as text where the others are names."""
+    return values.astype(np.str_) if other.dtype.kind == "U" else values
+
+
+def _with(objects, more):
+    """All of these objects, sorted, and where the second ones stand among them."""
+    every = np.union1d(objects, more)
+    return every, np.searchsorted(every, more)

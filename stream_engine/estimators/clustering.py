@@ -2,7 +2,7 @@
 
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from stream_engine.estimators.answers import answers_of, rows_of, seed_of, snapshot_of
+from stream_engine.estimators.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of, with_names
 from stream_engine.refits import sdp_clustering
 
 
@@ -13,9 +13,9 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     is adds3, or adds4 where X has quadruplets. `tol`: certified relative gap to reach. `n_objects`: None goes by the
     largest number in X.
 
-    Fitted: `labels_` (n_objects,) int, -1 for an object whose comparisons cancel or that has none; `n_clusters_`;
-    `report_`: objective, upper bound, gap, whether it is certified, criterion of each k; `n_features_in_`. Note that
-    there is one label an object, not one a row of X.
+    Fitted: `objects_`; `labels_` (n_objects,) int, -1 for an object whose comparisons cancel or that has none;
+    `n_clusters_`; `report_`: objective, upper bound, gap, whether it is certified, criterion of each k;
+    `n_features_in_`. Note that there is one label an object, not one a row of X.
 
     >>> triplets = [[a, b, c] for group in ([0, 1, 2], [3, 4, 5]) for a in group for b in group for c in range(6)
     ...             if b != a and c not in group]
@@ -33,9 +33,14 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         self.n_objects = n_objects
         self.random_state = random_state
 
-    def fit(self, X, y=None):
-        """Cluster the objects of X (m, 3) or (m, 4), with answers y. Raises ValueError, `CannotRefit` (one, too)."""
-        answers = answers_of(rows_of(self, X, y, reset=True), self.n_objects)
+    def __sklearn_tags__(self):
+        return with_names(super().__sklearn_tags__())
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Cluster the objects of X (m, 3) or (m, 4), with answers y. `sample_weight`: how often each row was answered.
+        Raises ValueError, `CannotRefit` (one, too)."""
+        rows = rows_of(self, X, y, reset=True)
+        answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         auto = "adds4" if len(answers.quadruplets) else "adds3"
         similarity = auto if self.similarity == "auto" else self.similarity
         params = sdp_clustering.Params(
@@ -49,6 +54,7 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
         )
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         artifact = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))
+        self.objects_ = answers.objects
         self.labels_ = artifact.arrays["labels"].copy()
         self.n_clusters_ = int(artifact.arrays["k"])
         self.report_ = dict(artifact.report)

@@ -9,7 +9,7 @@ import pytest
 import stream_engine
 
 PUBLIC = {
-    "stream_engine": ("Engine", "Triplet", "Quadruplet", "Label", "read_snapshot", "__version__"),
+    "stream_engine": ("Engine", "Triplet", "Quadruplet", "Label", "read_snapshot", "read", "Study", "__version__"),
     "stream_engine.kernels": ("k1", "k2", "mulk4", "features1", "features2", "landmarks", "shift"),
     "stream_engine.snapshot": ("Snapshot", "read_snapshot", "triplet_columns"),
     "stream_engine.refits.sdp_clustering": ("solve", "spur", "Params", "refit"),
@@ -28,6 +28,7 @@ PUBLIC = {
         "OrdinalEmbedding",
         "TripletBoostClassifier",
         "as_stream",
+        "triplets_as",
     ),
     "connectors": ("Position", "Record", "Source", "Sink", "SourceFailed", "SinkUnavailable", "UnusableSource"),
 }

@@ -85,6 +85,7 @@ SHARED = {
         "object_table",
     },
     "prediction": {
+        "answering",
         "calibration",
         "count_figures",
         "drift",
@@ -92,9 +93,10 @@ SHARED = {
         "observer",
         "online_predictor",
         "probability",
+        "questions",
         "scores",
     },
-    "asking": {"ensemble", "known", "model", "sharing"},
+    "asking": {"as_events", "ensemble", "known", "model", "sharing"},
 }
 
 
