@@ -27,7 +27,8 @@ from stream_engine.estimators.answers import (
 class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
     """Classifier of objects from passively obtained triplets (Perrot & von Luxburg 2019); see `refits.triplet_boost`.
 
-    `triplets`: (m, 3) names or whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting.
+    `triplets`: (m, 3) names or whole numbers anchor, near, far, or a pair (comparisons, answers). `rounds` of boosting;
+    `random_state`: a whole number, or numpy's RandomState.
 
     Fitted: `objects_`; `classes_`; `booster_`; `n_features_in_`.
 

@@ -13,6 +13,9 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
     is adds3, or adds4 where X has quadruplets. `tol`: certified relative gap to reach. `n_objects`: None goes by the
     largest number in X.
 
+    `max_iterations` of the solver, at which it stops uncertified. `random_state`: a whole number, or numpy's
+    RandomState.
+
     Fitted: `objects_`; `labels_` (n_objects,) int, -1 for an object whose comparisons cancel or that has none;
     `n_clusters_`; `report_`: objective, upper bound, gap, whether it is certified, criterion of each k;
     `n_features_in_`. Note that there is one label an object, not one a row of X.

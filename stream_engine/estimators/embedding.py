@@ -24,6 +24,9 @@ class OrdinalEmbedding(LearnedObjects):
     answers are a coin's. `held_out`: the share of the questions that chooses where something is to be chosen. Scores on
     new comparisons are for `score`, so that none are reported here.
 
+    `tolerance`: of the objective's relative gain in an iteration, at which a fit ends, after `max_iterations` at the
+    latest. `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
+
     Fitted: `objects_` (n_objects,), names or numbers, sorted; `embedding_` (n_objects, n_components), which `transform`
     gives, on principal axes; `lapse_`; `worker_lapse_`, by worker where `groups` says who answered; `ridge_`;
     `kernel_name_`; `report_`; `classes_`; `n_features_in_`.

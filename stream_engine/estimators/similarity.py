@@ -38,6 +38,8 @@ class ComparisonKernel(_OfKernel):
     `refits.embedding`, with as many dimensions as foretell best), or k1, k2 of Kleindessner & von Luxburg (2017), which
     take triplets alone and are made and calibrated in O(m + n^2) and more.
 
+    `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
+
     Fitted: `objects_`; `kernel_` (n_objects, n_objects), which `transform` gives; `classes_`; `n_features_in_`.
 
     >>> ComparisonKernel("k1").fit_transform([[0, 2, 3], [1, 2, 3]])[0].round(3).tolist()
@@ -92,6 +94,9 @@ class ComparisonEmbedding(_OfKernel):
     no restarts, and `report_["gap"]` certifies how near the optimum it is. `predict` and `score` go by the coordinates.
 
     `n_components`: None answers by the whole kernel.
+
+    `tolerance`: relative dual gap to reach within `max_iterations`. `n_objects`: None goes by the objects in X.
+    `random_state`: a whole number, or numpy's RandomState.
 
     Fitted: `objects_`; `embedding_` (n_objects, n_components), which `transform` gives; `kernel_`; `report_`;
     `n_features_in_`.

@@ -1,4 +1,4 @@
-"""The manual's page about exports, made of the dictionary: `python -m stream_engine.exports.manual_page` writes it."""
+"""The manual's page about exports, made of the dictionary: `python -m stream_engine.manual` writes it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -59,11 +59,12 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels: name -> file and kind; none: K = I, which is GNMDS
     combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
     features: LPOE on one file of features, in place of kernels
-    beta: none chooses from `betas`, or where those are none from `multiples` of the smallest beta that learns anything,
-        and beyond either edge of these while it wins; smallest first, until one is clearly worse
-    hold_out: what chooses: "objects", "judgements" (a `share` of them; formerly "comparisons"), or "auto": objects
-        where there are kernels
+    beta: weight of what comparisons lose beside the regularisation; none: chosen
+    betas: to choose from, smallest first, until one is clearly worse; none: by `multiples`
+    multiples: of the smallest beta that learns anything, to choose from, and beyond either edge while that edge wins
+    hold_out: what chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels
     folds: of objects
+    share: of the judgements, that chooses
     reported: which share of the judgements is neither fitted nor chosen by until the figures of the report are made
     rank: keep that many directions a kernel (full form, an approximation)
     tolerance: relative dual gap to reach

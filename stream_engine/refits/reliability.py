@@ -38,7 +38,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         none: chosen
     folds: workers are judged by a predictor that has not seen their fold
     rounds: how often the predictor is made anew
-    tol: change of a reliability at which EM stops, after `max_iterations` at the latest
+    tol: change of a reliability at which EM stops
+    max_iterations: after which EM stops at the latest
     """
 
     prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0

@@ -43,17 +43,20 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         recent or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper
     k: the number of clusters
     lam: solve SDP-lambda instead; neither of the two: SPUR
-    tol: gap to reach, relative to <W, X>; when `max_iterations` run out the artifact says that it is not certified
+    tol: gap to reach, relative to <W, X>
+    max_iterations: of the solver; when they run out the artifact says that it is not certified
     solver: admm, or cvxpy (slow, the reference)
     lambda_factor: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter)
     early_exit: SPUR stops at the first k whose criterion exceeds this
     min_links: an object with a nonzero similarity to fewer others gets label -1
-    bootstrap: replicates that say how often SPUR would choose this k, for up to `bootstrap_up_to` objects
-    test: draws of each null model that say whether there are clusters at all, or a continuum, or nobody can tell, for
-        up to `test_up_to` objects; 0: not tested
+    bootstrap: replicates that say how often SPUR would choose this k
+    bootstrap_up_to: objects up to which that is done
+    test: draws of each null model that say whether there are clusters at all, or a continuum, or nobody can tell; 0:
+        not tested
+    test_up_to: objects up to which that is tested
     levels_up_to: objects up to which the criterion is computed for every number of clusters, and finer levels are shown
-    stability: replicates that say how stable each object's place in its cluster is, k fixed, for up to
-        `stability_up_to` objects
+    stability: replicates that say how stable each object's place in its cluster is, k fixed
+    stability_up_to: objects up to which that is done
     warm_up_to: the solver's state is kept for a warm start of the next refit for up to this many objects (4 n^2 bytes)
     memory_gb: what the solver may use; none: what is free
     objects: cluster these names only, or the so many objects with the most answers

@@ -41,7 +41,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
-    k: the number of clusters; none: as `k_by` says, at most `most`
+    k: the number of clusters; none: as `k_by` says
+    most: clusters that `k_by` looks at
     k_by: "eigenvalues" of AddS, "silhouette" or "gap" of the similarity itself
     lambda_factor: of sqrt(c ln n / n), the edge that these eigenvalues must exceed
     refine: kernel-k-means after k-means

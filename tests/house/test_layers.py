@@ -33,6 +33,7 @@ FLOORS = [
     ["stream_engine.service"],
     ["stream_engine.spark", "stream_engine.study"],
     ["stream_engine.commands"],
+    ["stream_engine.manual"],  # pages that are made of the code
     ["stream_engine"],  # its loose modules: the command line and the public names
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -300,7 +300,7 @@ def test_an_object_called_object_and_one_with_a_long_name():
 
 
 def test_the_page_of_the_manual_is_made_of_the_code():
-    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m stream_engine.exports.manual_page"
+    assert manual_page.PAGE.read_text() == manual_page.page(), "python -m stream_engine.manual"
     page = manual_page.page()
     for what in exports.EXPORTS:
         assert f"\n### {what}\n" in page

@@ -23,25 +23,25 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, re
 class Input(_Section, frozen=True):
     """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels` and the options of text."""
 
-    type_: choices.EventType | None = None  # of every event; none: each says its own
+    type_: choices.EventType | None = None  # the type of every event; not set: each says its own
     columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
     where: dict[str, str] = {}  # only events whose field has this text
-    format: choices.Format | None = None  # none: from the file name
-    delimiter: str | None = None  # of a table of text; none: found in its header
-    encoding: str | None = None  # of text; none: UTF-8, or UTF-16 with its mark
-    header: bool = True  # false: columns are called 1, 2, 3, ...
+    format: choices.Format | None = None  # of the input; not set: from the file name
+    delimiter: str | None = None  # between columns of a table of text; not set: found in its header
+    encoding: str | None = None  # of text; not set: UTF-8, or UTF-16 with its mark
+    header: bool = True  # the first row names the columns; false: they are called 1, 2, 3, and so on
     skip_rows: _Count = 0  # lines before the header
-    answers_by: choices.AnswersBy = "name"  # of odd, central and chosen; position: 1 is the first shown, index: 0 is
-    labels: str | None = None  # file of labels
-    labels_columns: dict[str, str] = {}
+    answers_by: choices.AnswersBy = "name"  # how odd, central, chosen are said; position: 1 is the first, index: 0 is
+    labels: str | None = None  # file of labels: columns object and label
+    labels_columns: dict[str, str] = {}  # contract field -> name in that file
     block_bytes: _Positive = 8 << 20  # how much is decoded at once
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # of a message, line or row, once unpacked
     max_message_rows: _Positive = Bounds().max_rows  # events of a message; more: refused as too_large
     worker_votes: bool = False  # a new state keeps who answered what
     count_copies: bool = False  # a file that holds what one of another name held is read too
-    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    start: choices.StartMode = "none"  # Kafka, first start only
-    on_offset_loss: choices.OnOffsetLoss = "fail"
+    max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # a run ends when more than this share is refused
+    start: choices.StartMode = "none"  # Kafka: where a first start begins; none: it must be said
+    on_offset_loss: choices.OnOffsetLoss = "fail"  # Kafka: when retention was faster than the engine
     shard: str | None = None  # "i/n": this process's share of the partitions
     stall_after: _Seconds = 300.0  # seconds with lag and without progress until the watchdog speaks
 
@@ -49,24 +49,24 @@ class Input(_Section, frozen=True):
 class SnapshotSettings(_Section, frozen=True):
     """When snapshots are taken and how many stay."""
 
-    every: _Count | None = None  # comparisons; 0: never for this reason; none: a quarter more, ten million at least
-    interval: _Seconds = 60.0  # seconds; 0: never for this reason
-    keep: _Positive = 3
+    every: _Count | None = None  # comparisons; 0: never; not set: a quarter more than before, ten million at least
+    interval: _Seconds = 60.0  # seconds between snapshots; 0: never for this reason
+    keep: _Positive = 3  # how many snapshots stay
 
 
 class RefitSettings(_Section, frozen=True):
     """Which refits run on published snapshots; `params` holds a table per refit."""
 
-    enabled: bool = True
-    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two with labels
-    seed: int = 0
-    params: dict[str, dict[str, Any]] = {}
+    enabled: bool = True  # false: count only
+    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two need labels
+    seed: int = 0  # of every refit
+    params: dict[str, dict[str, Any]] = {}  # kind -> parameter -> value, as `[refits.params.KIND]`
 
 
 class CountSettings(_Section, frozen=True):
     """Where a run keeps its counts; what they are does not depend on it."""
 
-    on_disk_above: _Count = 0  # bytes; larger arrays go to unnamed files in DIR/scratch, paged by the kernel; 0: none
+    on_disk_above: _Count = 0  # bytes of an array; larger ones go to unnamed files in DIR/scratch; 0: none does
 
 
 class SigningSettings(_Section, frozen=True):
@@ -79,13 +79,13 @@ class SigningSettings(_Section, frozen=True):
 class GuardSettings(_Section, frozen=True):
     """The partial-order guard; `policy = "off"` keeps no order."""
 
-    policy: choices.GuardPolicy = "first"
+    policy: choices.GuardPolicy = "first"  # what stays of comparisons that contradict each other; off: no order
 
 
 class DriftSettings(_Section, frozen=True):
     """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
 
-    enabled: bool = True
+    enabled: bool = True  # watch for it
     delta: Annotated[float, Meta(gt=0, lt=1)] = 0.2  # the smaller, the fewer false alarms and the later a true one
     cooldown: _Count = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
 
@@ -94,9 +94,9 @@ class ForgettingSettings(_Section, frozen=True):
     """How the accumulators `adds3_decayed`, `triplet_counts_decayed` and `window` forget: `by` the count of triplets or
     the time of events; `half_life` and `window` in triplets or seconds."""
 
-    by: choices.ForgetBy = Forgetting().by
-    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life
-    window: Annotated[float, Meta(gt=0)] = Forgetting().window
+    by: choices.ForgetBy = Forgetting().by  # the count of triplets, or the time of events
+    half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life  # triplets or seconds until one counts half
+    window: Annotated[float, Meta(gt=0)] = Forgetting().window  # triplets or seconds that the window holds
 
     def __post_init__(self):
         if self.by == "count" and self.window < 1:
@@ -106,8 +106,8 @@ class ForgettingSettings(_Section, frozen=True):
 class OnlineSettings(_Section, frozen=True):
     """An embedding that learns between fits, and takes over each one that is published; never part of the counts."""
 
-    enabled: bool = False
-    dimensions: _Positive = 3  # until there is a fit
+    enabled: bool = False  # keep one
+    dimensions: _Positive = 3  # of its points, until there is a fit
 
 
 class HttpSettings(_Section, frozen=True):
@@ -138,25 +138,25 @@ class HttpSettings(_Section, frozen=True):
 class LogSettings(_Section, frozen=True):
     """What is said on standard error."""
 
-    format: choices.LogFormat = "text"
-    level: choices.LogLevel = "info"
+    format: choices.LogFormat = "text"  # how log lines look
+    level: choices.LogLevel = "info"  # what is said at all
 
 
 class Settings(_Section, frozen=True):
     """Everything that can be set, with its default."""
 
-    source: tuple[str, ...] = ()
-    state: str | None = None
-    follow: bool = False
+    source: tuple[str, ...] = ()  # files, globs, `-`, kafka://HOST:PORT/TOPIC
+    state: str | None = None  # the state directory; must be said here or on the command line
+    follow: bool = False  # keep reading as files grow
     standby: bool = False  # wait for the state while another process has it, and then take over
-    listen: str | None = None  # HOST:PORT of the HTTP server; none: no server
-    memory_gb: Annotated[float, Meta(gt=0)] | None = None  # of this process and its refits; none: what is free
-    dead_letters: str | None = None  # none: DIR/dead_letters; or kafka://…/topic beside it
+    listen: str | None = None  # HOST:PORT of the HTTP server; not set: no server
+    memory_gb: Annotated[float, Meta(gt=0)] | None = None  # for the process and its refits; not set: what is free
+    dead_letters: str | None = None  # folder of refused events, not set: DIR/dead_letters; or kafka://…/topic beside it
     metrics_partitions: _Count = 30  # partitions with series of their own in /metrics; the others are told as one
-    dead_letters_keep_bytes: _Count = 10_000_000_000  # more than that: the oldest 256 MB go; 0: no limit
-    dead_letters_keep_days: _Seconds = 0.0  # days; older ones go, about a day's letters at once; 0: no limit
+    dead_letters_keep_bytes: _Count = 10_000_000_000  # of refused events; above, the oldest 256 MB go; 0: no limit
+    dead_letters_keep_days: _Seconds = 0.0  # days that they stay; older ones go, about a day's at once; 0: no limit
     accept_lost_dead_letters: bool = False  # go on when the folder is gone or was cut, and count what is lost
-    accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS
+    accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # what a new state counts
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()

@@ -1,0 +1,115 @@
+"""The pages of the reference are what the code says now, and leave nothing out."""
+
+import re
+
+import click
+import msgspec
+import pytest
+
+import stream_engine
+from stream_engine import estimators
+from stream_engine.commands import VERBS, verb
+from stream_engine.data.comparisons import EVENT_TYPES, REASONS
+from stream_engine.manual import DOCS, PAGES, text_of
+from stream_engine.manual.http import ADMIN, PATHS
+from stream_engine.manual.markdown import WIDTH
+from stream_engine.manual.refits import parameters
+from stream_engine.manual.settings import is_table, meanings
+from stream_engine.refits import REFITS, refit_module
+from stream_engine.service.http.admin import admin
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
+from stream_engine.service.settings.schema import Settings
+from tests.conftest import ROOT
+
+ROUTE = re.compile(r'(?:Route|Mount)\(f?"(/[^"]*)"')
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_what_the_code_says(page):
+    assert (DOCS / page).read_text(encoding="utf-8") == text_of(page), "python -m stream_engine.manual writes it"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_are_not_wide(page):
+    wide = [line for line in text_of(page).splitlines() if len(line) > WIDTH + 2]
+    assert not [line for line in wide if "](" not in line and not line.startswith(("$", "stream-engine"))]
+
+
+def test_every_verb_and_option_is_there():
+    page = text_of("reference/commands.md")
+    for name in VERBS:
+        assert f"\n## {name}\n" in page
+        for command in _with_inner(verb(name)):
+            for option in command.params:
+                if isinstance(option, click.Option) and not option.hidden:
+                    assert option.help, (name, option.name)
+                    assert re.search(rf"^- `{option.opts[0]}`", page, re.M), (name, option.opts)
+
+
+def _with_inner(command):
+    yield command
+    if isinstance(command, click.Group):
+        yield from command.commands.values()
+
+
+def test_every_setting_is_there_with_its_meaning():
+    page = text_of("reference/settings.md")
+    for field in msgspec.structs.fields(Settings):
+        assert f"[{field.encode_name}" in page or f"- `{field.encode_name}` (" in page
+        if is_table(field.type):
+            section = page.partition(f"\n## [{field.encode_name}]\n")[2].partition("\n## ")[0]
+            told = meanings(field.type)
+            for key in msgspec.structs.fields(field.type):
+                assert told[key.name], f"{field.name}.{key.name} has no comment that says what it means"
+                assert f"- `{key.encode_name}` (" in section
+        elif field.name not in ("kernels", "kafka"):
+            assert meanings(Settings)[field.name], f"{field.name} has no comment that says what it means"
+
+
+@pytest.mark.parametrize("kind", REFITS)
+def test_every_parameter_of_a_refit_is_there_with_its_meaning(kind):
+    section = text_of("reference/refits.md").partition(f"\n## {kind}\n")[2].partition("\n## ")[0]
+    struct = refit_module(kind).Params
+    for field in msgspec.structs.fields(struct):
+        assert parameters(struct).get(field.name), f"{kind}: the docstring of Params does not say what {field.name} is"
+        assert f"- `{field.encode_name}` (" in section
+
+
+def test_every_public_name_and_parameter_is_there():
+    page = text_of("reference/estimators.md")
+    for room in (stream_engine, estimators):
+        for name in room.__all__:
+            if callable(getattr(room, name)):
+                assert f"\n### {name}\n" in page
+    for name in estimators.__all__:
+        estimator = getattr(estimators, name)
+        if hasattr(estimator, "get_params"):
+            section = page.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+            for parameter in estimator._get_param_names():
+                assert f"`{parameter}`" in section, f"{name}: the docstring does not say what {parameter} is"
+
+
+def test_every_instrument_is_there():
+    page = text_of("reference/metrics.md")
+    named = set(re.findall(r"^- `(stream_engine_\w+?)(?:_total|_info)?` ", page, re.M))
+    held = {
+        each._name
+        for each in Metrics().registry._collector_to_names
+        if getattr(each, "_name", "").startswith("stream_engine_")
+    }
+    assert named == {re.sub(r"_info$", "", name) for name in held} and len(named) > 50
+
+
+def test_every_path_is_there_and_no_other():
+    served = set()
+    for path in (ROOT / "stream_engine").rglob("*.py"):
+        served |= set(ROUTE.findall(path.read_text(encoding="utf-8")))
+    assert served - {"/admin", "/{name}"} == set(PATHS)
+    application = admin(Requests(), lambda: None, lambda: ())
+    assert {f"/admin{route.path}" for route in application.routes} == set(ADMIN)
+
+
+def test_every_type_and_field_of_an_event_is_there():
+    page = text_of("reference/events.md")
+    assert all(f"\n| `{kind}` |" in page for kind in EVENT_TYPES) and all(f"- `{code}`: " in page for code in REASONS)
