@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_engine.exports import Content, object_table
+from stream_engine.exports import Content
 from stream_engine.state.forgetting import forgotten_in
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -12,6 +12,8 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 def objects(published: Published) -> dict[str, Content]:
     """JSON: the names, position = id. The table `objects`: a row an object, with all that is known of it."""
+    from stream_engine.exports import object_table  # it brings scipy, which the summary does without
+
     return {
         "objects": Content(tables={"objects": object_table.table(published)}, value=list(published.snapshot.objects))
     }

@@ -21,9 +21,8 @@ def page() -> str:
     """The whole page."""
     lines = [INTRODUCTION]
     for instrument in Metrics().registry._collector_to_names:  # the only list of instruments that the client has
-        kind = KINDS.get(type(instrument))
-        if kind is not None:
-            lines.append(_line(instrument, kind))
+        if isinstance(instrument, Counter | Gauge | Histogram | Info):
+            lines.append(_line(instrument, KINDS[type(instrument)]))
     return "\n".join(lines) + "\n"
 
 

@@ -4,14 +4,17 @@ Only the recent ones count (`window`), or older ones less (`decayed`), or as the
 reliable as their workers are (`trusted`).
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from stream_engine.data.array_checks import MOST
 from stream_engine.data.triplet_columns import Columns, columns_from_triplets, columns_of_state
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics import adds_of_triplets, worker_reliability
+from stream_engine.statistics import adds_of_triplets
+
+if TYPE_CHECKING:  # it brings scipy, which an export of counts does without
+    from stream_engine.statistics.worker_reliability import Votes
 
 HOWS = {
     "window": "of the triplets in the sliding window",
@@ -45,6 +48,8 @@ def adds3(snapshot: Snapshot, how: str) -> AddS3:
         once = np.ones(len(rows), np.int64)
         i, j, w = adds_of_triplets.adds3(rows[:, 0], rows[:, 1], rows[:, 2], once, len(snapshot.objects))
         return AddS3(i, j, w, len(rows))
+    from stream_engine.statistics import worker_reliability
+
     votes, weight = _votes_and_weights(snapshot)
     squares = float(weight**2 @ (votes.n_lo + votes.n_hi))
     return AddS3(*worker_reliability.adds(votes, weight), int(np.ceil(squares)))
@@ -61,11 +66,15 @@ def counts(snapshot: Snapshot, how: str) -> Columns:
         return columns_of_state(_kept(snapshot, f"triplet_counts_{how}"), len(snapshot.objects))
     if how == "window":
         return columns_from_triplets(_kept(snapshot, "window")["rows"], len(snapshot.objects))
+    from stream_engine.statistics import worker_reliability
+
     return worker_reliability.counts(*_votes_and_weights(snapshot))
 
 
-def _votes_and_weights(snapshot: Snapshot) -> tuple[worker_reliability.Votes, np.ndarray]:
+def _votes_and_weights(snapshot: Snapshot) -> tuple["Votes", np.ndarray]:
     """The votes of all workers, and the weight of each by its worker's reliability."""
+    from stream_engine.statistics import worker_reliability
+
     _kept(snapshot, "worker_votes")
     votes = worker_reliability.votes_of(snapshot)
     return votes, worker_reliability.vote_weight(worker_reliability.estimate(votes).accuracy)[votes.worker]

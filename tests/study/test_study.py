@@ -91,7 +91,8 @@ def test_the_map_is_drawn_and_told(study):
     shown = study.map()
     assert repr(shown) == "Map of 12 objects in 2 dimensions" and shown.d == 2
     axes = shown.plot()
-    assert isinstance(axes, Axes) and {text.get_text() for text in axes.texts} == set(shown.names)
+    named = {text.get_text() for text in axes.texts}  # but those that would lie on others
+    assert isinstance(axes, Axes) and named <= set(shown.names) and len(named) >= 10
     points = np.concatenate(
         [np.asarray(each.get_offsets()) for each in axes.collections if len(each.get_offsets()) > 1]
     )
