@@ -104,7 +104,7 @@ def figures(margin: np.ndarray, slope: float, times: np.ndarray, cluster: np.nda
     >>> figures(np.array([1.0, 1.0, 1.0, -1.0, -1.0]), 1.0, np.ones(5), np.arange(5)).standard_error.__round__(3)
     0.245
     """
-    right = times * np.where(margin > 0, 1.0, np.where(margin == 0, 0.5, 0.0))
+    right = times * _majority(margin)
     total, number = times.sum(), np.unique(cluster, return_inverse=True)[1].reshape(-1)
     clusters, accuracy = int(number.max()) + 1, float(right.sum() / total)
     return Figures(
@@ -172,28 +172,40 @@ def ceiling(found: Evidence) -> Ceiling | None:
     begins = first_of_equal(*(column[order] for column in (*lo.T, *hi.T)))
     key, mine = np.cumsum(begins) - 1, np.cumsum(begins | first_of_equal(who[order])) - 1
     n_lo, n_hi = np.where(first, found.times, 0.0)[order], np.where(first, 0.0, found.times)[order]
-    net, answers = n_lo - n_hi, n_lo + n_hi
+    net, answers, named = n_lo - n_hi, n_lo + n_hi, worker[order] >= 0
     all_net, all_answers = np.bincount(key, net)[key], np.bincount(key, answers)[key]
-    own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
     if found.by == "comparisons":
         others = _agreement(np.stack([all_net, all_answers]), n_lo, n_hi)
         given = np.bincount(key, answers)  # each is somebody's only one
         return Ceiling(*others, None, 0, _at_most(np.bincount(key, n_lo), np.bincount(key, n_hi), given, given))
-    apart = all_answers > own_answers
-    votes = np.where(all_net - own_net > 0, n_lo, np.where(all_net - own_net < 0, n_hi, answers / 2))
+    # what nobody's name stands on is an answer of somebody who gave no other, however often the same was given
+    own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
+    apart = all_answers > np.where(named, own_answers, 1.0)
+    right = sum(
+        counts * _majority(way * (all_net - np.where(named, own_net, way)))
+        for counts, way in ((n_lo, 1.0), (n_hi, -1.0))
+    )
     total = float(answers[apart].sum())
-    others = (float(votes[apart].sum() / total) if total >= FEW else None, int(total))
-    named = worker[order] >= 0
+    others = (float(np.sum(right, where=apart) / total) if total >= FEW else None, int(total))
     own = np.stack([own_net, own_answers])[:, named]
-    own_lo, own_hi = np.bincount(mine, n_lo), np.bincount(mine, n_hi)
-    of_key = key[np.flatnonzero(np.diff(mine, prepend=-1))]
+    own_lo, own_hi, first_row = np.bincount(mine, n_lo), np.bincount(mine, n_hi), np.flatnonzero(_begins(mine))
+    of_key, alone = key[first_row], ~named[first_row]
     best = _at_most(
         np.bincount(key, n_lo),
         np.bincount(key, n_hi),
-        np.bincount(of_key, own_lo**2 + own_hi**2),
-        np.bincount(of_key, (own_lo + own_hi) ** 2),
+        np.bincount(of_key, np.where(alone, own_lo + own_hi, own_lo**2 + own_hi**2)),
+        np.bincount(of_key, np.where(alone, own_lo + own_hi, (own_lo + own_hi) ** 2)),
     )
     return Ceiling(*others, *_agreement(own, n_lo[named], n_hi[named]), best)
+
+
+def _begins(number: np.ndarray) -> np.ndarray:
+    return np.diff(number, prepend=-1) > 0
+
+
+def _majority(net: np.ndarray) -> np.ndarray:
+    """1 where an answer is the majority's, whose net vote for it is given; 0 where it is not, ties one half."""
+    return np.where(net > 0, 1.0, np.where(net == 0, 0.5, 0.0))
 
 
 def _at_most(n_lo: np.ndarray, n_hi: np.ndarray, own_agreeing: np.ndarray, own_pairs: np.ndarray) -> float | None:
@@ -221,6 +233,6 @@ def _agreement(group: np.ndarray, n_lo: np.ndarray, n_hi: np.ndarray) -> tuple[f
     rest = answers > 1
     right = np.zeros(len(net))
     for counts, after in ((n_lo, net - 1.0), (n_hi, -net - 1.0)):  # one answer taken out of its own side
-        right += counts * np.where(after > 0, 1.0, np.where(after == 0, 0.5, 0.0))
+        right += counts * _majority(after)
     total = float((n_lo + n_hi)[rest].sum())
     return (float(right[rest].sum() / total) if total >= FEW else None), int(total)

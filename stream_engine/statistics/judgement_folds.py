@@ -30,6 +30,8 @@ WORKERS = 8  # named ones, below which none is held out
 WITHOUT_MODEL = ("random", "coverage", "landmark")  # samplers that look at no answer (room `asking`)
 ENOUGH = 200  # judgements asked so, from which on these alone are held out,
 AT_MOST = 0.5  # and which share of them
+COPIES = 8  # parts that copies of a judgement by nobody are divided into at most,
+COPIED_ROWS = 4_000_000  # and fewer where that would be more answers than these
 REPEATED = 0.9  # distinct questions a judgement, above which a question is hardly ever asked twice
 
 
@@ -90,7 +92,8 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     """Evidence whose units are judgements; `hashes` (n,) uint64 of the objects' names. O(m log m).
 
     A judgement's draw is a hash of its comparisons as a set, its worker's name and its time. A question's hash is the
-    sum over its objects.
+    sum over its objects. Copies of one that names nobody and no time are those of several people: units of their own
+    (`_copies`).
     """
     units, rows = len(kept.times), np.asarray(kept.rows)
     workers = name_hashes(kept.worker_names, seed)
@@ -103,12 +106,44 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
     shown = np.unique(np.repeat(unit, 4) * len(hashes) + rows.ravel())
     question = np.zeros(units, np.uint64)
     np.add.at(question, shown // max(len(hashes), 1), mix64(hashes[shown % max(len(hashes), 1)]))
-    times = np.asarray(kept.times, np.float64)[unit]
     chosen = [number for number, name in enumerate(kept.sampler_names) if name not in WITHOUT_MODEL]
     fair = ~np.isin(kept.sampler, chosen) if chosen else None
+    copied, nth, times = _copies(kept)
+    begins = np.searchsorted(unit, np.arange(units + 1))
+    size = np.diff(begins)[copied]
+    row = np.repeat(begins[copied] - np.cumsum(size) + size, size) + np.arange(size.sum())
+    unit = np.repeat(np.arange(len(copied)), size)
+    content = content[copied] + np.uint64(GOLDEN_GAMMA) * nth.astype(np.uint64)
     return Evidence(
-        "judgements", rows, times, unit, _draw(content), mix64(question), kept.worker, workers, kept.complete, fair
+        "judgements",
+        rows[row],
+        times[unit],
+        unit,
+        _draw(content),
+        mix64(question)[copied],
+        np.asarray(kept.worker)[copied],
+        workers,
+        kept.complete,
+        None if fair is None else fair[copied],
     )
+
+
+def _copies(kept: Judgements) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which judgement each unit is of, the how many-th of it, and how many copies it holds.
+
+    What names nobody and no time is kept once, with how often it came. Were it held out whole, what is left would be
+    the answers of those who said otherwise, and a model of them would be wrong where most people agree.
+    """
+    apart, most = (np.asarray(kept.worker) < 0) & np.isnan(kept.time), COPIES
+    size = np.bincount(kept.judgement, minlength=len(kept.times))
+    parts = np.where(apart, np.minimum(kept.times, most), 1)
+    while most > 2 and size @ parts > max(COPIED_ROWS, 2 * len(kept.rows)):
+        most //= 2
+        parts = np.minimum(parts, most)
+    copied = np.repeat(np.arange(len(parts)), parts)
+    nth = np.arange(len(copied)) - np.repeat(np.cumsum(parts) - parts, parts)
+    each, rest = np.divmod(np.asarray(kept.times, np.int64), parts)
+    return copied, nth, (each[copied] + (nth < rest[copied])).astype(np.float64)
 
 
 def _draw(hashes: np.ndarray) -> np.ndarray:

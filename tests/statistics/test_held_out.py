@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from stream_engine import Engine, Triplet
 from stream_engine.statistics import held_out, judgement_folds
 from stream_engine.statistics.hash_split import name_hashes
 from tests.support.judged_worlds import world
@@ -94,8 +95,8 @@ def test_the_ceiling_counts_by_hand(seed):
     for row, number in zip(kept.rows.tolist(), kept.judgement.tolist()):
         near, far = sorted(row[:2]), sorted(row[2:])
         worker = int(kept.worker[number])
-        who = ("worker", worker) if worker >= 0 else ("judgement", number)
-        for _ in range(int(kept.times[number])):
+        for copy in range(int(kept.times[number])):
+            who = ("worker", worker) if worker >= 0 else ("judgement", number, copy)  # nobody named: somebody else
             each.append(((*min(near, far), *max(near, far)), 1 if near < far else -1, who, worker >= 0))
     others, own = [], []
     for place, (key, way, who, named) in enumerate(each):
@@ -129,6 +130,17 @@ def test_no_model_that_answers_alike_for_everybody_surpasses_the_ceiling():
             alone = np.full(len(shares), float(answered))
             most = held_out._at_most(n_lo, answered - n_lo, alone, alone)
             assert shares.mean() - 0.01 < most < shares.mean() + apart
+
+
+def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
+    """Thirty questions answered twelve times, three in four alike: equal answers are one judgement, given often."""
+    lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(30)]
+    engine = Engine()
+    engine.learn_many([Triplet(a, *((b, c) if place % 4 else (c, b))) for a, b, c in lines for place in range(12)])
+    got = held_out.ceiling(judgement_folds.evidence(engine.snapshot(), 0))
+    assert (got.answers, got.own_answers, got.themselves) == (360, 0, None) and got.others == pytest.approx(0.75)
+    two = (9 * 8 + 3 * 2) / (12 * 11)
+    assert got.at_most == pytest.approx((1 + np.sqrt(2 * two - 1)) / 2)
 
 
 def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_engine import Engine, Triplet
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry, state_of_columns
 from stream_engine.guard.partial_order import PartialOrder
@@ -18,6 +19,11 @@ from tests.support.judged_worlds import World, world
 
 def evidence(made: World, seed: int = 0, **changed) -> folds.Evidence:
     return folds.of_judgements(made.judgements._replace(**changed), name_hashes(made.names, seed), seed)
+
+
+def once(made: World) -> World:
+    """The same world with every judgement given once."""
+    return made._replace(judgements=made.judgements._replace(times=np.ones_like(made.judgements.times)))
 
 
 def counted(rows: np.ndarray, names: tuple[str, ...], order: PartialOrder | None = None) -> Snapshot:
@@ -44,7 +50,7 @@ def counts(snapshot: Snapshot) -> dict[tuple[int, ...], int]:
     for a, lo, hi, n_lo, n_hi in zip(columns.anchor, columns.lo[pair], columns.hi[pair], columns.n_lo, columns.n_hi):
         said |= {(a, lo, a, hi): n_lo, (a, hi, a, lo): n_hi}
     four = snapshot.section("quadruplet_counts")
-    for i, j, k, l, n_lo, n_hi in zip(*(four[name] for name in ("i", "j", "k", "l", "n_lo", "n_hi"))):
+    for i, j, k, l, n_lo, n_hi in zip(*(four.get(name, ()) for name in ("i", "j", "k", "l", "n_lo", "n_hi"))):
         said |= {(i, j, k, l): n_lo, (k, l, i, j): n_hi}
     return {tuple(map(int, key)): int(times) for key, times in said.items() if times}
 
@@ -77,17 +83,21 @@ def test_no_judgement_worker_or_question_is_on_both_sides(seed):
     made = world(seed, screens=150, repeats=0.4)
     found = evidence(made)
     part = folds.parts(found, 0.3, 0.2)
-    assert part.shape == (150,) and {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT} <= set(part.tolist())
     whole, kept = counted(made.rows(), made.names), made.judgements
+    copied, _, times = folds._copies(kept)
+    assert part.shape == copied.shape and {folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT} <= set(part.tolist())
+    assert np.array_equal(np.bincount(copied, times), kept.times)
     for held in (part > folds.FIT, part > folds.CHOOSE):
         training = counts(folds.without(whole, found.of(held)))
         others = Counter()
-        for row, number in zip(kept.rows.tolist(), kept.judgement.tolist()):
-            others[tuple(row)] += int(kept.times[number]) * int(not held[number])
+        for unit, number in enumerate(copied.tolist()):
+            for row in kept.rows[kept.judgement == number].tolist():
+                others[tuple(row)] += int(times[unit]) * int(not held[unit])
         assert training == {key: times for key, times in others.items() if times}
-    out = set(kept.worker[part == folds.BY_WORKER].tolist())
-    assert out and -1 not in out and not out & set(kept.worker[part != folds.BY_WORKER].tolist())
-    shown = [frozenset(kept.rows[kept.judgement == number].ravel().tolist()) for number in range(150)]
+    worker = kept.worker[copied]
+    out = set(worker[part == folds.BY_WORKER].tolist())
+    assert out and -1 not in out and not out & set(worker[part != folds.BY_WORKER].tolist())
+    shown = [frozenset(kept.rows[kept.judgement == number].ravel().tolist()) for number in copied.tolist()]
     asked = {q for q, p in zip(shown, part) if p == folds.BY_QUESTION}
     learned = {q for q, p in zip(shown, part) if p in (folds.FIT, folds.CHOOSE, folds.BY_JUDGEMENT)}
     assert not asked & learned
@@ -96,7 +106,7 @@ def test_no_judgement_worker_or_question_is_on_both_sides(seed):
 
 def test_a_planted_leak_shows():
     """Comparisons of one judgement on both sides: a split of counts tears nearly every judgement, ours none."""
-    made = world(5, n=80, screens=150, repeats=0.0)
+    made = once(world(5, n=80, screens=150, repeats=0.0))
     kept, whole = made.judgements, counted(made.rows(), made.names)
     said = [{tuple(row) for row in kept.rows[kept.judgement == number].tolist()} for number in range(150)]
     assert Counter(row for rows in said for row in rows).most_common(1)[0][1] == 1  # nothing was said twice
@@ -116,11 +126,28 @@ def test_a_planted_leak_shows():
     assert torn(leaking, folds.parts(leaking, 0.2, 0.2)) > 120
 
 
+def test_equal_answers_of_people_without_a_name_are_held_out_one_by_one(monkeypatch):
+    """Nine people say near and three say far: both sides lose their share, so that the majority stays what it is."""
+    lines = [(f"a{i}", f"b{i}", f"c{i}") for i in range(60)]
+    engine = Engine()
+    engine.learn_many([Triplet(a, *((b, c) if place < 9 else (c, b))) for a, b, c in lines for place in range(12)])
+    snapshot = engine.snapshot()
+    found = folds.evidence(snapshot, 0)
+    assert len(found.draw) == 60 * (folds.COPIES + 3) and sorted(set(found.times)) == [1, 2]
+    training = counts(folds.without(snapshot, found.of(folds.parts(found, 0.3, 0.0) > folds.FIT)))
+    kept = {way: [n for (_, i, _, j), n in training.items() if (i < j) == way] for way in (True, False)}
+    for each, all_of_them in ((kept[True], 540), (kept[False], 180)):
+        assert abs(sum(each) - 0.7 * all_of_them) < 0.1 * all_of_them
+    monkeypatch.setattr(folds, "COPIED_ROWS", 10)
+    few = folds.evidence(snapshot, 0)
+    assert len(few.draw) == 60 * (2 + 2) and few.times.sum() == found.times.sum() == 720
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
 def test_where_a_judgement_goes_depends_on_names_alone(seed):
     """Other ids, another order of comparisons within a judgement, and a stream that went on: it stays where it was."""
-    rng, made = np.random.default_rng(seed), world(seed, screens=60)
+    rng, made = np.random.default_rng(seed), once(world(seed, screens=60))
     kept, n = made.judgements, len(made.names)
     found = evidence(made)
     new_id = rng.permutation(n).astype(np.int32)
@@ -201,7 +228,7 @@ def test_nothing_to_hold_out(n):
 
 @pytest.mark.parametrize("asked_so", [0.15, 0.6])
 def test_judgements_that_a_model_chose_neither_choose_nor_are_reported(asked_so):
-    made = world(3, screens=3000, workers=0, repeats=0.0)
+    made = once(world(3, screens=3000, workers=0, repeats=0.0))
     units = len(made.judgements.times)
     rng = np.random.default_rng(0)
     names = ("coverage", "information-gain", "random")
