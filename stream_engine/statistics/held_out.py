@@ -160,9 +160,17 @@ def slope_of(margin: np.ndarray, times: np.ndarray) -> float:
 
 
 def ceiling(found: Evidence) -> Ceiling | None:
-    """How far the answers agree with each other; without judgements everybody counts as somebody else. O(m log m)."""
+    """How far the answers agree with each other. O(m log m), O(questions) where nobody is ever named: then every answer
+    counts, as somebody else's."""
     if not len(found.rows):
         return None
+    if found.votes is not None:
+        n_lo, n_hi = (each.astype(np.float64) for each in found.votes)
+        given = n_lo + n_hi  # each is somebody's only one
+        others = _agreement(np.stack([n_lo - n_hi, given]), n_lo, n_hi)
+        return Ceiling(*others, None, 0, _at_most(n_lo, n_hi, given, given))
+    if found.together is not None:
+        found = found.of(~found.together)
     near, far = np.sort(found.rows[:, :2], axis=1), np.sort(found.rows[:, 2:], axis=1)
     first = (near[:, 0] < far[:, 0]) | ((near[:, 0] == far[:, 0]) & (near[:, 1] < far[:, 1]))
     lo, hi = np.where(first[:, None], near, far), np.where(first[:, None], far, near)
@@ -174,10 +182,6 @@ def ceiling(found: Evidence) -> Ceiling | None:
     n_lo, n_hi = np.where(first, found.times, 0.0)[order], np.where(first, 0.0, found.times)[order]
     net, answers, named = n_lo - n_hi, n_lo + n_hi, worker[order] >= 0
     all_net, all_answers = np.bincount(key, net)[key], np.bincount(key, answers)[key]
-    if found.by == "comparisons":
-        others = _agreement(np.stack([all_net, all_answers]), n_lo, n_hi)
-        given = np.bincount(key, answers)  # each is somebody's only one
-        return Ceiling(*others, None, 0, _at_most(np.bincount(key, n_lo), np.bincount(key, n_hi), given, given))
     # what nobody's name stands on is an answer of somebody who gave no other, however often the same was given
     own_net, own_answers = np.bincount(mine, net)[mine], np.bincount(mine, answers)[mine]
     apart = all_answers > np.where(named, own_answers, 1.0)

@@ -48,6 +48,8 @@ class Evidence(NamedTuple):
     worker_hash: np.ndarray  # (W,) uint64
     complete: bool  # nothing else was ever answered
     fair: np.ndarray | None = None  # (U,) bool: not chosen by a model, as far as is said; None: none was
+    votes: tuple[np.ndarray, np.ndarray] | None = None  # answers each way to every question, where nobody is ever named
+    together: np.ndarray | None = None  # (U,) bool: sampled with all that said the same, not with who said otherwise
 
     def of(self, units: np.ndarray) -> "Evidence":
         """The answers of a (U,) bool mask of units; the units keep their numbers."""
@@ -84,7 +86,7 @@ def evidence(snapshot: Snapshot, seed: int) -> Evidence:
     if kept is not None and len(kept.rows):
         found = of_judgements(kept, name_hashes(snapshot.objects, seed), seed)
         if _counted(snapshot, found):
-            return found
+            return found if (found.worker >= 0).any() else found._replace(votes=_votes(snapshot))
     return of_comparisons(snapshot, seed)
 
 
@@ -125,6 +127,7 @@ def of_judgements(kept: Judgements, hashes: np.ndarray, seed: int) -> Evidence:
         workers,
         kept.complete,
         None if fair is None else fair[copied],
+        together=None if kept.complete else ((np.asarray(kept.worker) < 0) & np.isnan(kept.time))[copied],
     )
 
 
@@ -150,22 +153,30 @@ def _draw(hashes: np.ndarray) -> np.ndarray:
     return (mix64(hashes) >> np.uint64(11)) / float(1 << 53)
 
 
+def _votes(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray]:
+    """How often each question was answered either way."""
+    columns, four = triplet_columns(snapshot), snapshot.section("quadruplet_counts")
+    if not four:
+        return columns.n_lo, columns.n_hi
+    return np.append(columns.n_lo, four["n_lo"]), np.append(columns.n_hi, four["n_hi"])
+
+
 def of_comparisons(snapshot: Snapshot, seed: int) -> Evidence:
     """Evidence whose units are the counted comparisons, both directions of one together. O(keys)."""
     columns = triplet_columns(snapshot)
     pair = pair_of_entry(columns)
     keys = [np.stack([columns.anchor, columns.lo[pair], columns.anchor, columns.hi[pair]], axis=1)]
-    counts = [np.stack([columns.n_lo, columns.n_hi])]
+    times = np.concatenate(_votes(snapshot)).astype(np.float64)
     if four := snapshot.section("quadruplet_counts"):
         keys.append(np.stack([four[name] for name in "ijkl"], axis=1).astype(np.int32))
-        counts.append(np.stack([four["n_lo"], four["n_hi"]]))
-    key, times = np.concatenate(keys).astype(np.int32), np.concatenate(counts, axis=1).ravel().astype(np.float64)
+    key = np.concatenate(keys).astype(np.int32)
     draw = comparison_draws(key, name_hashes(snapshot.objects, seed))
     rows, unit = np.concatenate([key, key[:, [2, 3, 0, 1]]]), np.tile(np.arange(len(key)), 2)
     said = times > 0
     nobody, alone = np.full(len(key), -1, np.int32), np.arange(len(key)).astype(np.uint64)
     none = np.empty(0, np.uint64)
-    return Evidence("comparisons", rows[said], times[said], unit[said], draw, alone, nobody, none, True)
+    votes = times[: len(key)], times[len(key) :]
+    return Evidence("comparisons", rows[said], times[said], unit[said], draw, alone, nobody, none, True, votes=votes)
 
 
 def parts(found: Evidence, report: float, choose: float) -> np.ndarray:

@@ -141,6 +141,28 @@ def test_answers_that_name_nobody_and_no_time_agree_as_far_as_people_do():
     assert (got.answers, got.own_answers, got.themselves) == (360, 0, None) and got.others == pytest.approx(0.75)
     two = (9 * 8 + 3 * 2) / (12 * 11)
     assert got.at_most == pytest.approx((1 + np.sqrt(2 * two - 1)) / 2)
+    found = judgement_folds.evidence(engine.snapshot(), 0)
+    assert held_out.ceiling(found._replace(votes=None)) == got, "judgement by judgement it is the same"
+    sampled = found.of(found.draw < 0.3)
+    assert held_out.ceiling(sampled) == got, "equal answers are in a sample together; so agreement is of all answers"
+
+
+def test_in_a_sample_answers_that_come_with_all_equal_ones_say_nothing_of_agreement():
+    made = world(2, n=5, screens=200, shown=4, workers=5, repeats=0.4)
+    kept = made.judgements
+    named = (kept.worker >= 0) | ~np.isnan(kept.time)
+    number = np.cumsum(named) - 1
+    rows = named[kept.judgement]
+    alone = kept._replace(
+        rows=kept.rows[rows],
+        judgement=number[kept.judgement[rows]].astype(np.int32),
+        times=kept.times[named],
+        worker=kept.worker[named],
+        time=kept.time[named],
+        sampler=kept.sampler[named],
+    )
+    assert 0 < named.sum() < len(named)
+    assert told(made, complete=False) == told(made._replace(judgements=alone)) != told(made)
 
 
 def test_where_hardly_anything_is_asked_twice_there_is_no_ceiling():
