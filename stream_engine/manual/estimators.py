@@ -16,7 +16,7 @@ INTRODUCTION = f"""# Python reference
 
 [The page on Python](../python.md) shows how these are used; here every public name stands with its parameters.
 """
-_PARAMETER = re.compile(r"^(\w+(?:, \w+)*)(?:: (.*)|$)")
+_PARAMETER = re.compile(r"^([a-z]\w*(?:, \w+)*)(?:: (.*)|$)")
 
 
 def page() -> str:
