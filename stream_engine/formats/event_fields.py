@@ -120,6 +120,19 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     )
 
 
+def place_of(answer: str, inputs: tuple[str, ...], first: int) -> int:
+    """Which of the objects an answer means: by its number, of which the first is `first`, or by the name of its input
+    field, where the objects stand in several. -1: by neither, or beyond any list.
+
+    >>> [place_of(answer, ("Left", "Right"), 1) for answer in ("2", "right", "middle", "0")]
+    [1, 1, -1, -1]
+    """
+    if answer.isascii() and answer.isdecimal():
+        return int(answer) - first if len(answer) < 7 else -1
+    called = [name.casefold() for name in inputs] if len(inputs) > 1 else []
+    return called.index(answer.casefold()) if answer.casefold() in called else -1
+
+
 def member_name(kind: int, split: int, position: int) -> str:
     """What the contract calls the member at `position` of an event whose last field begins at `split`.
 

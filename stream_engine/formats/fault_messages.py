@@ -50,7 +50,10 @@ def explain(fault: int, kind: int, members: list[str], split: int, first: int, s
     elif fault == SAME_PAIR:
         message = f"near and far are the same pair ({name}, {quoted(members[second])}); two different pairs are needed"
     elif fault == NOT_SHOWN:
-        message = f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
+        message = (
+            f"{role} ({name}) is not among the {'objects shown' if kind == PICK else 'objects'}"
+            "; a place (1) or a column (left) is read by --answers-by position"
+        )
     elif fault == NONE_CHOSEN:
         message = (
             "chosen is empty; a pick chooses at least one object"

@@ -27,7 +27,8 @@ class EventOptions(NamedTuple):
     `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
     holds its own header (none: found in it). `answers_by` says how `odd`, `central` and `chosen` say which of
-    the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is).
+    the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is); either of these
+    two also by the name of the input field, where the objects stand in several: "left".
     """
 
     type: str | None = None

@@ -32,7 +32,16 @@ from stream_engine.formats.arrow_arrays import (
 )
 from stream_engine.formats.event_block import Block
 from stream_engine.formats.event_columns import FieldNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import KIND, LABEL, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields
+from stream_engine.formats.event_fields import (
+    KIND,
+    LABEL,
+    LIST_SEPARATOR,
+    TRIPLET,
+    VOTED,
+    EventField,
+    EventFields,
+    place_of,
+)
 from stream_engine.formats.field_values import MAX_VOTES, MISSING
 from stream_engine.formats.validate import CatchTrial, Event, read_event
 
@@ -88,9 +97,11 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
         if not rows.any():
             continue
         names: list[SureNames] = []
+        inputs: tuple[str, ...] = ()  # where the objects stand that are answered about
         for field in event_fields.by_kind[kind]:
             by_position = field.shape.answer and event_fields.first_of is not None
-            names.append(columns.at_positions(field, names[-1]) if by_position else columns.field(field))
+            names.append(columns.at_positions(field, inputs, names[-1]) if by_position else columns.field(field))
+            inputs = field.inputs
         voted = None if votes is None or kind not in VOTED else votes
         sure_rows = rows & np.logical_and.reduce([field.sure for field in names])
         unsure |= rows & ~sure_rows
@@ -192,13 +203,13 @@ class _Columns:
         ids = self.names(field.inputs[0])
         return SureNames(np.ones(self.table.size, np.int64), ids, ids >= 0)
 
-    def at_positions(self, field: EventField, objects: SureNames) -> SureNames:
-        """The names of answers that are given by their positions among these objects."""
+    def at_positions(self, field: EventField, inputs: tuple[str, ...], objects: SureNames) -> SureNames:
+        """The names of answers that are given by their positions among these objects, which stand in `inputs`."""
         lengths, flat, sure = self.field(field)
-        first, texts = self.event_fields.first_of or 0, self.block.names.texts()
-        numbers = [int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1 for text in texts]
+        first = self.event_fields.first_of or 0
+        places = [place_of(text, inputs, first) for text in self.block.names.texts()]
         rows = np.repeat(np.arange(self.table.size), lengths)
-        place = np.array([*numbers, -1], np.int64)[flat] - first
+        place = np.array([*places, -1], np.int64)[flat]
         good = (place >= 0) & (place < objects.lengths[rows])
         starts = np.cumsum(objects.lengths) - objects.lengths
         at = np.where(good, starts[rows] + place, 0)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, InvalidEvent
-from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields
+from stream_engine.formats.event_fields import KIND, LIST_SEPARATOR, TRIPLET, VOTED, EventField, EventFields, place_of
 from stream_engine.formats.field_values import (
     MISSING,
     catch_passed,
@@ -90,21 +90,26 @@ def _kind(value: Any, text: bool) -> int:
 def _all_names(cell: Cell, kind: int, event_fields: EventFields, text: bool) -> tuple[list[str], ...]:
     """The names of all fields; answers that are given by positions as the names there. Raises `InvalidEvent`."""
     names: list[list[str]] = []
+    inputs: tuple[str, ...] = ()
     for field in event_fields.by_kind[kind]:
         found = _names(cell, kind, field, text)
         if field.shape.answer and event_fields.first_of is not None:
-            found = [_at_position(field, answer, names[-1], event_fields.first_of) for answer in found]
+            found = [_at_position(field, answer, inputs, names[-1], event_fields.first_of) for answer in found]
         names.append(found)
+        inputs = field.inputs
     return tuple(names)
 
 
-def _at_position(field: EventField, answer: str, objects: list[str], first: int) -> str:
-    """The object at a position that is said as a number, of which the first is `first`. Raises `InvalidEvent`."""
-    if answer.isascii() and answer.isdecimal() and len(answer) < 7 and 0 <= int(answer) - first < len(objects):
-        return objects[int(answer) - first]
+def _at_position(field: EventField, answer: str, inputs: tuple[str, ...], objects: list[str], first: int) -> str:
+    """The object at a position (`place_of`). Raises `InvalidEvent`."""
+    place = place_of(answer, inputs, first)
+    if 0 <= place < len(objects):
+        return objects[place]
+    by_name = f", or one of {', '.join(inputs)}" if len(inputs) > 1 else ""
     raise InvalidEvent(
         "not_shown",
-        f"{field.name} is {quoted(answer)}; by position it must be a number from {first} to {len(objects) - 1 + first}",
+        f"{field.name} is {quoted(answer)}; by position it must be a number from {first} to {len(objects) - 1 + first}"
+        + by_name,
     )
 
 

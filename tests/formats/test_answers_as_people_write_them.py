@@ -93,6 +93,24 @@ def test_answers_by_position_are_the_objects_at_these_places(kind, answers_by):
     alike(by_place, EventOptions(kind, answers_by=answers_by), named)
 
 
+@pytest.mark.parametrize("kind", ["odd_one_out", "most_central", "pick"])
+def test_an_answer_may_be_the_column_that_its_object_stands_in(kind):
+    """As pages of two pictures write it: Left, Right, and left or right for an answer; numbers still are places."""
+    columns = ("Left", "Right", "Middle")
+    field = {"odd_one_out": "odd", "most_central": "central", "pick": "chosen"}[kind]
+    options = EventOptions(kind, {"objects" if kind != "pick" else "shown": columns, field: ("Response",)})
+    by_name, by_column = [], []
+    for place, answer in enumerate(["left", "RIGHT", "Middle", "2", "0", "neither", "é"]):
+        names = [NAMES[(place + step) % len(NAMES)] for step in range(3)]
+        shown = dict(zip(columns, names)) | ({"anchor": "anchor"} if kind == "pick" else {})
+        at = {"left": 0, "RIGHT": 1, "Middle": 2, "2": 1}.get(answer, -1)
+        by_name.append(shown | {"Response": names[at] if at >= 0 else "nothing shown"})
+        by_column.append(shown | {"Response": answer})
+    named = alike(by_name, options)
+    assert named[0] and named[-1] == [(4, "not_shown"), (5, "not_shown"), (6, "not_shown")]
+    alike(by_column, options._replace(answers_by="position"), named)
+
+
 def test_a_place_that_nothing_stands_at_is_refused():
     events = [{"objects": ["1", "2", "3"], "odd": odd} for odd in (1, 0, 4, 3)]
     triplets, *_, refused = alike(events, EventOptions("odd_one_out", answers_by="position"))
