@@ -46,7 +46,7 @@ FILES = {
     "a spreadsheet on": ("book.csv", "anchor;near;far\nÄ;Ö;Ü\n".encode("cp1252"), 1, 3, 0, ""),
     "Qualtrics": ("q.csv", b"Question 1,,\nShown,,\nanchor,near,far\na,b,c\n", 1, 3, 0, ""),
     "pandas": ("p.csv", b"anchor,near,far,time\n16.0,3.0,2.0,2015-05-29 03:46:14.384\n,3.0,2.0,\n", 1, 3, 1, ""),
-    "two pictures": ("page.csv", b"anchor,Left,Right,said\na,b,c,left\nb,a,c,right\n", 2, 3, 0, ""),
+    "two pictures": ("page.csv", b"anchor,L,R,said\na,b,c,l\nb,a,c,R\n", 2, 3, 0, ""),
     "counts of votes": ("v.csv", b"anchor,left,right,l,r\na,b,c,7,3\n", 10, 3, 0, ""),
 }
 
