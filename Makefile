@@ -2,6 +2,7 @@
 # make test   everything, with the real Kafka broker and the real Prometheus
 # make check  what can be said without running much: lint, format, types, who imports whom, the examples in docstrings
 # make bench  every stage beside its rival or floor
+# make docs   the manual as a site to read without network
 # make lock   the versions of everything, anew; make sbom: what is in the image; make manifests: are they valid?
 # All set-up happens here: a virtual environment of its own, from the lock file.
 
@@ -9,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run check test bench lock sbom manifests clean
+.PHONY: run check test bench docs lock sbom manifests clean
 
 run: $(VENV)/installed
 	$(BIN)/stream-engine demo --state demo
@@ -27,6 +28,11 @@ test: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks
+
+docs: $(VENV)/installed
+	$(BIN)/python -m stream_engine.manual > /dev/null
+	$(BIN)/python -m sphinx -q -W --keep-going -c deploy/manual . build/manual
+	@echo "open build/manual/stream_engine/docs/index.html"
 
 $(VENV)/installed: requirements.lock requirements-runtime.lock pyproject.toml deploy/make-venv
 	PYTHON="$(PYTHON)" sh deploy/make-venv $(VENV)

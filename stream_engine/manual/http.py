@@ -13,6 +13,9 @@ PATHS = {
     "/snapshot": "`summary.json` of the newest snapshot. JSON",
     "/export/{name}": "a file of [the exports](../exports.md), such as `/export/k1.npz` or `/export/objects.csv`",
     "/models": "the table of models with their held-out figures. JSON",
+    "/docs": "this manual; leads to `/docs/`. HTML",
+    "/docs/": "its index. HTML",
+    "/docs/{page:path}": "a page of it, such as `/docs/reference/settings`; with `.md` behind it as Markdown",
     "/progressive": "how well comparisons were foretold before they were learned. JSON",
 }
 ADMIN = {

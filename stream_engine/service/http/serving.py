@@ -14,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stream_engine.exports.models import table
 from stream_engine.service.descriptors import connections_allowed, raised_limit
+from stream_engine.service.http import manual_pages
 from stream_engine.service.http.admin import admin
 from stream_engine.service.http.connection import Patience
 from stream_engine.service.http.export_builds import Builder
@@ -83,7 +84,7 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
     figures = LiveFigures(seen.metrics, seen.ready, seen.running_refits, seen.published)
     page = LivePage(cache, seen.published, figures, settings.max_viewers, refusals, settings.show_workers)
     told = [Route("/progressive", progressive), Route("/models", models)]
-    return [*_probes(seen, stack), *told, *exports.routes(), *page.routes()]
+    return [*_probes(seen, stack), *told, *exports.routes(), *page.routes(), *manual_pages.routes()]
 
 
 def _asking(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:

@@ -1,0 +1,27 @@
+"""The manual is built to a site without a warning, and the site asks nothing of the network."""
+
+import re
+import subprocess
+import sys
+
+from stream_engine.manual import DOCS
+from tests.conftest import ROOT
+from tests.support.process import ENVIRONMENT
+
+FETCHED = re.compile(r'<(?:script|link|img|iframe)[^>]*(?:src|href)="((?:https?:)?//[^"]*)"')
+
+
+def test_it_is_built_without_a_warning_and_is_read_without_network(tmp_path):
+    arguments = ["-q", "-W", "--keep-going", "-c", str(ROOT / "deploy" / "manual"), str(ROOT), str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    built = {
+        path.relative_to(tmp_path / "stream_engine" / "docs").with_suffix("")
+        for path in tmp_path.rglob("*.html")
+        if (tmp_path / "stream_engine" / "docs") in path.parents
+    }
+    assert {path.relative_to(DOCS).with_suffix("") for path in DOCS.rglob("*.md")} <= built
+    for page in tmp_path.rglob("*.html"):
+        assert not FETCHED.findall(page.read_text(encoding="utf-8")), page
