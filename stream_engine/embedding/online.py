@@ -98,7 +98,7 @@ class OnlineEmbedding:
 
     def learn(self, rows: np.ndarray, worker: np.ndarray | None = None) -> None:
         """Answers d(i, j) < d(k, l): (m, 4) int32, a triplet's anchor at i and k, else four objects; `worker` (m,)
-        int32 rows of the lapses, 0 nobody. O(m d), times 33 while they are few. Raises `ValueError`."""
+        int32 rows of the lapses, 0 nobody. O(m d), times 101 while they are few. Raises `ValueError`."""
         rows = read_only(np.asarray(rows).reshape(-1, 4), np.int32)
         who = read_only(np.zeros(len(rows), np.int32) if worker is None else worker, np.int32)
         if not len(rows):
@@ -136,15 +136,10 @@ class OnlineEmbedding:
     def _held(self) -> int:
         return min(self.seen, len(self.ring))
 
-    def _ridge(self) -> float:
-        share = 3.0 * (self.seen + int(self.numbers[EARLIER])) / max(int(self.numbers[KNOWN]), 1)
-        return float(self.setting[1] + self.setting[2] * np.sqrt(share))
-
     def _inform(self, rows: np.ndarray, who: np.ndarray) -> None:
         """The sums of all objects from these answers, as if all their answers had been like them."""
         sums, times = np.zeros(len(self.points)), np.zeros(len(self.points))
-        answers = np.maximum(self.answers, 1.0)
-        information(rows, self.lapse[who], self.points, answers, self.setting[0], self._ridge(), sums, times)
+        information(rows, self.lapse[who], self.points, self.setting[0], sums, times)
         known = slice(int(self.numbers[KNOWN]))  # and no room ahead, by which a sum would be rounded otherwise
         usual = sums[known].sum() / times[known].sum() if times.any() else FLOOR
         self.squares = FLOOR + self.answers * (sums + usual) / (times + 1.0)

@@ -1,10 +1,14 @@
 """The compiled pass of an embedding that follows a stream: one step an answer, in order, and replays of earlier ones.
 
-An answer pulls the objects that it names down the slope of its own - log p (`gradient`), plus the ridge, shared among
-an object's answers. A step is rate / h times the slope, h = FLOOR + the sum of the squared slopes (by coordinate) of
-all answers about the object: the Fisher information that they give, as in the natural gradient (Amari 1998, sec. 3; a
-number an object instead of a matrix). The places that are used are the running mean of those stepped to (Polyak &
-Juditsky 1992), since steps as long as these scatter.
+An answer pulls the objects that it names down the slope g of its own - log p (`gradient`), and an answer's share of the
+ridge draws each to 0. With m answers about the object so far,
+
+    x <- (x - s g) / (1 + 2 s ridge / m),   s = rate / h,   h = FLOOR + sum of all answers' |g|^2 / d
+
+h is the Fisher information that they give, as in the natural gradient (Amari 1998, sec. 3; a number an object instead
+of a matrix). The ridge is a proximal step (Parikh & Boyd 2014, sec. 4.2): no ridge, however large, throws x across 0,
+also while h is small. The places that are used are the running mean of those stepped to (Polyak & Juditsky 1992), since
+steps as long as these scatter; it goes over the longer, the more answers are replayed for each one that comes.
 
 A lapse is the share of a worker's answers that were a coin's: each answer adds the probability (lapse / 2) / p that it
 was one (the E step; Cappe & Moulines 2009, sec. 2.2, an online EM), fading after `MEMORY` answers. A new worker begins
@@ -22,10 +26,10 @@ from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
 SEEN, DRAWN, EARLIER, KNOWN = range(4)  # of `numbers`
 FLOOR = 0.5  # of h: the first steps are about as long as their slopes
 FRESH, AGAIN = 2.0, 1.0  # the rates of an answer that comes, and of one that is replayed
-MOST, BUDGET = 32.0, 1e6
+MOST, BUDGET = 100.0, 1e6  # replays for each answer that comes: so many, later budget / answers
 WORTH, MEMORY = 20.0, 1000.0
 LEAST_LAPSE, MOST_LAPSE = 1e-4, 0.99
-WINDOW = 0.5  # steps of an object that `mean` goes over, in units of its answers
+WINDOW, LONGER = 0.5, 0.12  # steps of an object that `mean` goes over, in units of its answers; more for each replay
 LARGEST = 1e4  # coordinates stay within
 STEEPEST = 500.0  # |Delta| beyond which the likelihood no longer changes
 FIRST = 16  # answers about a new object by which it is put elsewhere, at half of them and at all
@@ -34,7 +38,7 @@ _GAMMA = np.uint64(GOLDEN_GAMMA)
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _slopes(points, answers, i, j, k, l, alpha, ridge, lapse, slope, size):
+def _slopes(points, i, j, k, l, alpha, lapse, slope, size):
     """Fill slope (4, d) of the objects i, j, l, k and size (4,) of its squares; gives the probability of a coin. Where
     k is i, the first row is all of i's."""
     d = points.shape[1]
@@ -51,42 +55,41 @@ def _slopes(points, answers, i, j, k, l, alpha, ridge, lapse, slope, size):
     p = max(0.5 * lapse + (1.0 - lapse) * share, 1e-12)
     push = 2.0 * (1.0 - lapse) * share * (1.0 - share) / p
     a, b = a * push, b * push
-    pull_i, pull_j = 2.0 * ridge / max(answers[i], 1.0), 2.0 * ridge / max(answers[j], 1.0)
-    pull_l, pull_k = 2.0 * ridge / max(answers[l], 1.0), 2.0 * ridge / max(answers[k], 1.0)
     same = 1.0 if k == i else 0.0
     size[0] = size[1] = size[2] = size[3] = 0.0
     for c in range(d):
         u, v = a * (points[i, c] - points[j, c]), b * (points[k, c] - points[l, c])
-        slope[0, c] = u - same * v + pull_i * points[i, c]
-        slope[1, c] = pull_j * points[j, c] - u
-        slope[2, c] = v + pull_l * points[l, c]
-        slope[3, c] = pull_k * points[k, c] - v
+        slope[0, c] = u - same * v
+        slope[1, c] = -u
+        slope[2, c] = v
+        slope[3, c] = -v
         for at in range(4):
             size[at] += slope[at, c] * slope[at, c]
     return 0.5 * lapse / p
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _move(points, mean, squares, answers, row, slope, at, size, rate, fresh):
-    """One object down its slope, and the mean of its places after it."""
+def _move(points, mean, squares, answers, row, slope, at, size, ridge, window, rate, fresh):
+    """One object down its slope and towards 0, and the mean of its places after it."""
     h = squares[row] + size[at] / points.shape[1]
     if fresh:
         squares[row] = h
-    share = 1.0 / (1.0 + WINDOW * answers[row])
+    step, share = rate / h, 1.0 / (1.0 + window * answers[row])
+    shrunk = 1.0 / (1.0 + 2.0 * step * ridge / max(answers[row], 1.0))
     for c in range(points.shape[1]):
-        points[row, c] = min(max(points[row, c] - rate / h * slope[at, c], -LARGEST), LARGEST)
+        points[row, c] = min(max(shrunk * (points[row, c] - step * slope[at, c]), -LARGEST), LARGEST)
         mean[row, c] += share * (points[row, c] - mean[row, c])
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=True)
-def _step(points, mean, squares, answers, i, j, k, l, alpha, ridge, lapse, slope, size, rate, fresh):
+def _step(points, mean, squares, answers, i, j, k, l, alpha, ridge, window, lapse, slope, size, rate, fresh):
     """All objects of an answer at once; gives the probability that a coin gave it."""
-    coin = _slopes(points, answers, i, j, k, l, alpha, ridge, lapse, slope, size)
-    _move(points, mean, squares, answers, i, slope, 0, size, rate, fresh)
-    _move(points, mean, squares, answers, j, slope, 1, size, rate, fresh)
-    _move(points, mean, squares, answers, l, slope, 2, size, rate, fresh)
+    coin = _slopes(points, i, j, k, l, alpha, lapse, slope, size)
+    _move(points, mean, squares, answers, i, slope, 0, size, ridge, window, rate, fresh)
+    _move(points, mean, squares, answers, j, slope, 1, size, ridge, window, rate, fresh)
+    _move(points, mean, squares, answers, l, slope, 2, size, ridge, window, rate, fresh)
     if k != i:
-        _move(points, mean, squares, answers, k, slope, 3, size, rate, fresh)
+        _move(points, mean, squares, answers, k, slope, 3, size, ridge, window, rate, fresh)
     return coin
 
 
@@ -203,11 +206,15 @@ def follow(rows, worker, points, mean, squares, answers, first, coins, ring, rin
                 _replace(points, mean, squares, answers, first, ring, x, numbers[SEEN], numbers[KNOWN], setting[0])
         ridge = setting[1] + setting[2] * np.sqrt(3.0 * all_answers / numbers[KNOWN])
         lapse = _lapse(coins, who)
-        coin = _step(points, mean, squares, answers, i, j, k, l, setting[0], ridge, lapse, slope, size, FRESH, True)
+        replays = min(MOST, BUDGET / all_answers)
+        window = WINDOW + LONGER * replays
+        coin = _step(
+            points, mean, squares, answers, i, j, k, l, setting[0], ridge, window, lapse, slope, size, FRESH, True
+        )
         _count(coins, who, coin)
         if who != 0:
             _count(coins, 0, coin)
-        owed[0] += min(MOST, BUDGET / all_answers)
+        owed[0] += replays
         held = min(numbers[SEEN], room)
         while owed[0] >= 1.0:
             owed[0] -= 1.0
@@ -217,18 +224,20 @@ def follow(rows, worker, points, mean, squares, answers, first, coins, ring, rin
                 continue
             i, j, k, l = ring[at, 0], ring[at, 1], ring[at, 2], ring[at, 3]
             lapse = _lapse(coins, ring_worker[at])
-            _step(points, mean, squares, answers, i, j, k, l, setting[0], ridge, lapse, slope, size, AGAIN, False)
+            _step(
+                points, mean, squares, answers, i, j, k, l, setting[0], ridge, window, lapse, slope, size, AGAIN, False
+            )
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def information(rows, lapse, points, answers, alpha, ridge, sums, times):
+def information(rows, lapse, points, alpha, sums, times):
     """Add to sums (n,) the squared slopes of (m, 4) rows, by coordinate, and to times (n,) how many there are; `lapse`
     (m,). O(m d)."""
     d = points.shape[1]
     slope, size = np.empty((4, d)), np.empty(4)
     for t in range(len(rows)):
         i, j, k, l = rows[t, 0], rows[t, 1], rows[t, 2], rows[t, 3]
-        _slopes(points, answers, i, j, k, l, alpha, ridge, lapse[t], slope, size)
+        _slopes(points, i, j, k, l, alpha, lapse[t], slope, size)
         sums[i] += size[0] / d
         sums[j] += size[1] / d
         sums[l] += size[2] / d

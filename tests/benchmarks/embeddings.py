@@ -15,6 +15,7 @@ splits; the difference to the best rival is paired by split.
 import argparse
 import json
 import os
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -193,7 +194,7 @@ def whom_to_trust(splits: int) -> None:
 
 
 def speed(sizes: list[tuple[int, int, int]]) -> None:
-    """CPU seconds of one fit, compiled before; counting the questions is in them."""
+    """CPU seconds of one fit, compiled before, and the process's peak memory; counting the questions is in both."""
     with_setting(of_rows(np.array([[0, 1, 0, 2]]), 3), Setting("t-ste", 1, 1.0))
     for n, m, d in sizes:
         rng = np.random.default_rng(0)
@@ -202,11 +203,14 @@ def speed(sizes: list[tuple[int, int, int]]) -> None:
             planted_triplets(rng, points, size, flip)[:, [0, 1, 0, 2]] for size, flip in ((m, 0.1), (20_000, 0))
         )
         for kernel in ("ste", "t-ste"):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             began, clock = time.process_time(), time.perf_counter()
             found = with_setting(of_rows(rows, n), Setting(kernel, d, 0.3))
             took, wall = time.process_time() - began, time.perf_counter() - clock
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             print(
                 f"n = {n:,}, {m:,} comparisons, d = {d}, {kernel}: {took:.2f} s CPU ({wall:.2f} s), "
+                f"peak {peak / 1024:,.0f} MB (answers and all before {before / 1024:,.0f}), "
                 f"{found.evaluations} evaluations, right {right(found.points, test):.4f} of noiseless answers",
                 flush=True,
             )

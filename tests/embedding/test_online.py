@@ -53,13 +53,14 @@ class Slow:
                 aside = self.points.astype(complex)
                 aside[i, c] += 1e-30j
                 slope[c] = loss(aside).imag / 1e-30
-            slopes[i] = slope + 2 * ridge * self.points[i] / max(self.answers[i], 1)
+            slopes[i] = slope
         for i, slope in slopes.items():
             h = self.h[i] + (slope**2).mean()
             if fresh:
                 self.h[i] = h
-            self.points[i] = self.points[i] - rate / h * slope
-            self.mean[i] = self.mean[i] + (self.points[i] - self.mean[i]) / (1 + online_step.WINDOW * self.answers[i])
+            self.points[i] = (self.points[i] - rate / h * slope) / (1 + rate / h * 2 * ridge / max(self.answers[i], 1))
+            window = (online_step.WINDOW + online_step.LONGER * self.replays) * self.answers[i]
+            self.mean[i] = self.mean[i] + (self.points[i] - self.mean[i]) / (1 + window)
         return lapse / 2 / p
 
     def learn(self, row, who):
@@ -75,10 +76,11 @@ class Slow:
         self.ring.append((row, who))
         m = len(self.ring)
         ridge = self.ridge + self.noise * np.sqrt(3 * m / self.known)
+        self.replays = min(online_step.MOST, online_step.BUDGET / m)
         coin = self.step(row, who, online_step.FRESH, True, ridge)
         for each in {0, who}:
             self.coins[each] = [self.coins[each][0] + coin, self.coins[each][1] + 1]
-        self.owed += min(online_step.MOST, online_step.BUDGET / m)
+        self.owed += self.replays
         while self.owed >= 1:
             self.owed -= 1
             self.drawn += 1
@@ -211,7 +213,7 @@ def test_online_new_objects_and_workers():
 @pytest.mark.parametrize("kernel", ["ste", "t-ste"])
 @pytest.mark.parametrize("n", [100, 300])
 def test_online_is_close_to_the_fit(n, kernel):
-    """Within .01 (t-STE .02) in error on what was not learned, from nothing and from a fit to the first half."""
+    """Within .01 in error on what was not learned, from nothing and from a fit to the first half."""
     rng = np.random.default_rng(n)
     points = rng.normal(size=(n, 2))
     rows = planted_triplets(rng, points, 60 * n, 0.1)[:, [0, 1, 0, 2]]
@@ -225,7 +227,20 @@ def test_online_is_close_to_the_fit(n, kernel):
     going.take(fitted_to(rows[:half], n, kernel=kernel, ridge=ridge), half)
     going.learn(rows[half:])
     for made in (nothing, going):
-        assert (made.margins(test) <= 0).mean() < least + {"ste": 0.01, "t-ste": 0.02}[kernel]
+        assert (made.margins(test) <= 0).mean() < least + 0.01
+
+
+@pytest.mark.parametrize("kernel", ["ste", "t-ste"])
+@pytest.mark.parametrize("ridge", [0.2, 1.0, 30.0, 1e6])
+def test_online_a_large_ridge_throws_no_object_across_the_mean(kernel, ridge):
+    """Contrary answers, which say nothing: only the ridge is left, which brings all to 0."""
+    made = OnlineEmbedding(2, kernel, ridge)
+    both = np.array([[0, 1, 0, 2], [0, 2, 0, 1], [1, 0, 1, 2], [1, 2, 1, 0]])
+    sizes = []
+    for _ in range(6):
+        made.learn(both)
+        sizes.append(np.abs(made.points[:3]).max())
+    assert max(sizes) < 1.5 and sizes[-1] < (0.5 if ridge < 1.0 else 0.1)
 
 
 def test_online_nothing_breaks_its_numbers():
