@@ -131,12 +131,14 @@ def test_it_goes_on_from_what_it_kept():
 
 
 def test_a_run_keeps_it_beside_the_counts(tmp_path):
-    """Same counts with and without; live accuracy in the figures; the next run goes on, from the fit between them."""
+    """Same counts with and without; live accuracy in the figures; the next run goes on, from the fit between them. No
+    snapshot by the clock: where compiling takes a minute there were two, and the fit was of the second."""
     lines = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in t))) for t in TRIPLETS.tolist()]
     events = jsonl(tmp_path / "events.jsonl", lines[:2000])
     more = jsonl(tmp_path / "more.jsonl", lines[2000:])
-    (tmp_path / "on.toml").write_text("[online]\nenabled = true\ndimensions = 2\n[input]\nblock_bytes = 20000\n")
-    (tmp_path / "off.toml").write_text("[input]\nblock_bytes = 20000\n")
+    always = "[input]\nblock_bytes = 20000\n[snapshot]\ninterval = 0\n"
+    (tmp_path / "on.toml").write_text(f"[online]\nenabled = true\ndimensions = 2\n{always}")
+    (tmp_path / "off.toml").write_text(always)
 
     def run(source, name):
         config = tmp_path / f"{name}.toml"
@@ -157,3 +159,17 @@ def test_a_run_keeps_it_beside_the_counts(tmp_path):
     assert made.report["learned"] == 3000 and made.report["fit_of_snapshot"] == 1
     assert made.report["kernel"] == "ste" and made.arrays["X"].shape == (N, 3)
     engine("export", "--state", tmp_path / "on", "--out", tmp_path / "by", "--object-order", "name", "embedding")
+
+
+def test_every_snapshot_has_the_embedding_of_its_moment(tmp_path):
+    """Snapshots within the stream and the last one: each with an artifact that learned just what the snapshot holds."""
+    lines = [dict(zip(("anchor", "near", "far"), (NAMES[i] for i in t))) for t in TRIPLETS.tolist()]
+    events = jsonl(tmp_path / "events.jsonl", lines)
+    (tmp_path / "on.toml").write_text("[online]\nenabled = true\n[snapshot]\nevery = 700\ninterval = 0\nkeep = 9\n")
+    engine("run", events, "--state", tmp_path / "on", "--config", tmp_path / "on.toml", "--no-refits", "--guard", "off")
+    store = Store(tmp_path / "on")
+    held = {number: store.read(number).counters["comparisons"] for number in store.sequences()}
+    learned = {n: store.artifact("online_embedding", n) for n in store.artifact_sequences("online_embedding")}
+    assert len(held) >= 3 and max(held.values()) == 3000
+    assert {n: artifact.report["learned"] for n, artifact in learned.items()} == held
+    assert all(learned[n].snapshot == store.read(n).digest for n in held)
