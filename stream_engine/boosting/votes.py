@@ -36,6 +36,18 @@ class Predictions(NamedTuple):
     abstained: np.ndarray  # (m,) bool: no classifier applied, the label is a guess
 
 
+def shares(votes: Votes) -> tuple[np.ndarray, np.ndarray]:
+    """((m, Y) confidence in [-1, 1] as a share of the weight of all classifiers that do not abstain, (m,) whether all
+    do, with shares of 0).
+
+    >>> made, abstained = shares(Votes(np.array([[0.5, 2.0], [0.0, 0.0]]), np.array([2.5, 0.0])))
+    >>> made.round(3).tolist(), abstained.tolist()
+    ([[-0.6, 0.6], [0.0, 0.0]], [False, True])
+    """
+    abstained = votes.applied == 0
+    return votes.confidence / np.where(abstained, 1.0, votes.applied)[:, None], abstained
+
+
 def no_votes(m: int, n_labels: int) -> Votes:
     """Votes before any classifier."""
     return Votes(np.zeros((m, n_labels)), np.zeros(m))

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from stream_engine.boosting import labels as label_sets
 from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
+from stream_engine.boosting.votes import shares
 from stream_engine.classification import neighbours, nested, probabilities, vector_machine
 from stream_engine.classification.nested import Found, Model
 from stream_engine.data import available_memory
@@ -167,9 +168,7 @@ def _boosted(
 ) -> tuple[np.ndarray, np.ndarray]:
     sets = np.zeros((columns.n_objects, classes), bool)
     sets[ids[train], truth[train]] = True
-    votes = votes_of(fit(columns, sets, int(rounds), seed, checks=1), columns, asked)
-    weight = np.where(votes.applied > 0, votes.applied, 1.0)
-    return votes.confidence / weight[:, None], votes.applied == 0
+    return shares(votes_of(fit(columns, sets, int(rounds), seed, checks=1), columns, asked))
 
 
 def _arrays(

@@ -9,6 +9,8 @@ import zlib
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics import adjusted_rand_score
@@ -16,6 +18,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from stream_engine.boosting.fit import votes_of
+from stream_engine.classification.nested import folds_of
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.estimators import (
@@ -109,7 +113,13 @@ class Boost(TripletBoostClassifier):
             self.triplets = given
 
     def predict(self, X):
-        return super().predict(X if compared(X) is X or not hasattr(self, "rows_") else self._numbers(X)[:, None])
+        return super().predict(self._objects_of(X))
+
+    def predict_proba(self, X):
+        return super().predict_proba(self._objects_of(X))
+
+    def _objects_of(self, X):
+        return X if compared(X) is X or not hasattr(self, "rows_") else self._numbers(X)[:, None]
 
     def _numbers(self, X):
         return np.linalg.norm(np.asarray(X, float)[:, None] - self.rows_, axis=2).argmin(axis=1)
@@ -316,6 +326,52 @@ def test_boosting_says_what_the_votes_say(world):
     asked = np.array([[20], [3], [20], [23]])
     assert np.array_equal(model.predict(asked), model.classes_[model.votes(asked).argmax(axis=1)])
     assert np.array_equal(model.predict(asked), model.predict(np.arange(24)[:, None])[asked[:, 0]])
+
+
+def test_boosting_says_probabilities_of_objects_that_it_never_had():
+    """Groups that overlap: the temperature has the least log loss of votes by fits without each fold, by a plain loop;
+    on other objects the probabilities are nearly as good as with the temperature that these themselves would choose."""
+    rng = np.random.default_rng(3)
+    group = np.arange(150) % 3
+    points = rng.normal(size=(150, 2)) + 2.5 * np.eye(3)[group][:, :2]
+    triplets = planted_triplets(rng, points, 60_000, 0.1)
+    model = TripletBoostClassifier(triplets, 2000, folds=5).fit(np.arange(90)[:, None], group[:90])
+    held, truth = [], []
+    fold = folds_of(group[:90], np.random.default_rng(model.booster_.seed).permutation(90), 5)
+    for f in range(5):
+        inside = np.flatnonzero(fold != f)
+        part = TripletBoostClassifier(triplets, 2000, folds=0).fit(inside[:, None], group[inside])
+        outside = np.flatnonzero(fold == f)
+        votes = votes_of(part.booster_, part.columns_, outside)
+        held.append(votes.confidence / votes.applied[:, None])
+        truth.append(group[outside])
+    held, truth = np.concatenate(held), np.concatenate(truth)
+
+    def log_loss(t, scores, truth):
+        return -log_softmax(t * scores, axis=1)[np.arange(len(truth)), truth].sum()
+
+    best = minimize_scalar(lambda t: log_loss(t, held, truth), bounds=(0, 1e4), method="bounded").x
+    assert model.temperature_ == pytest.approx(best, rel=0.1)  # the prior of `temperature` is worth two objects
+    p = model.predict_proba(np.arange(150)[:, None])
+    assert np.allclose(p.sum(axis=1), 1.0) and np.array_equal(
+        model.classes_[p.argmax(1)], model.predict(np.arange(150)[:, None])
+    )
+    new = (
+        model.votes(np.arange(90, 150)[:, None])
+        / votes_of(model.booster_, model.columns_, np.arange(90, 150)).applied[:, None]
+    )
+    said = -np.log(p[90:][np.arange(60), group[90:]]).sum()
+    least = min(log_loss(t, new, group[90:]) for t in np.geomspace(0.1, 1000, 200))
+    assert said < least + 3.0 and said < 0.8 * 60 * np.log(3)
+
+
+def test_boosting_without_folds_or_evidence(world):
+    _, group, triplets, _ = world
+    assert not hasattr(TripletBoostClassifier(triplets, 50, folds=0).fit([[0], [23]], [0, 1]), "predict_proba")
+    silent = TripletBoostClassifier([[0, 1, 2]], 50).fit([[0], [1], [3]], ["a", "a", "b"])
+    assert np.allclose(silent.predict_proba([[2], [3]]), [[0.625, 0.375]] * 2)
+    with pytest.raises(ValueError, match="got folds = 1, expected 0 or at least 2"):
+        TripletBoostClassifier(triplets, 50, folds=1).fit([[0], [23]], [0, 1])
 
 
 @pytest.mark.parametrize(
