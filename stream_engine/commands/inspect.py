@@ -7,7 +7,7 @@ import click
 
 from stream_engine.commands import state_option
 from stream_engine.commands.inspect_text import as_text
-from stream_engine.exports.models import left_out, table
+from stream_engine.exports.models import COUNTS_TOLD, fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
@@ -42,19 +42,20 @@ def inspect(state: str) -> dict[str, Any]:
             }
             for kind, artifact in published.artifacts.items()
         },
-        **_models(published),
+        **_models(published, store.noted(COUNTS_TOLD)),
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
         **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
     }
 
 
-def _models(published: Published) -> dict[str, Any]:
-    """How well each model answers; nothing of a state without artifacts, which is looked at in no time."""
+def _models(published: Published, noted: dict[str, Any]) -> dict[str, Any]:
+    """How well each model answers; what counts alone tell as the last refit `noted` it, so that looking loads no
+    compiler. Nothing of a state without artifacts."""
     if not published.artifacts:
         return {"models": []}
-    without = left_out(published)
-    return {"models": table(published), **({"models_left_out": without} if without else {})}
+    without = noted.get("left_out") if fits(published, noted) else left_out(published)
+    return {"models": table(published, noted), **({"models_left_out": without} if without else {})}
 
 
 def _judgements(snapshot: Snapshot) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from stream_engine.service import settings as configuration
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.settings import BadSettings, put, refit_params, toml_value
 from stream_engine.state.artifact import Artifact
+from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
 RESERVED = 1 << 30  # bytes
@@ -126,7 +127,17 @@ def refit(state: str, kind: str, which: str, params: dict[str, Any], seed: int, 
     published = store.publish_artifact(artifact)
     with contextlib.suppress(OSError):  # the artifact is there; this is only told
         store.note_seconds(published, time.process_time() - began)
+        note_counts(store, snapshot, published)
     return published
+
+
+def note_counts(store: Store, snapshot: Snapshot, artifact: Artifact) -> None:
+    """Note what counts alone tell of the judgements that the artifact reports on, for `inspect`. Raises OSError."""
+    from stream_engine.exports.models import COUNTS_TOLD, counts_told
+
+    noted = store.noted(COUNTS_TOLD)
+    if "held_out" in artifact.report and (noted.get("digest"), noted.get("seed")) != (snapshot.digest, artifact.seed):
+        store.note(COUNTS_TOLD, counts_told(snapshot, artifact.seed))
 
 
 def _end_with_the_reader() -> None:

@@ -36,7 +36,18 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     help="While another process has the state, follow its snapshots; take over when it ends.",
 )
 @click.option("--start-over", is_flag=True, help="Remove what the state holds, and read all anew.")
-@_option("--listen", key="listen", metavar="HOST:PORT", help="Serve /metrics, /healthz, /readyz, /snapshot, /export.")
+@_option(
+    "--listen",
+    key="listen",
+    metavar="HOST:PORT",
+    help="Serve a page for people at /, and /metrics, /healthz, /readyz, /snapshot, /export.",
+)
+@_option(
+    "--objects",
+    key="http.objects",
+    metavar="FOLDER|FILE",
+    help="Pictures named after objects, or a table object,image,text, which the page at / shows.",
+)
 @_option("--type", key="input.type", type=click.Choice(EVENT_TYPES), help="The type of every event.")
 @_option(
     "--columns",

@@ -3,16 +3,19 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const said = byId("live-said"), list = document.querySelector("#live dl");
-  const root = document.documentElement.dataset;
-  let last = 0, filled = null, fetching = false;
+  let last = 0, filled = null, fetching = false, objects = false;
   const whole = (n) => Math.round(n).toLocaleString("en");
+  const percent = (p) => `${(100 * p).toFixed(1)} %`;
+  const clock = (t) => new Date(1000 * t).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   const since = (s) => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
+
+  // -- what is now ---------------------------------------------------------------------------------------------------
   function show(now) {
     const rows = [
       ["events", whole(now.events)], ["events a second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
       ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["refused", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
-      ["accuracy now", now.accuracy === null ? "" : `${(100 * now.accuracy).toFixed(1)} %`],
+      ["accuracy now", now.accuracy === null ? "" : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
       ["refits failed", now.failed.join(", "), true], ["changes noticed", now.drifts ? whole(now.drifts) : "", true],
     ].filter(([, value]) => value !== "");
@@ -23,43 +26,159 @@
       box.append(dt, dd);
       return box;
     }));
-    said.textContent = now.why || "reading";
-    said.className = now.why ? "bad" : "soft";
+    wrong(now.wrong);
+    if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "The sections are being made of the newest snapshot." : "There is no snapshot yet; the sections come with the first.";
+    said.textContent = now.rate > 0 ? "Reading." : now.lag === 0 ? "All that is there was read; waiting for more." : "Connected; nothing is read at present.";
   }
+  function wrong(texts) {
+    const list = byId("live-wrong");
+    if (Array.from(list.children, (e) => e.textContent).join() === texts.join()) return;   // else it is read out again
+    list.replaceChildren(...texts.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+  }
+
+  // -- how it moved --------------------------------------------------------------------------------------------------
+  const NAMES = ["time", "events", "refused", "lag", "accuracy", "drifts"];
+  let past = Object.fromEntries(NAMES.map((name) => [name, []]));
+  const most = 600;
+  function add(now) {
+    NAMES.forEach((name) => past[name].push(now[name]));
+    if (past.time.length > most) NAMES.forEach((name) => { past[name] = past[name].filter((_, k) => k % 2 === 0 || k === past[name].length - 1); });
+  }
+  async function history() {   // of the run; what this page saw of a run before it stays
+    try {
+      const got = await (await fetch("history", { cache: "no-store" })).json();
+      const before = past.time.findIndex((t) => !(t < got.time[0])), upto = before < 0 ? past.time.length : before;
+      NAMES.forEach((name) => { past[name] = past[name].slice(0, upto).concat(got[name]); });
+    } catch (gone) { /* the next connection asks again */ }
+  }
+  const rates = (totals) => totals.map((n, k) => k === 0 || n < totals[k - 1] || past.time[k] <= past.time[k - 1] ? null : (n - totals[k - 1]) / (past.time[k] - past.time[k - 1]));
+  function alarms() {   // when a change was noticed, and how many alarms that was
+    return past.time.map((t, k) => [t, k > 0 ? past.drifts[k] - past.drifts[k - 1] : 0]).filter(([, n]) => n > 0);
+  }
+  const SHOWN = [
+    ["accuracy", "Accuracy of late", percent, (now) => {
+      const known = past.accuracy.filter((v) => v !== null), noticed = alarms();
+      if (now.accuracy === null) return "No answer was foretold before it was learned: too few to say how well the models do.";
+      const number = noticed.reduce((sum, [, n]) => sum + n, 0);
+      const change = number ? ` What people say has changed: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No change of what people say was noticed.";
+      return `The best model foretells ${percent(now.accuracy)} of the answers before it learns them; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
+    }],
+    ["rate", "Events a second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
+      const first = past.events[0], more = now.events - first;
+      return `${whole(now.rate)} events a second now, ${whole(Math.max(more, 0))} since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} refused in all (dashed).` : "None was refused."}`;
+    }],
+    ["lag", "Unread", whole, (now) => now.lag === null ? "How much is unread is not known of this source." : now.lag === 0 ? "All that is there was read." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
+  ];
+  function trend() {
+    const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];
+    return before === null || before === past.lag[end] ? "as before" : past.lag[end] > before ? `more than ${whole(before)} a minute ago` : `less than ${whole(before)} a minute ago`;
+  }
+  const WIDE = 300, HIGH = 110, LEFT = 46, TOP = 6, BOTTOM = 18;
+  const drawn = (name, attributes, text) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", name);
+    Object.entries(attributes).forEach(([key, value]) => e.setAttribute(key, value));
+    if (text !== undefined) e.textContent = text;
+    return e;
+  };
+  function line(values, x, y) {   // a path, interrupted where nothing is known
+    let on = false;
+    return values.map((v, k) => { const part = v === null ? "" : `${on ? "L" : "M"}${x(past.time[k]).toFixed(1)} ${y(v).toFixed(1)}`; on = v !== null; return part; }).join("");
+  }
+  function figure([name, title, told, says], now) {
+    const main = name === "rate" ? rates(past.events) : past[name], beside = name === "rate" && past.refused.some((n) => n) ? rates(past.refused) : [];
+    const values = [...main, ...beside].filter((v) => v !== null), [from, to] = [past.time[0], past.time[past.time.length - 1]];
+    const top = Math.max(...values), low = name === "accuracy" ? Math.min(...values) : 0, room = name === "accuracy" ? Math.max(0.02, 0.2 * (top - low)) : 0;
+    const y0 = Math.max(low - room, 0), y1 = name === "accuracy" ? Math.min(top + room, 1) : Math.max(top, 1);
+    const x = (t) => LEFT + (WIDE - LEFT - 6) * (t - from) / (to - from || 1), y = (v) => HIGH - BOTTOM - (HIGH - BOTTOM - TOP) * (v - y0) / (y1 - y0 || 1);
+    const text = says(now), svg = byId(`live-${name}-svg`);
+    byId(`live-${name}-says`).textContent = text;
+    const parts = [drawn("title", {}, title), drawn("desc", {}, text)];
+    svg.toggleAttribute("hidden", values.length < 2);
+    if (values.length > 1) {
+      parts.push(...[y0, y1].map((v) => drawn("path", { class: "grid", d: `M${LEFT} ${y(v)}H${WIDE - 6}` })));
+      parts.push(...[y0, y1].map((v) => drawn("text", { class: "num", x: LEFT - 5, y: y(v) + 4, "text-anchor": "end" }, told(v))));
+      parts.push(drawn("text", { class: "num", x: LEFT, y: HIGH - 3 }, clock(from)), drawn("text", { class: "num", x: WIDE - 6, y: HIGH - 3, "text-anchor": "end" }, clock(to)));
+      if (name === "accuracy") parts.push(...alarms().map(([t]) => drawn("path", { class: "alarm", d: `M${x(t)} ${TOP}V${HIGH - BOTTOM}` })));
+      parts.push(drawn("path", { class: "curve", d: line(main, x, y) }));
+      if (beside.length) parts.push(drawn("path", { class: "curve dashed", d: line(beside, x, y) }));
+    }
+    svg.replaceChildren(...parts);
+  }
+  byId("series").replaceChildren(...SHOWN.map(([name, title]) => {
+    const box = document.createElement("figure"), svg = drawn("svg", { id: `live-${name}-svg`, role: "img", "aria-label": title, viewBox: `0 0 ${WIDE} ${HIGH}` });
+    const caption = Object.assign(document.createElement("figcaption"), { textContent: title });
+    box.append(caption, svg, Object.assign(document.createElement("p"), { id: `live-${name}-says` }));
+    return box;
+  }));
+  const HEADS = ["time", "events", "refused", "unread", "accuracy", "changes noticed"];
+  byId("table-live").querySelector("thead tr").append(...HEADS.map((head) => Object.assign(document.createElement("th"), { scope: "col", textContent: head })));
+  let tabled = 0;
+  function table() {
+    if (!byId("live-table").open || Date.now() - tabled < 5000) return;
+    tabled = Date.now();
+    byId("table-live").tBodies[0].replaceChildren(...past.time.map((t, k) => {
+      const row = document.createElement("tr"), accuracy = past.accuracy[k];
+      const values = [[new Date(1000 * t).toLocaleTimeString(), new Date(1000 * t).toISOString()], [past.events[k]], [past.refused[k]], [past.lag[k] ?? ""], [accuracy === null ? "" : accuracy.toFixed(4)], [past.drifts[k]]];
+      row.append(...values.map(([text, exact]) => { const cell = Object.assign(document.createElement("td"), { textContent: text, className: "n" }); if (exact) cell.dataset.v = exact; return cell; }));
+      return row;
+    }).reverse());
+  }
+  byId("live-table").addEventListener("toggle", () => { tabled = 0; table(); });
+
+  // -- the sections of the newest snapshot, and its objects -------------------------------------------------------------
   async function fill(version) {
     if (fetching || version === filled) return;
     fetching = true;
     try {
       const answer = await fetch("page", { cache: "no-cache" });
       if (answer.ok) {
-        const main = byId("main"), top = scrollY;
+        const main = byId("main"), top = scrollY, high = main.offsetHeight;
         main.innerHTML = await answer.text();
-        byId("links").replaceChildren(...Array.from(main.querySelectorAll("section")).map((section) => {
+        const links = Array.from(main.querySelectorAll("section")).map((section) => [section.id, section.querySelector("h2").textContent]);
+        byId("links").replaceChildren(...[["moving", byId("moving-head").textContent], ...links].map(([id, text]) => {
           const item = document.createElement("li"), link = document.createElement("a");
-          link.href = `#${section.id}`; link.textContent = section.querySelector("h2").textContent;
+          link.href = `#${id}`; link.textContent = text;
           item.append(link);
           return item;
         }));
         globalThis.pageFilled();
         document.title = byId("title").textContent = JSON.parse(byId("data").textContent).title;
-        scrollTo(0, top);
+        if (high) scrollTo(0, top);
         filled = version;
       }
     } catch (gone) {
       // the engine does not answer: what it says next has this asked again
     } finally { fetching = false; }
   }
+  globalThis.askObject = async (name) => {
+    if (!objects) return null;
+    const query = `?name=${encodeURIComponent(name)}`;
+    try {
+      const told = await (await fetch(`object${query}`)).json();
+      return { picture: told.picture ? `object/picture${query}` : "", text: told.text };
+    } catch (gone) { return null; }
+  };
+
+  // -- the stream ----------------------------------------------------------------------------------------------------
   const events = new EventSource("live");
-  events.onmessage = (message) => {
+  let known = Promise.resolve();
+  events.onopen = () => { known = history(); };
+  events.onmessage = async (message) => {
     const now = JSON.parse(message.data);
     last = Date.now();
-    show(now);
+    objects = now.objects_shown;
     if (now.page && now.page !== filled) fill(now.page);
+    await known;
+    add(now);
+    if (document.hidden) return;
+    show(now);
+    SHOWN.forEach((each) => figure(each, now));
+    table();
   };
   events.onerror = () => {
     const ago = last ? `, last heard of ${since((Date.now() - last) / 1000)} ago` : "";
-    said.textContent = `the engine has stopped or cannot be reached${ago}; trying again`;
-    said.className = "bad";
+    wrong([`The engine has stopped or cannot be reached${ago}.`]);
+    said.textContent = "Trying again; what is below is as it was.";
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 10000);
   };
 })();

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 SIDE = 160  # pixels of the longer side, as shown
-LARGEST = 64_000_000  # pixels of a picture that is opened
+LARGEST = 40_000_000  # pixels of a picture that is opened
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what is inside, whatever the name
 
 
 class BadObjects(ValueError):
@@ -28,29 +29,40 @@ class ObjectFiles(NamedTuple):
     unknown: int
 
 
+class Listed(NamedTuple):
+    """Files with pictures, and texts, by object: of all objects that a folder or a table names."""
+
+    pictures: dict[str, Path]
+    texts: dict[str, str]
+
+
 def read(path: Path, wanted: Container[str]) -> ObjectFiles:
     """What there is of the `wanted` objects. Raises `BadObjects`."""
-    if path.is_dir():
-        rows = [
-            {"object": each.stem, "image": each.name}
-            for each in sorted(path.iterdir())
-            if each.suffix.lower() in SUFFIXES
-        ]
-        if not rows:
-            raise BadObjects(f"{path}: got a folder without pictures, expected files OBJECT{{{','.join(SUFFIXES)}}}")
-        folder = path
-    else:
-        rows, folder = _rows(path), path.parent
-    found = ObjectFiles({}, {}, sum(row["object"] not in wanted for row in rows))
+    found = listed(path)
+    return ObjectFiles(
+        {name: _as_url(small_jpeg(picture)) for name, picture in found.pictures.items() if name in wanted},
+        {name: text for name, text in found.texts.items() if name in wanted},
+        sum(name not in wanted for name in {**found.pictures, **found.texts}),
+    )
+
+
+def listed(path: Path) -> Listed:
+    """What a folder of pictures or a table object,image,text names; no picture is opened. Raises `BadObjects`."""
+    rows, folder = (_in_folder(path), path) if path.is_dir() else (_rows(path), path.parent)
+    found = Listed({}, {})
     for row in rows:
-        name = row["object"]
-        if name not in wanted:
-            continue
         if row.get("image"):
-            found.pictures[name] = _small(_inside(folder, row["image"], path))
+            found.pictures[row["object"]] = _inside(folder, row["image"], path)
         if row.get("text"):
-            found.texts[name] = row["text"]
+            found.texts[row["object"]] = row["text"]
     return found
+
+
+def _in_folder(path: Path) -> list[dict[str, str]]:
+    pictures = [each for each in sorted(path.iterdir()) if each.suffix.lower() in SUFFIXES]
+    if not pictures:
+        raise BadObjects(f"{path}: got a folder without pictures, expected files OBJECT{{{','.join(SUFFIXES)}}}")
+    return [{"object": each.stem, "image": each.name} for each in pictures]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -74,20 +86,27 @@ def _inside(folder: Path, name: str, table: Path) -> Path:
     return path
 
 
-def _small(path: Path) -> str:
-    """The picture as a data: URL, its longer side at most `SIDE`."""
+def small_jpeg(path: Path) -> bytes:
+    """The picture as a JPEG, its longer side at most `SIDE`; opened as one of `KINDS` alone. Raises `BadObjects`."""
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=KINDS) as image:
             if image.width * image.height > LARGEST:
                 raise BadObjects(f"{path}: got {image.width} x {image.height} pixels, expected at most {LARGEST:,}")
-            small = image.convert("RGB")
-            small.thumbnail((SIDE, SIDE))
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+            image.draft("RGB", (SIDE, SIDE))  # a large JPEG is read small
+            thumb = image.convert("RGBA")
+            thumb.thumbnail((SIDE, SIDE))
+            small = Image.new("RGB", thumb.size, "white")  # what shows through is white
+            small.paste(thumb, mask=thumb)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         if isinstance(error, BadObjects):
             raise
         raise BadObjects(f"{path}: got no picture that can be read ({error})") from None
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+def _as_url(jpeg: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

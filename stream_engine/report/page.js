@@ -38,10 +38,14 @@
       list.append(Object.assign(document.createElement("dt"), { textContent: head }),
         Object.assign(document.createElement("dd"), { textContent: value }));
     });
-    const picture = byId("about-picture"), what = (data.pictures || {})[data.names[i]], text = (data.texts || {})[data.names[i]];
-    shown(picture, !!what);
-    if (what) { picture.src = what; picture.alt = data.names[i]; }
-    byId("about-text").textContent = text || "";
+    const name = data.names[i], picture = byId("about-picture");
+    const look = (what, text) => {
+      shown(picture, !!what);
+      if (what) { picture.src = what; picture.alt = name; }
+      byId("about-text").textContent = text || "";
+    };
+    look(data.pictures[name], data.texts[name]);
+    if (globalThis.askObject) globalThis.askObject(name).then((told) => { if (chosen === i && told) look(told.picture, told.text); });
     const link = byId("about-row");
     shown(link, !!row);
     if (row) row.id = `object-${i}`;

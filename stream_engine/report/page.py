@@ -86,7 +86,7 @@ def policy(live: bool = False) -> str:
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": " ".join(map(_hash, scripts)),
-        "img-src": "data:",
+        "img-src": "'self' data:" if live else "data:",
         **({"connect-src": "'self'"} if live else {}),
         "base-uri": "'none'",
         "form-action": "'none'",

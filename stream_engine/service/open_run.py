@@ -155,6 +155,7 @@ def open_run(
             heartbeat=heartbeat,
             requests=requests,
             running_refits=lambda: tuple(workers.running),
+            failed_refits=lambda: dict(refits.failed),
             memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
             export_processes=exporting,
             secrets_for_exports=in_environment(signing),

@@ -5,6 +5,7 @@
     DIR/artifacts/KIND/000000000042.artifact  named after the snapshot it was made from
     DIR/snapshots/000000000042.order          its canonical order, once somebody asked for it (order_file)
     DIR/artifacts/KIND/seconds.json           what its newest artifact took to make; not part of the state
+    DIR/counts_told.json                      how well counts alone answer, for `inspect`; not part of the state
     DIR/progressive.json                      how predictions went up to the newest snapshot; not part of the state
 
 Publishing is: write to a name that no reader looks at, fsync it, rename, fsync the folder. After `publish` returned,

@@ -61,6 +61,17 @@ def browser():
         launched.close()
 
 
+def barriers(page) -> list[str]:
+    """Serious findings of axe-core; it is put into the page by the debugger, past its policy."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
 class Watched:
     """A page, and what happened on it that should not: `wrong` lists it, `asked` what it asked for over the network."""
 

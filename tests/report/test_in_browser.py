@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.report.conftest import barriers
 from tests.support.process import engine
 from tests.support.reported import AWKWARD, answers, names, state
 
@@ -35,20 +36,12 @@ def opened(report, watched):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_opens_at_every_width_without_complaint_request_or_barrier(report, watched, scheme, width):
-    from axe_playwright_python.sync_playwright import Axe
-
     found = watched(viewport={"width": width, "height": 900}, color_scheme=scheme)
     found.page.goto(report.as_uri())
     assert found.wrong == [] and found.asked == [report.as_uri()]
     wide = found.page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, f"the page is {wide} wide"
-    # axe is put into the page by the debugger, past its policy
-    barriers = [
-        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
-        for each in Axe().run(found.page).response["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
-    assert barriers == []
+    assert barriers(found.page) == []
 
 
 def test_hover_tells_the_name_and_a_click_more(opened):

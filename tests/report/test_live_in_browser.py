@@ -4,10 +4,14 @@ a page that was left open finds the engine again after it was started anew."""
 import json
 
 import pytest
+from PIL import Image
 
+from stream_engine.state.store import Store
+from tests.report.conftest import barriers
 from tests.support.process import until
-from tests.support.reported import answers, names
+from tests.support.reported import answers, names, state
 from tests.support.running_engine import Engine
+from tests.support.served import served
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 CONFIG = '[snapshot]\ninterval = 2.0\n[refits]\nkinds = ["embedding"]\n'
@@ -56,13 +60,80 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         assert first.page.inner_text("#about-name") == shown == names(12)[7]
     finally:
         engine.stop()
-    until(lambda: "stopped or cannot be reached" in first.page.inner_text("#live-said"), 60, "the end to be said")
+    until(lambda: "stopped or cannot be reached" in first.page.inner_text("#live-wrong"), 60, "the end to be said")
     again = Engine(tmp_path, str(stream.path), "--follow", "--listen", address, config=CONFIG, refits=True)
     try:
-        until(lambda: first.page.inner_text("#live-said") == "reading", 60, "the engine to be found again")
+        waits = "All that is there was read; waiting for more."
+        until(lambda: first.page.inner_text("#live-said") == waits, 60, "the engine to be found again")
+        assert first.page.inner_text("#live-wrong") == ""
         stream(300)
         until(lambda: figure(first.page, "events") == "2,400", what="events after the restart")
     finally:
         again.stop()
     complaints = [each for each in first.wrong + second.wrong if "ERR_" not in each]  # of the time without an engine
     assert complaints == []
+
+
+def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
+    with served(tmp_path) as run:
+        page = watched(allowed=f"http://{run.address}/")
+        page.page.goto(f"http://{run.address}/")
+        metrics, said = run.metrics, page.page
+        metrics.lag.set("a", 0)
+        until(lambda: said.inner_text("#live-said").startswith("All that is there was read"), 60)
+        assert said.inner_text("#live-wrong") == "" and "too few to say" in said.inner_text("#live-accuracy-says")
+        assert "There is no snapshot yet" in said.inner_text("#main")
+        metrics.lag.set("a", 90_000)
+        metrics.events.labels("triplet").inc(300)
+        metrics.rejected.labels("not_distinct").inc(100)
+        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
+        run.failed, run.why = {"classify": "no object has a label"}, "source not reachable: kafka"
+        for wanted in (
+            "Source not reachable: kafka.",
+            "Behind: 90,000 unread",
+            "were refused",
+            "refit classify failed",
+        ):
+            until(lambda wanted=wanted: wanted in said.inner_text("#live-wrong"), 60, wanted)
+        metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.65)
+        metrics.drifts.labels("loss").inc()
+        until(lambda: "between 65.0 % and 75.0 %" in said.inner_text("#live-accuracy-says"), 60)
+        until(lambda: said.locator("#live-accuracy-svg .alarm").count() == 1, 60)
+        assert "1 alarm (dotted)" in said.inner_text("#live-accuracy-says")
+        assert "90,000 unread" in said.inner_text("#live-lag-says")
+        before = said.get_attribute("#live-rate-svg .curve", "d")
+        until(lambda: said.get_attribute("#live-rate-svg .curve", "d") != before, 60)
+        said.locator("#live-table summary").press("Enter")
+        rows = said.locator("#table-live tbody tr")
+        until(lambda: rows.count() >= 3, 60)
+        assert rows.first.inner_text().split("\t")[1:] == ["300", "100", "90000", "0.6500", "1"]
+        run.failed, run.why = {}, ""
+        until(lambda: "refit" not in said.inner_text("#live-wrong"), 60)
+        assert barriers(said) == []
+    assert page.wrong == [] or all("ERR_" in each for each in page.wrong)
+
+
+def test_an_object_is_seen_with_its_picture_and_text(tmp_path, watched):
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    Image.new("RGB", (300, 200), "teal").save(shown / "1.png")
+    lines = ["object,image,text", *(f'"{name}",1.png,text of {i}' for i, name in enumerate(["object 7", "a & b"]))]
+    (shown / "objects.csv").write_text("\n".join(lines))
+    made = state(tmp_path / "study", answers(12, 600), "--no-refits")
+    with served(made, objects=str(shown / "objects.csv")) as run:
+        run.published = Store(made).published()
+        page = watched(allowed=f"http://{run.address}/")
+        page.page.goto(f"http://{run.address}/")
+        page.page.wait_for_selector("#table-objects", timeout=120_000)
+        for name, text, picture in (
+            ("object 7", "text of 0", True),
+            ("a & b", "text of 1", True),
+            ("object 9", "", False),
+        ):
+            page.page.fill("#search", name)
+            page.page.press("#search", "Enter")
+            until(lambda text=text: page.page.inner_text("#about-text") == text, 30)
+            until(lambda yes=picture: page.page.locator("#about-picture").is_visible() == yes, 30)
+            if picture:
+                until(lambda: page.page.evaluate("document.querySelector('#about-picture').naturalWidth") == 160, 30)
+        assert page.wrong == []

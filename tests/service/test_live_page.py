@@ -1,15 +1,19 @@
 """The page of a running engine over real sockets: what it says, to whom, how often, and what it costs the others."""
 
+import io
 import json
 import time
 
 import httpx
 import pytest
+from PIL import Image
 
 from stream_engine.report import shell
 from stream_engine.service.http import live_page
 from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_history import MOST, SERIES, History
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store
 from tests.support.process import until
 from tests.support.reported import answers, state
@@ -50,13 +54,17 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.metrics.objects.set(12)
         run.metrics.lag.set("a", 5)
         run.metrics.lag.set("b", 7)
-        run.metrics.refit_failures.labels("embedding").inc()
         run.metrics.refit_told("sdp_clustering", {"done": 3, "total": 4, "gap": 0.5})
         run.metrics.progressive_accuracy.labels("online", "all", "rolling").set(0.75)
         run.running, run.why = ("sdp_clustering",), "source not reachable: x"
+        run.failed = {"embedding": "embedding: no room\nand more"}
         (said,) = messages(run.http, 1)
     assert said["events"] == 70 and said["refused"] == 30 and said["objects"] == 12 and said["lag"] == 12
-    assert said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and said["why"] == "source not reachable: x"
+    assert said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and not said["objects_shown"]
+    assert said["wrong"] == [
+        "Source not reachable: x.",
+        "The refit embedding failed, and what it made before stays: no room.",
+    ]
     assert said["refits"] == [{"kind": "sdp_clustering", "done": 0.75, "gap": 0.5}]
     assert said["snapshot"] == 0 and said["age"] is None and said["page"] is None
 
@@ -71,13 +79,94 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(monkeypat
     metrics.events.labels("triplet").inc(50)
     metrics.lag.set("a", 100)
     first = figures.now()
-    assert first["rate"] == 25.0 and not first["refusing"] and not first["behind"]
+    assert first["rate"] == 25.0 and not first["refusing"] and not first["behind"] and first["wrong"] == []
     metrics.lag.set("a", 25 * 60 + 1000)
     now[0] += 1.0
     metrics.events.labels("triplet").inc(25)
     metrics.rejected.labels("not_distinct").inc(25)
     second = figures.now()
     assert second["refusing"] and second["behind"]
+    assert second["wrong"] == [
+        "Behind: 2,500 unread, 2 minutes at the present rate.",
+        "15 % of the events of late were refused; the reasons: stream-engine dead-letters list.",
+    ]
+    metrics.lag.set("a", 0)
+    metrics.stalled.set(1)
+    now[0] += 1.0
+    assert "Nothing was read for a while" in figures.now()["wrong"][0]
+
+
+def test_history_holds_the_whole_run_in_few_moments_and_the_newest_among_them():
+    moments = iter(range(10**6))
+
+    def figures() -> dict:
+        number = next(moments)
+        return {"time": number, "events": 2 * number, "refused": 0, "lag": None, "accuracy": 0.5, "drifts": 0}
+
+    history = History(figures, every=3600.0)
+    until(lambda: history.so_far()["time"])
+    for _ in range(5 * MOST):
+        history.take()
+        found = history.so_far()
+        times = found["time"]
+        assert len(times) < MOST and times == sorted(set(times)) and times[0] == 0
+        assert found["events"] == [2 * t for t in times] and set(found["lag"]) == {None}
+    assert times[-1] == 5 * MOST and len(times) >= MOST // 2 - 1
+    history.close()
+
+
+def test_history_is_served_and_grows(tmp_path):
+    with served(tmp_path) as run:
+        run.metrics.events.labels("triplet").inc(7)
+        told = until(lambda: (got := run.http.get("/history").json()) and got["events"][-1:] == [7] and got)
+    assert set(told) == set(SERIES) and len({len(values) for values in told.values()}) == 1
+
+
+@pytest.fixture
+def pictured(tmp_path):
+    """A table of three objects: two with a picture, one of which is no picture; and a secret beside the folder."""
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    Image.new("RGBA", (400, 200), (200, 0, 0, 128)).save(folder / "a.png")
+    (folder / "b.png").write_text("<svg onload='alert(1)'></svg>")
+    (tmp_path / "secret.png").write_bytes((folder / "a.png").read_bytes())
+    (folder / "objects.csv").write_text("object,image,text\na & b,a.png,\nbroken,b.png,\ntold,,only <b>text</b>\n")
+    return folder
+
+
+def test_objects_are_shown_by_name_and_nothing_that_is_not_listed(tmp_path, pictured):
+    with served(tmp_path, objects=str(pictured / "objects.csv")) as run:
+        answer = run.http.get("/object/picture", params={"name": "a & b"})
+        assert answer.headers["content-type"] == "image/jpeg" and answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["content-security-policy"] == "default-src 'none'"
+        with Image.open(io.BytesIO(answer.content)) as small:
+            assert small.format == "JPEG" and small.size == (160, 80)
+        assert run.http.get("/object/picture", params={"name": "a & b"}).content == answer.content
+        assert run.http.get("/object", params={"name": "a & b"}).json() == {"picture": True, "text": ""}
+        assert run.http.get("/object", params={"name": "told"}).json() == {"picture": False, "text": "only <b>text</b>"}
+        assert run.http.get("/object", params={"name": "nobody"}).json() == {"picture": False, "text": ""}
+        for name in ("nobody", "told", "broken", "a.png", "../secret.png", str(tmp_path / "secret.png"), ""):
+            refused = run.http.get("/object/picture", params={"name": name})
+            assert refused.status_code == 404 and refused.headers["content-type"].startswith("text/plain"), name
+        assert run.http.get("/object/picture").status_code == 404
+        assert run.http.get("/object/picture/..%2f..%2fsecret.png").status_code == 404
+        assert messages(run.http, 1)[0]["objects_shown"]
+        (pictured / "a.png").unlink()
+        assert run.http.get("/object/picture", params={"name": "a & b"}).content == answer.content  # kept
+
+
+def test_a_listed_picture_that_points_elsewhere_is_refused_at_the_start(tmp_path, pictured):
+    (pictured / "c.png").symlink_to(tmp_path / "secret.png")
+    (pictured / "objects.csv").unlink()
+    with pytest.raises(BadSettings, match=r"http.objects: .*got the image 'c.png', expected a file in the table's"):
+        served(tmp_path, objects=str(pictured)).__enter__()
+    with pytest.raises(BadSettings, match="http.objects: .*No such file"):
+        served(tmp_path, objects=str(tmp_path / "nowhere")).__enter__()
+
+
+def test_without_objects_there_is_nothing_to_ask_for(tmp_path):
+    with served(tmp_path) as run:
+        assert run.http.get("/object", params={"name": "a"}).status_code == 404
 
 
 def test_the_page_is_made_when_somebody_looks_and_again_for_a_newer_snapshot(study):

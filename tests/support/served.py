@@ -38,6 +38,7 @@ class Served:
         self.published: Published | None = None
         self.metrics, self.requests, self.heartbeat = Metrics(CollectorRegistry()), Requests(), Heartbeat()
         self.running: tuple[str, ...] = ()
+        self.failed: dict[str, str] = {}  # refits whose last attempt failed, and why
         self.memory: int | None = None  # bytes that exports may take
         self.log = Lines()
         seen = Seen(
@@ -48,6 +49,7 @@ class Served:
             heartbeat=self.heartbeat,
             requests=self.requests,
             running_refits=lambda: self.running,
+            failed_refits=lambda: self.failed,
             memory_for_exports=lambda: self.memory,
             secrets_for_exports=secrets,
         )

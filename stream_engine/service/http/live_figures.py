@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from stream_engine.service.metrics import Metrics
@@ -18,7 +18,6 @@ _READ = (  # families, by the names of their samples
     "snapshot_published_timestamp_seconds",
     "refit_progress_ratio",
     "refit_figure",
-    "refit_failures_total",
     "progressive_accuracy",
     "drifts_total",
     "stalled",
@@ -30,7 +29,8 @@ REFUSING = 0.05  # of the events of late, above which a stream is called refused
 
 
 class LiveFigures:
-    """Of one run, asked from one event loop. `why()` is why it is not ready, or ""; `published()` the newest."""
+    """Of one run, asked from one thread. `why()` is why it is not ready, or ""; `published()` the newest; `failed()`
+    the refits whose last attempt failed, and why; `objects`: whether the page can show pictures or texts of objects."""
 
     def __init__(
         self,
@@ -38,8 +38,10 @@ class LiveFigures:
         why: Callable[[], str] = str,
         running: Callable[[], Collection[str]] = tuple,
         published: Callable[[], Published | None] = lambda: None,
+        failed: Callable[[], Mapping[str, str]] = dict,
+        objects: bool = False,
     ):
-        self._metrics, self._published = metrics, published
+        self._metrics, self._published, self._failed, self._objects = metrics, published, failed, objects
         self._why, self._running = why, running
         self._before: tuple[float, float, float] | None = None  # time, events, refused
         self._rate = self._refusing = 0.0
@@ -52,24 +54,43 @@ class LiveFigures:
         lags = [value for _, value in read.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
         published = _sum(read, "snapshot_published_timestamp_seconds")
-        failed = sorted({labels["refit"] for labels, value in read.get("refit_failures_total", ()) if value})
+        behind = bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
+        failed = self._failed()
         return {
+            "time": round(time.time(), 1),
             "events": int(events) + before.get("events", 0),
             "rate": round(self._rate, 1),
             "comparisons": int(_sum(read, "comparisons_total")) + before.get("comparisons", 0),
             "refused": int(refused) + before.get("rejected", 0),
             "refusing": self._refusing > REFUSING,
+            "objects_shown": self._objects,
             "lag": None if lag is None else int(lag),
-            "behind": bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0),
+            "behind": behind,
             "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
             "accuracy": _accuracy(read),
             "refits": [_refit(read, kind) for kind in sorted(self._running())],
-            "failed": failed,
+            "failed": sorted(failed),
             "drifts": int(_sum(read, "drifts_total")),
-            "why": self._why(),
+            "wrong": [*self._wrong(behind, lag), *(_failed(kind, failed[kind]) for kind in sorted(failed))],
         }
+
+    def _wrong(self, behind: bool, lag: float | None) -> list[str]:
+        """What a person should see to now, a sentence each."""
+        said = []
+        if why := self._why():
+            said.append(f"{why[:1].upper()}{why[1:]}.")
+        if behind and lag:
+            said.append(f"Behind: {_unread(lag, self._rate)}.")
+        elif behind:
+            said.append("Nothing was read for a while, though there is something to keep.")
+        if self._refusing > REFUSING:
+            said.append(
+                f"{100 * self._refusing:.0f} % of the events of late were refused; the reasons: stream-engine "
+                "dead-letters list."
+            )
+        return said
 
     def _follow(self, now: float, events: float, refused: float) -> None:
         """The rate, and the share that is refused, of late."""
@@ -93,6 +114,26 @@ class LiveFigures:
 
 def _sum(read: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:
     return sum(value for _, value in read.get(name, ()))
+
+
+def _unread(lag: float, rate: float) -> str:
+    """How much is unread, and how long it takes at this rate.
+
+    >>> _unread(12000, 100.0), _unread(5000, 0.2)
+    ('12,000 unread, 2 minutes at the present rate', '5,000 unread, and nothing is read at present')
+    """
+    if rate < 1:
+        return f"{lag:,.0f} unread, and nothing is read at present"
+    return f"{lag:,.0f} unread, {max(1, round(lag / rate / 60)):,} minutes at the present rate"
+
+
+def _failed(kind: str, why: str) -> str:
+    """
+    >>> _failed("classify", "classify: no object has a label")
+    'The refit classify failed, and what it made before stays: no object has a label.'
+    """
+    first = next(iter(why.removeprefix(f"{kind}: ").strip().splitlines()), "see the log")
+    return f"The refit {kind} failed, and what it made before stays: {first.rstrip('.')}."
 
 
 def _accuracy(read: dict[str, list[tuple[dict[str, str], float]]]) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from stream_engine.exports import NothingToExport
@@ -29,20 +29,21 @@ _ETAG_AGAIN = "no-cache"  # a browser may keep it, and asks each time whether it
 
 
 class LivePage:
-    """The routes; `figures` says what moves, `published()` is the newest or None; at most `most` viewers. `workers`:
-    the page shows them one by one."""
+    """The routes; `figures` says what moves, `so_far()` how it did; `published()` is the newest or None; at most `most`
+    viewers. `workers`: the page shows them one by one."""
 
     def __init__(
         self,
         cache: ExportCache,
         published: Callable[[], Published | None],
         figures: LiveFigures,
+        so_far: Callable[[], dict[str, list[Any]]],
         most: int,
         refusals: Refusals,
         workers: bool = False,
     ):
         self._format = FORMATS_OF_PAGES[workers]
-        self._cache, self._published, self._figures = cache, published, figures
+        self._cache, self._published, self._figures, self._so_far = cache, published, figures, so_far
         self._most, self._refusals = most, refusals
         self._viewers = 0
         self._message = b""
@@ -57,6 +58,7 @@ class LivePage:
             Route("/page", self._body),
             Route("/figures/{name}", self._figure),
             Route("/live", self._live),
+            Route("/history", self._history),
         ]
 
     async def _whole(self, request: Request) -> Response:
@@ -82,6 +84,9 @@ class LivePage:
         except (Busy, SnapshotGone, Stopped, NoRoom) as error:
             self._refusals.tell("no_room" if isinstance(error, NoRoom) else "busy", why=str(error))
             return PlainTextResponse(f"{error or 'stopping'}; try again later\n", 503, {"Retry-After": "5"})
+
+    async def _history(self, request: Request) -> Response:
+        return JSONResponse(self._so_far(), headers={"Cache-Control": "no-store"})
 
     async def _live(self, request: Request) -> Response:
         if self._viewers >= self._most:

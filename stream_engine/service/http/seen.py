@@ -23,6 +23,7 @@ class Seen:
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     requests: Requests = field(default_factory=Requests)
     running_refits: Callable[[], Collection[str]] = tuple
+    failed_refits: Callable[[], Mapping[str, str]] = dict  # those whose last attempt failed -> why
     memory_for_exports: Callable[[], int | None] = lambda: None
     export_processes: set[int] = field(default_factory=set)  # the ids of those at work
     secrets_for_exports: Mapping[str, str] = field(default_factory=dict)  # environment of processes that read the state

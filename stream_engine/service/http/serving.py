@@ -3,6 +3,7 @@
 import socket
 import ssl
 from contextlib import ExitStack
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine.exports.models import table
+from stream_engine.report.object_files import BadObjects, Listed, listed
 from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.admin import admin
@@ -23,11 +25,13 @@ from stream_engine.service.http.export_routes import Exports
 from stream_engine.service.http.gate import Gate, Hosts, Token, is_loopback
 from stream_engine.service.http.listener import Limits, Listener, listening_socket, tls_context
 from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_history import History
 from stream_engine.service.http.live_page import LivePage
+from stream_engine.service.http.object_pictures import ObjectPictures
 from stream_engine.service.http.probes import Probes
 from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.http.seen import Seen
-from stream_engine.service.settings import HttpSettings
+from stream_engine.service.settings import BadSettings, HttpSettings
 
 
 def serve(
@@ -81,10 +85,28 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
         return JSONResponse([] if published is None else await run_in_threadpool(table, published))
 
     exports = Exports(cache, seen.published, settings.max_downloads, refusals)
-    figures = LiveFigures(seen.metrics, seen.ready, seen.running_refits, seen.published)
-    page = LivePage(cache, seen.published, figures, settings.max_viewers, refusals, settings.show_workers)
+    pictures = _listed_objects(settings.objects)
+
+    def figures() -> LiveFigures:
+        shown = pictures is not None
+        return LiveFigures(seen.metrics, seen.ready, seen.running_refits, seen.published, seen.failed_refits, shown)
+
+    history = History(figures().now)
+    stack.callback(history.close)
+    page = LivePage(
+        cache, seen.published, figures(), history.so_far, settings.max_viewers, refusals, settings.show_workers
+    )
     told = [Route("/progressive", progressive), Route("/models", models)]
-    return [*_probes(seen, stack), *told, *exports.routes(), *page.routes(), *manual_pages.routes()]
+    pages = [*page.routes(), *ObjectPictures(pictures).routes(), *manual_pages.routes()]
+    return [*_probes(seen, stack), *told, *exports.routes(), *pages]
+
+
+def _listed_objects(path: str | None) -> Listed | None:
+    """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
+    try:
+        return None if path is None else listed(Path(path))
+    except (BadObjects, OSError) as error:
+        raise BadSettings(f"http.objects: {error}") from None
 
 
 def _asking(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:

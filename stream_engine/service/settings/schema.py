@@ -125,6 +125,7 @@ class HttpSettings(_Section, frozen=True):
     max_builds: _Positive = 2  # exports being made; beyond it 503
     max_viewers: _Positive = 200  # of the page at /; beyond it 503
     show_workers: bool = False  # whether that page shows workers one by one
+    objects: str | None = None  # folder of pictures or table object,image,text, which that page shows
     cache_bytes: _Positive = 4 << 30  # of exports in DIR/served; a larger export is refused
     idle_timeout: _PositiveSeconds = 15.0  # seconds for a whole request to come
     write_timeout: _PositiveSeconds = 30.0  # seconds in which a reader must take something
