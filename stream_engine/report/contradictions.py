@@ -21,17 +21,23 @@ def section(material: Material) -> Section:
     if not summary["comparisons"]:
         return Section(title, "No comparison has come yet.")
     pairs, triplets = summary["contradicting_pairs"], summary["contradicting_triplets"]
-    says = (
-        f"{some(pairs, 'question was', 'questions were')} answered both ways; "
-        f"{percent(triplets / max(summary['triplets'], 1))} of the answers are in the minority of their question."
-    )
+    if not summary["triplets"]:
+        says = "All comparisons are of four objects: whether a question was answered both ways is not counted."
+    elif not pairs:
+        says = f"No answer contradicts another ({some(summary['unique_triplets'], 'different one')})."
+    else:
+        says = (
+            f"{some(pairs, 'question was', 'questions were')} answered both ways; "
+            f"{percent(triplets / summary['triplets'])} of the answers are in the minority of their question."
+        )
     tables = []
     if pairs:
         tables.append(_both_ways(material, columns, smaller))
     if guard:
         says += (
-            f" The partial order keeps {some(guard.get('accepted', 0), 'comparison')} that contradict nothing before "
-            f"them; {count(guard.get('cycle', 0))} would have closed a longer cycle."
+            f" The partial order keeps {some(guard.get('accepted', 0), 'comparison')}; "
+            f"{count(guard.get('cycle', 0))} would have closed a cycle of three or more, and "
+            f"{count(guard.get('contradiction', 0))} say the opposite of one that is kept."
         )
         tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
     return Section(title, says, (), tuple(tables))

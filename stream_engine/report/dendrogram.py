@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stream_engine.report import Section
+from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Drawing, Segments
 from stream_engine.report.material import Material
 
@@ -20,14 +20,33 @@ def section(material: Material) -> Section | None:
     drawing = draw(merges, names, material.cluster[ids])
     says = (
         f"Objects that join low are alike, by {source}. "
-        f"{names[int(merges[0, 0])]} and {names[int(merges[0, 1])]} are the two most alike."
+        f"{names[int(merges[0, 0])]} and {names[int(merges[0, 1])]} are the two most alike (they join at "
+        f"{merges[0, 2]:.3g}, the last two branches at {merges[-1, 2]:.3g})."
     )
-    notes = []
+    notes = ["Any answers give a tree, also where there are no clusters."]
     if len(ids) > LEAVES:
         notes.append(
             f"Only the last {LEAVES} branches are drawn; a number in brackets says how many objects are in one."
         )
-    return Section("Dendrogram", says, (drawing,), (), tuple(notes))
+    return Section("Dendrogram", says, (drawing,), (table(merges, names),), tuple(notes))
+
+
+def table(merges: np.ndarray, names: list[str]) -> Table:
+    """The merges that are drawn, in order; a branch is called after its first object, with how many it holds."""
+    m = len(merges) + 1
+    first, size = list(range(m)), [1] * m
+    rows: list[tuple[str, str, float]] = []
+
+    def called(branch: int) -> str:
+        return names[first[branch]] + (f" (+{size[branch] - 1:,})" if size[branch] > 1 else "")
+
+    for left, right, distance, objects in merges.tolist():
+        a, b = int(left), int(right)
+        rows.append((called(a), called(b), distance))
+        first.append(min(first[a], first[b]))
+        size.append(int(objects))
+    drawn = rows[-(LEAVES - 1) :]
+    return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*drawn)))))
 
 
 def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:

@@ -148,15 +148,21 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(k * step, 12) + 0.0 for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]
 
 
+CROWDED = 300  # places
+
+
 def with_room(x: np.ndarray, y: np.ndarray, widths: np.ndarray, height: float) -> np.ndarray:
     """(k,) bool: which texts, right of the places (x, y) in pixels, are drawn so that none lies on another; those that
-    come first win. O(k) by a grid."""
-    taken: set[tuple[int, int]] = set()
+    come first win. Of more than `CROWDED` only those whose text covers no other place. O(k) by a grid."""
+    own = list(zip((y // height).astype(int).tolist(), (x // height).astype(int).tolist()))
+    taken: set[tuple[int, int]] = set(own) if len(x) > CROWDED else set()
     drawn = np.zeros(len(x), bool)
     for number in range(len(x)):
         row = int(y[number] // height)
         cells = range(int(x[number] // height), int((x[number] + widths[number]) // height) + 1)
         wanted = {(row, cell) for cell in cells}
+        if len(x) > CROWDED:
+            wanted.discard(own[number])
         if not wanted & taken:
             taken |= wanted | {(row + 1, cell) for cell in cells if y[number] % height > height / 2}
             drawn[number] = True

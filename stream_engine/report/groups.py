@@ -25,7 +25,13 @@ def section(material: Material) -> Section:
     report, labels = artifact.report, artifact.arrays["labels"]
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
     if len(sizes) == 0:
-        return Section(TITLE, "There are too few answers to put any object into a cluster.")
+        of_four = material.summary["comparisons"] and not material.summary["triplets"]
+        return Section(
+            TITLE,
+            "No object was put into a cluster: clusters are made of comparisons of three objects, and there are none."
+            if of_four
+            else "There are too few answers to put any object into a cluster.",
+        )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     stability = artifact.arrays.get("stability")
     columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
@@ -33,13 +39,18 @@ def section(material: Material) -> Section:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
     note = report.get("note") or ""
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
-    says += f"They are divided into {some(len(sizes), 'group')}{_stable(report)}."
+    says += f"The {some(int(sizes.sum()), 'object')} are put into {some(len(sizes), 'group')}{_stable(report)}."
     criterion = report.get("criterion") or {}
     if "level_k" in artifact.arrays:  # of every number of clusters, not only until the first peak
         values = artifact.arrays["level_criterion"].tolist()
         criterion = {k: value for k, value in zip(artifact.arrays["level_k"].tolist(), values) if value == value}
     drawings = (_criterion(criterion, len(sizes)),) if len(criterion) > 1 else ()
-    return Section(TITLE, says, drawings, (Table("clusters", columns),), _notes(report))
+    tables = [Table("clusters", columns)]
+    if drawings:
+        tables.append(
+            Table("criterion", {"clusters": list(map(int, criterion)), "criterion": list(criterion.values())})
+        )
+    return Section(TITLE, says, drawings, tuple(tables), _notes(report))
 
 
 def _stable(report: Mapping[str, Any]) -> str:

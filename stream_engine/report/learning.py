@@ -22,6 +22,7 @@ from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MOST = 200_000  # answers that the curve is made of at most
+IN_A_BIN = 5  # answers, below which a share of them is not drawn
 LEAST = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
 
@@ -40,7 +41,9 @@ def section(material: Material) -> Section:
         return Section(TITLE, "Nothing is known: no embedding was fitted.", notes=_drift(material))
     steps, confidence, right = curve(material, artifact)
     if len(steps) < 2:
-        return Section(TITLE, "Too few answers to say.", notes=_drift(material))
+        comparisons = some(material.summary["comparisons"], "comparison")
+        few = f"Too few answers to say: there are {comparisons}, and at least {LEAST} must be held out."
+        return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
     says = (
@@ -59,8 +62,15 @@ def section(material: Material) -> Section:
         "standard error": [step.figures.standard_error for step in steps],
         "log loss": [step.figures.log_loss for step in steps],
     }
-    drawings = (_curve(steps, material), *_calibration(confidence, right))
-    return Section(TITLE, says, drawings, (Table("learning_curve", columns),), _drift(material))
+    stated, came, answers = _bins(confidence, right)
+    drawings = (_curve(steps, material), *_calibration(stated, came, answers))
+    tables = [Table("learning_curve", columns)]
+    if len(drawings) > 1:
+        rows = {"stated": stated.tolist(), "came so": came.tolist(), "questions": answers.tolist()}
+        about = "Calibration: by the probability that was stated, the share that came so; a range of .05 a row."
+        tables.append(Table("calibration", rows, about=about))
+        says += f" Where it says {percent(stated[-1], 0)}, {percent(came[-1], 0)} come so."
+    return Section(TITLE, says, drawings, tuple(tables), _drift(material))
 
 
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
@@ -122,14 +132,19 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     )
 
 
-def _calibration(confidence: np.ndarray, right: np.ndarray) -> tuple[Drawing, ...]:
-    if len(confidence) < LEAST:
-        return ()
+def _bins(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the bins with at least `IN_A_BIN` answers: mean stated probability, share that came so, answers."""
     entry = np.minimum(((confidence - 0.5) * 2 * BINS).astype(int), BINS - 1)
     n = np.bincount(entry, minlength=BINS)
-    there = n > 0
-    x, y = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
-    error = 1.96 * np.sqrt(y * (1 - y) / n[there])
+    there = n >= IN_A_BIN
+    stated, came = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
+    return stated, came, n[there]
+
+
+def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, ...]:
+    if len(x) < 2:
+        return ()
+    error = 1.96 * np.sqrt(y * (1 - y) / n)
     line = np.array([0.5, 1.0])
     return (
         Drawing(

@@ -12,6 +12,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics.confidence import ObjectAnswers, answers_by_object
 from stream_engine.statistics.hash_split import name_hashes
+from stream_engine.statistics.judgements import judgements_of
 
 MOST = 5000  # objects that are drawn and listed; of more, those whose names have the smallest hashes
 
@@ -27,6 +28,7 @@ class Material(NamedTuple):
     answers: ObjectAnswers
     cluster: np.ndarray  # (n,) int, -1: in none
     maps: tuple[Places, ...]  # where objects lie, by the embedding first, then by other similarities
+    by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
     directory: str  # of the state, for commands that a person may type
 
@@ -61,7 +63,7 @@ def material(
     shown = np.arange(n)
     if n > MOST:
         shown = np.sort(np.argsort(name_hashes(names, 0), kind="stable")[:MOST])
-    answers = answers_by_object(triplet_columns(snapshot), snapshot.section("quadruplet_counts") or None)
+    answers, by_object = _answers(snapshot)
     cluster = np.full(n, -1)
     if (held := published.artifacts.get("sdp_clustering")) is not None:
         labels = held.arrays["labels"]
@@ -75,6 +77,23 @@ def material(
         answers,
         cluster,
         tuple(maps(published, answers.answers == 0)),
+        by_object,
         workers,
         directory,
     )
+
+
+def _answers(snapshot: Snapshot) -> tuple[ObjectAnswers, bool]:
+    """What was answered about each object, and whether that is all: comparisons of four objects are in counts of their
+    own where they are kept, or among the judgements where all of these are there."""
+    of_four = snapshot.section("quadruplet_counts") or None
+    found = answers_by_object(triplet_columns(snapshot), of_four)
+    if of_four or not snapshot.counters["quadruplets"]:
+        return found, True
+    kept = judgements_of(snapshot)
+    if kept is None or not kept.complete:
+        return found, False
+    four = kept.rows[:, 0] != kept.rows[:, 2]
+    rows, times = kept.rows[four], kept.times[kept.judgement[four]]
+    named = np.bincount(rows.ravel(), np.repeat(times, 4), len(found.answers)).astype(np.int64)
+    return found._replace(answers=found.answers + named), True

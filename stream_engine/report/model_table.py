@@ -3,8 +3,9 @@
 from stream_engine.exports.models import table
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
-from stream_engine.report.words import percent
+from stream_engine.report.words import percent, some
 
+FEW = 20  # held-out answers, below which a share of them says nothing
 HEADS = {
     "model": "model",
     "accuracy": "accuracy",
@@ -27,8 +28,10 @@ def section(material: Material) -> Section:
             notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
         )
     best = next((row for row in rows if row["accuracy"] is not None), None)
+    artifact = material.artifact(best["model"]) if best else None
+    held_out = int((artifact.report if artifact else {}).get("held_out_comparisons") or 0)
     columns = {head: [row.get(name) for row in rows] for name, head in HEADS.items()}
-    return Section("How well answers can be foretold", _says(best), (), (Table("models", columns),), NOTES)
+    return Section("How well answers can be foretold", _says(best, held_out), (), (Table("models", columns),), NOTES)
 
 
 NOTES = (
@@ -38,9 +41,14 @@ NOTES = (
 )
 
 
-def _says(best: dict | None) -> str:
+def _says(best: dict | None, held_out: int) -> str:
     if best is None:
         return "There are too few answers to hold any out, so how well a model does is not known."
+    if best["standard_error"] is None and 0 < held_out < FEW:
+        return (
+            f"Too few answers to say: only {some(held_out, 'answer')} could be held out, of which the best model "
+            f"({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'], 0)}."
+        )
     says = (
         f"The best model here ({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'])} of the answers "
         "of judgements that it never had; a coin would get 50 %"

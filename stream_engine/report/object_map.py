@@ -30,7 +30,9 @@ def section(material: Material) -> Section:
         return Section("The map", "There is no map yet: nothing was asked about any object.")
     drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
     report = material.published.artifacts["embedding"].report
-    notes = [text for text in (material.sampled, _left_out(material, places), _how_sure(places)) if text]
+    notes = [
+        text for text in (material.sampled, _left_out(material, places), _how_sure(places), _groups(material)) if text
+    ]
     return Section("The map", _says(report, places), (drawing,), (), tuple(notes))
 
 
@@ -108,12 +110,26 @@ def _says(report: Mapping[str, Any], places: Places) -> str:
     says = f"Objects that people call alike lie near each other ({kernel}, {some(d, 'dimension')}"
     says += ", the first two drawn)." if d > 2 else ")."
     least = report.get("dimensions_at_least")
-    if least is not None:
+    if least is not None and least > 1:
         says += (
             f" At least {some(least, 'dimension is', 'dimensions are')} needed: with fewer, held-out answers are "
             "foretold significantly worse. More may be there than these answers can show."
         )
+    elif str(report.get("dimensions_tested", "")).startswith("no: "):
+        says += f" How many dimensions are needed was not tested: {report['dimensions_tested'].removeprefix('no: ')}."
     return says
+
+
+def _groups(material: Material) -> str:
+    """What may be believed of the colours, where that is not what they seem to say."""
+    artifact = material.artifact("sdp_clustering")
+    verdict = artifact.report.get("verdict") if artifact is not None else None
+    if verdict in (None, "clusters"):
+        return ""
+    found = (
+        "there is a continuum and no clusters" if verdict == "continuum" else "nobody can tell whether there are any"
+    )
+    return f"Colours and shapes are the groups of the section Clusters, where {found}."
 
 
 def _left_out(material: Material, places: Places) -> str:

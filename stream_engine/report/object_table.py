@@ -19,14 +19,16 @@ def section(material: Material) -> Section:
         return Section("Objects", "No object is known yet.")
     few = np.flatnonzero(answers < FEW)
     typical = float(np.median(answers))
-    says = f"Half of the objects have {typical:,.0f} answers or more."
-    if len(few):
+    says = f"Half of the objects have {some(int(typical), 'answer')} or more."
+    if not material.by_object:
+        says = f"Comparisons of four objects are not counted by object; of three, half have {typical:,.0f} or more."
+    if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
             f" Little is known about {some(len(few), 'object')} with fewer than {FEW} answers: "
             f"{listed([material.names[i] for i in least.tolist()])}."
         )
-    else:
+    elif material.by_object:
         says += f" The least known is {material.names[int(answers.argmin())]}, with {answers.min():,}."
     ids = material.shown[np.argsort(answers[material.shown], kind="stable")]
     table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT)

@@ -112,7 +112,12 @@ def _templates() -> jinja2.Environment:
     loader = jinja2.FunctionLoader(_text)
     made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     made.globals.update(
-        svg=svg, rows=_rows, told=_told, colour_class=colour_class, shape=lambda group: PATHS[shape_of(group)]
+        svg=svg,
+        rows=_rows,
+        heads=_heads,
+        told=_told,
+        colour_class=colour_class,
+        shape=lambda group: PATHS[shape_of(group)],
     )
     return made
 
@@ -137,17 +142,22 @@ def _told(note: str) -> tuple[str, str]:
 
 
 def _rows(table: Table) -> Iterator[tuple[int | None, list[tuple[str, str, bool]]]]:
-    """Rows of a table: the object that one is about, and for each cell its text, the exact value where the text is not
-    it, and whether it stands at the right as numbers do."""
+    """Rows of a table: the object that one is about, and for each cell its text, the value in six digits where the text
+    is another, and whether it stands at the right as numbers do."""
     columns = list(table.columns.values())
-    right = [any(isinstance(value, (int, float)) for value in column) for column in columns]
+    right = [numeric for _, numeric in _heads(table)]
     for number, values in enumerate(zip(*columns)):
         cells = []
         for value, numeric in zip(values, right):
             text = cell(value)
-            exact = "" if value is None or value != value else str(value)
+            exact = "" if value is None or value != value else f"{value:.6g}" if type(value) is float else str(value)
             cells.append((text, exact if exact != text else "", numeric))
         yield (None if table.ids is None else int(table.ids[number])), cells
+
+
+def _heads(table: Table) -> list[tuple[str, bool]]:
+    """The head of each column, and whether it holds numbers."""
+    return [(head, any(isinstance(value, (int, float)) for value in column)) for head, column in table.columns.items()]
 
 
 def data(material: Material, pictures: Mapping[str, str], texts: Mapping[str, str]) -> str:

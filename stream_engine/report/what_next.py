@@ -17,12 +17,12 @@ def section(material: Material) -> Section:
     answers = material.answers.answers
     if len(answers) < 3:
         return Section(TITLE, "At least three objects are needed before anything can be asked.")
-    thin = int((answers < ENOUGH).sum())
+    thin = int((answers < ENOUGH).sum()) if material.by_object else 0
     strategy = "coverage" if thin else asking.DEFAULT
     says = (
         f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
         if thin
-        else "Every object has been asked about. The next questions are best where the model is unsure."
+        else f"All {len(answers):,} objects have been asked about; questions where the model is unsure tell most."
     )
     note = f"stream-engine ask --state {material.directory} --n 100 --strategy {strategy}"
     if len(answers) > LARGEST:

@@ -101,6 +101,18 @@ def test_texts_do_not_lie_on_each_other():
             assert not same_row or apart
 
 
+def test_of_many_places_only_texts_that_cover_no_other_are_drawn():
+    rng = np.random.default_rng(1)
+    x, y = np.append(rng.uniform(0, 100, 400), [500.0]), np.append(rng.uniform(0, 100, 400), [500.0])
+    widths = np.full(401, 40.0)
+    kept = np.flatnonzero(with_room(x, y, widths, 13.0))
+    assert 400 in kept and len(kept) < 40
+    for k in kept:
+        row, first, last = int(y[k] // 13), int(x[k] // 13), int((x[k] + 40) // 13)
+        covered = (y // 13 == row) & (x // 13 > first) & (x // 13 <= last)
+        assert not covered.any()
+
+
 def test_extent_holds_every_mark_and_axes_may_say_otherwise():
     x0, x1, y0, y1 = extent(drawing())
     ellipses, points = every_mark()[:2]

@@ -43,6 +43,32 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
             assert len({len(values) for values in each.columns.values()}) == 1
 
 
+def test_every_figure_has_a_table_beside_it(study):
+    made = sections(study, workers=True)
+    of = {
+        drawing.name: {each.name for each in section.tables}
+        for section in made.values()
+        for drawing in section.drawings
+    }
+    assert of.keys() >= {"map", "dendrogram", "workers", "learning_curve", "calibration"}
+    assert all(name in tables for name, tables in of.items() if name not in ("map", "workers"))
+    assert "workers" in of["workers"] and made["objects"].tables[0].columns.keys() >= {"axis 1", "axis 2"}
+    merges = made["dendrogram"].tables[0].columns
+    assert len(merges["at"]) == 23 and merges["at"] == sorted(merges["at"])
+    assert f"{merges['branch'][0]} and {merges['joins'][0]} are the two most alike" in made["dendrogram"].says
+
+
+def test_answers_of_four_objects_are_told_by_object(tmp_path):
+    made = sections(published(tmp_path, FEW["quadruplets only"], "--no-refits"))
+    rows = made["objects"].tables[0].columns
+    said = dict.fromkeys(rows["object"], 0)
+    for event in FEW["quadruplets only"]:
+        for name in event["near"] + event["far"]:
+            said[name] += 1
+    assert dict(zip(rows["object"], rows["answers"])) == said
+    assert "All comparisons are of four objects" in made["contradictions"].says
+
+
 def test_nothing_about_single_workers_unless_asked_for(study):
     made = sections(study)
     assert "workers" not in made
