@@ -3,9 +3,12 @@
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.support.fetched_programs import Missing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +44,21 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], left: list[pytest
     config.stash.setdefault(_LEFT_OUT, set()).add(f"left out: {len(left)} {what}")
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
+
+
+def leave_out_without(
+    config: pytest.Config, items: list[pytest.Item], chosen: list[pytest.Item], look: Callable[[], object], what: str
+) -> None:
+    """Leave out the `chosen` tests where `look()` raises `Missing`; in CI, which leaves nothing out, that is an
+    error."""
+    if not chosen:
+        return
+    try:
+        look()
+    except Missing as missing:
+        if os.environ.get("CI"):
+            raise pytest.UsageError(f"{what}: {missing}; CI leaves nothing out") from missing
+        leave_out(config, items, chosen, f"{what} ({missing})")
 
 
 def pytest_collection_modifyitems(config, items):

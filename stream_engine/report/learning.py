@@ -118,8 +118,10 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     x = np.array([step.answers for step in steps], float)
     y = np.array([step.figures.accuracy for step in steps])
     error = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
-    ceiling = (material.published.artifacts["embedding"].report.get("ceiling") or {}).get("others")
-    rules = (Rules((float(ceiling),), ("people agree",)),) if ceiling is not None else ()
+    ceiling = material.published.artifacts["embedding"].report.get("ceiling") or {}
+    said = {"people agree": ceiling.get("others"), "no model above": ceiling.get("at_most")}
+    there = {text: float(height) for text, height in said.items() if height is not None}
+    rules = (Rules(tuple(there.values()), tuple(there)),) if there else ()
     return Drawing(
         "learning_curve",
         "Accuracy by number of answers",

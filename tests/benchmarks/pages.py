@@ -23,7 +23,8 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 
-from tests.report.conftest import ChromiumMissing, chromium
+from tests.report.conftest import chromium
+from tests.support.fetched_programs import Missing
 from tests.support.process import ENVIRONMENT, engine, jsonl
 from tests.support.running_engine import Engine
 
@@ -127,7 +128,7 @@ def main(objects: list[int], viewers: int, seconds: float) -> None:
         made = [report(folder, n) for n in objects]
         try:
             opened = opening([each.page for each in made])
-        except ChromiumMissing as missing:
+        except Missing as missing:
             print(f"not opened: {missing}")
             opened = [(float("nan"), -1)] * len(made)
         print("| objects | kB | requests | opens, s | CPU seconds to write | MB to write |\n|---|---|---|---|---|---|")

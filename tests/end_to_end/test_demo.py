@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from stream_engine.state.store import Store
 from tests.support.process import engine
 from tests.support.reported import held
 
@@ -27,7 +28,12 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     named = float(re.search(r"classifier +([\d.]+)%", page)[1])
     majority = float(re.search(r"majority class ([\d.]+)%", page)[1])
     assert named > 2 * majority
-    assert float(re.search(r"ARI (\d\.\d+)", page)[1]) > 0.3
+    assert float(re.search(r"ten digits by (\d\.\d+)", page)[1]) > 0.3
+    published = Store(tmp_path / "demo").published()
+    clusters, best = published.artifacts["sdp_clustering"].report, published.artifacts["classify"].report["model"]
+    assert f"clusters        {clusters['note']};" in page and f"by the best one, {best} (" in page
+    assert re.search(r"^the run said    [\d,]+ events of events.jsonl read: .* 4 refused .* fitted: ", page, re.M)
+    assert re.search(r"report  .*\.html: open it in a browser\n*$", page)
     shown = held((tmp_path / "demo" / "report.html").read_text())
     assert len(shown["names"]) == len(shown["pictures"]) == 250 and len(shown["maps"]) == 3
     assert np.load(tmp_path / "demo" / "export" / "adds3.npz")["W"].sum() == 0

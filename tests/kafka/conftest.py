@@ -12,8 +12,8 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import RetriableError
 
-from tests.conftest import leave_out
-from tests.support.kafka_broker import Broker, BrokerMissing, cluster, jars, java
+from tests.conftest import leave_out_without
+from tests.support.kafka_broker import Broker, cluster, jars, java
 from tests.support.process import until
 
 OURS = {"own_broker", "three_brokers"}  # fixtures that need the jars, whatever else is there
@@ -28,14 +28,7 @@ def external() -> str | None:
 def pytest_collection_modifyitems(config, items):
     chosen = [item for item in items if item.get_closest_marker("kafka")]
     ours = [item for item in chosen if not external() or OURS.intersection(item.fixturenames)]
-    if not ours:
-        return
-    try:
-        java(), jars()
-    except BrokerMissing as missing:
-        if os.environ.get("CI"):
-            raise pytest.UsageError(f"the Kafka broker is missing, and CI leaves nothing out: {missing}") from missing
-        leave_out(config, items, ours, f"tests on a real Kafka broker ({missing})")
+    leave_out_without(config, items, ours, lambda: (java(), jars()), "tests on a real Kafka broker")
 
 
 @pytest.fixture(scope="session")

@@ -3,50 +3,32 @@ done. Pages are watched: what they say on the console, what they ask for, what g
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import leave_out
-from tests.support.fetched_programs import cache
+from tests.conftest import leave_out_without
+from tests.support.fetched_programs import Missing, apt_get, cache
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-class ChromiumMissing(RuntimeError):
-    """There is no Chromium, and none can be had."""
-
-
 def chromium() -> str:
-    """Path of the browser. Raises `ChromiumMissing`."""
+    """Path of the browser. Raises `Missing`."""
     with cache("chromium"):
         found = next(filter(None, map(shutil.which, NAMES)), None)
         if found:
             return found
-        if os.geteuid() or not shutil.which("apt-get"):
-            raise ChromiumMissing("not on PATH, and not root on a Debian machine to install the package")
-        get = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium", "fonts-dejavu-core"]
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        if subprocess.run(get, capture_output=True, env=environment).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True)
-            done = subprocess.run(get, capture_output=True, text=True, env=environment)
-            if done.returncode:
-                raise ChromiumMissing(f"apt-get install chromium: {done.stderr.strip().splitlines()[-1:]}")
+        if os.geteuid():
+            raise Missing("not on PATH, and not root to install the package")
+        apt_get("install", "-y", "-q", "--no-install-recommends", "chromium", "fonts-dejavu-core")
         return shutil.which("chromium") or NAMES[0]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     chosen = [item for item in items if item.get_closest_marker("browser")]
-    if not chosen:
-        return
-    try:
-        chromium()
-    except ChromiumMissing as missing:
-        if os.environ.get("CI"):
-            raise pytest.UsageError(f"Chromium is missing, and CI leaves nothing out: {missing}") from missing
-        leave_out(config, items, chosen, f"tests in a real Chromium ({missing})")
+    leave_out_without(config, items, chosen, chromium, "tests in a real Chromium")
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,14 @@
 import contextlib
 import fcntl
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+
+class Missing(RuntimeError):
+    """A program is not there, and cannot be had; the message says why."""
 
 
 @contextlib.contextmanager
@@ -16,3 +22,15 @@ def cache(name: str) -> Iterator[Path]:
     with open(folder.parent / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+def apt_get(*arguments: str, cwd: Path | None = None) -> None:
+    """`apt-get ARGUMENTS`, again after an update where it fails. Raises `Missing`."""
+    if not shutil.which("apt-get"):
+        raise Missing("not on PATH, nor is this a Debian machine to get the package on")
+    get, environment = ["apt-get", *arguments], {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    if subprocess.run(get, cwd=cwd, capture_output=True, env=environment).returncode:
+        subprocess.run(["apt-get", "update"], capture_output=True)
+        done = subprocess.run(get, cwd=cwd, capture_output=True, text=True, env=environment)
+        if done.returncode:
+            raise Missing(f"{' '.join(get)}: {done.stderr.strip().splitlines()[-1:]}")

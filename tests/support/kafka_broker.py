@@ -16,7 +16,7 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.support.fetched_programs import cache
+from tests.support.fetched_programs import Missing, cache
 from tests.support.process import free_ports
 
 POM = ROOT / "tests" / "kafka" / "pom.xml"
@@ -33,7 +33,7 @@ JVM = [
 ]
 
 
-class BrokerMissing(RuntimeError):
+class BrokerMissing(Missing):
     """No broker can be started here; the message says what is missing."""
 
 

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from tests.conftest import ROOT
+from tests.support.fetched_programs import Missing
 from tests.support.kafka_broker import free_ports
 
 POM = ROOT / "tests" / "spark" / "pom.xml"
@@ -45,7 +46,7 @@ ENVIRONMENT = {
 }
 
 
-class SparkMissing(RuntimeError):
+class SparkMissing(Missing):
     """Spark cannot be started here; the message says what is missing."""
 
 
