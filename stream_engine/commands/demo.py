@@ -9,6 +9,7 @@ before, and the refits come after; the page says how long these took.
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from stream_engine.commands.export import export
 from stream_engine.exports.summary import summary_of
 from stream_engine.service import logs
 from stream_engine.service import settings as configuration
+from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
@@ -104,14 +106,16 @@ def demo(state: Path, seed: int) -> str:
     settings = configuration.load(
         None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 400_000}
     )
+    said: list[str] = []
     with progress_bars.Bars() as bars:
         took["reading"] = 0.0
-        took["reading"] = timed("refits", run.run, settings, bars)  # it ends with the refits of the last snapshot
+        # it ends with the refits of the last snapshot
+        took["reading"] = timed("refits", partial(run.run, say=said.append), settings, bars)
     took["refits"] -= took["reading"]
     timed("export", export, str(state), str(state / "export"), "latest", "npz", ())
     published = Store(state).published()
     shown = timed("report", write_report, published, state, seed)
-    return page(published, target, told, took, state, shown)
+    return page(published, target, told, took, state, shown, " ".join(said))
 
 
 def write_report(published: Published, state: Path, seed: int) -> Path:
@@ -119,7 +123,8 @@ def write_report(published: Published, state: Path, seed: int) -> Path:
     from stream_engine.report.writing import write
 
     objects = pictures(seed, state / "pictures")
-    return write(published, state / "report.html", Store(state).noted("progressive"), objects=objects).page
+    noted = Store(state).noted("progressive")
+    return write(published, state / "report.html", noted, objects=objects, directory=str(state)).page
 
 
 def numbers(published: Published) -> np.ndarray:
@@ -139,49 +144,63 @@ def pictures(seed: int, folder: Path) -> Path:
 
 
 def page(
-    published: Published, target: np.ndarray, told: np.ndarray, took: dict[str, float], state: Path, shown: Path
+    published: Published,
+    target: np.ndarray,
+    told: np.ndarray,
+    took: dict[str, float],
+    state: Path,
+    shown: Path,
+    result: str,
 ) -> str:
-    """The summary that a person can read; `took`: what was done, and its seconds."""
-    from sklearn.metrics import adjusted_rand_score
-
+    """The summary that a person can read; `took`: what was done, and its seconds; `result`: how the run ended."""
     summary = summary_of(published.snapshot)
-    clusters, boost = published.artifacts["sdp_clustering"], published.artifacts["triplet_boost"]
-    number = numbers(published)
-    truth, tested = target[number], ~told[number]
-    classes = np.array(boost.report["classes"])
-    right = classes[boost.arrays["predicted"][tested]] == truth[tested].astype(str)
-    majority = np.bincount(truth[tested]).max() / tested.sum()
-    guard = summary["guard"]
+    number, guard = numbers(published), summary["guard"]
+    refused = ", ".join(f"{n} {reason}" for reason, n in summary["rejected"].items())
+    waited = ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items())
+    rate = summary["events"] / took["reading"]
     lines = [
-        ("objects", f"{summary['objects']} handwritten digits"),
+        ("the run said", result),
+        ("objects", f"{summary['objects']} handwritten digits, compared by judges who err one time in ten"),
         (
             "events",
-            f"{summary['events']:,} read in {took['reading']:.1f} s: {summary['events'] / took['reading']:,.0f} "
-            "events/s, all statistics and the guard on, snapshots in it, refits not",
+            f"{summary['events']:,} read in {took['reading']:.1f} s: {rate:,.0f} events/s, all statistics and the "
+            "partial order in it, models not",
         ),
-        (
-            "waited",
-            f"{sum(took.values()):.0f} s: " + ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items()),
-        ),
-        (
-            "refused",
-            ", ".join(f"{n} {reason}" for reason, n in summary["rejected"].items())
-            + f"; kept in {state / 'dead_letters'}",
-        ),
+        ("waited", f"{sum(took.values()):.0f} s: {waited}"),
+        ("refused", f"{refused}: put in on purpose; kept in {state / 'dead_letters'}"),
         ("contradictions", f"{summary['contradicting_pairs']:,} questions were answered both ways"),
-        ("guard", ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
-        (
-            "clusters",
-            f"k = {int(clusters.arrays['k'])} found without being told; agreement with the ten digits: ARI "
-            f"{adjusted_rand_score(truth, clusters.arrays['labels']):.2f}",
-        ),
-        (
-            "classifier",
-            f"{right.mean():.1%} of {tested.sum()} digits it was never told are named rightly "
-            f"(majority class {majority:.1%})",
-        ),
+        ("guard", "a partial order of comparisons: " + ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
+        ("clusters", _clusters(published.artifacts["sdp_clustering"], target[number])),
+        ("classifier", _classifier(published, target[number].astype(str), ~told[number])),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
-        ("export", str(state / "export")),
+        ("export", f"{state / 'export'}: files for numpy; with --format csv for people"),
         ("report", f"{shown}: open it in a browser"),
     ]
     return "\n" + "\n".join(f"{name:16}{text}" for name, text in lines)
+
+
+def _clusters(made: Artifact, truth: np.ndarray) -> str:
+    """The verdict, then what the groups have to do with the ten digits."""
+    from sklearn.metrics import adjusted_rand_score
+
+    agreement = adjusted_rand_score(truth, made.arrays["labels"])
+    return (
+        f"{made.report.get('note') or 'nobody tested whether there are any'}; the {int(made.arrays['k'])} groups, "
+        f"found without being told how many, agree with the ten digits by {agreement:.2f} (ARI; 1 the same, 0 chance)"
+    )
+
+
+def _classifier(published: Published, truth: np.ndarray, tested: np.ndarray) -> str:
+    """How many digits that it was never told (`tested`) the best classifier names, beside the booster and a guess."""
+
+    def right(kind: str) -> float:
+        made = published.artifacts[kind]
+        named = np.array([*made.report["classes"], ""])[made.arrays["predicted"][tested]]
+        return float((named == truth[tested]).mean())
+
+    usual = np.unique(truth[tested], return_counts=True)[1].max() / tested.sum()
+    best = published.artifacts["classify"].report["model"]
+    return (
+        f"{right('classify'):.1%} of {tested.sum()} digits that it was never told are named rightly by the best one, "
+        f'"{best}" (triplet_boost {right("triplet_boost"):.1%}, majority class {usual:.1%})'
+    )

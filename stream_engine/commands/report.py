@@ -37,6 +37,8 @@ def command(
         raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))
     if not Path(out).resolve().parent.is_dir():
         raise click.UsageError(f"--out {out}: there is no folder {Path(out).parent}")
+    if Path(out).is_dir():
+        raise click.UsageError(f"--out {out}: got a folder, expected the name of a file")
     with ExitStack() as stack:
         if not state:
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))

@@ -35,6 +35,10 @@ SECTIONS = {
 }
 
 
+class CannotWrite(OSError):
+    """The page or its figures cannot be written where they should be; the message is one line."""
+
+
 class Table(NamedTuple):
     """Columns of equal length, each with its head; `name` is its file name when somebody takes it along as CSV."""
 

@@ -70,7 +70,8 @@ def _rows(path: Path) -> list[dict[str, str]]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadObjects(f"{path}: {error}; expected a folder of pictures, or a table object,image,text") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadObjects(f"{path}: {why}; expected a folder of pictures, or a table object,image,text") from None
     heads = set(rows[0]) if rows else set()
     if "object" not in heads or not heads & {"image", "text"}:
         got = ", ".join(sorted(map(str, heads))) or "no rows"

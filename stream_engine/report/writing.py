@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectors.disk import Disk, write_whole
-from stream_engine.report import Section, object_files, page
+from stream_engine.report import CannotWrite, Section, object_files, page
 from stream_engine.report.figure_files import FORMATS, encoded
 from stream_engine.report.material import material
 from stream_engine.state.published import Published
@@ -34,7 +34,7 @@ def write(
 ) -> Report:
     """Write the page to `out`, and its figures as SVG and PDF into the folder `figures`.
 
-    Raises `object_files.BadObjects`."""
+    Raises `object_files.BadObjects`, `CannotWrite`."""
     read = material(published, progressive, workers, directory)
     known = object_files.ObjectFiles({}, {}, 0)
     if objects is not None:
@@ -43,7 +43,7 @@ def write(
     made = files_of(sections, FORMATS if figures else ("pdf",) if len(read.names) <= PAPERS else ())
     papers = _carried(made) if len(read.names) <= PAPERS else {}
     written = page.html(read, sections, known.pictures, known.texts, papers).encode()
-    write_whole(Disk(), out, [written])
+    _write(out, written)
     beside = [] if figures is None else _write_into(figures, made)
     notes = (f"{known.unknown} of {objects} are of objects that are not in the state",) if known.unknown else ()
     return Report(out, len(written), beside, notes)
@@ -69,10 +69,20 @@ def files_of(sections: Mapping[str, Section], formats: Iterable[str]) -> dict[st
     return {f"{drawing.name}.{format}": encoded(drawing, format) for drawing in drawings for format in formats}
 
 
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_whole(Disk(), path, [content])
+    except OSError as error:
+        raise CannotWrite(f"{path}: it cannot be written there ({error.strerror})") from None
+
+
 def _write_into(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{folder}: the figures cannot be written there ({error.strerror})") from None
     for name, content in made.items():
-        write_whole(Disk(), folder / name, [content])
+        _write(folder / name, content)
     return [folder / name for name in made]
 
 

@@ -31,7 +31,7 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     assert float(re.search(r"ten digits by (\d\.\d+)", page)[1]) > 0.3
     published = Store(tmp_path / "demo").published()
     clusters, best = published.artifacts["sdp_clustering"].report, published.artifacts["classify"].report["model"]
-    assert f"clusters        {clusters['note']};" in page and f"by the best one, {best} (" in page
+    assert f"clusters        {clusters['note']};" in page and f'by the best one, "{best}" (' in page
     assert re.search(r"^the run said    [\d,]+ events of events.jsonl read: .* 4 refused .* fitted: ", page, re.M)
     assert re.search(r"report  .*\.html: open it in a browser\n*$", page)
     shown = held((tmp_path / "demo" / "report.html").read_text())
