@@ -31,7 +31,8 @@ ACCUMULATORS = {
     "window": "stream_engine.accumulators.window:Window",
     "judgements": "stream_engine.accumulators.judgements:Judgements",
 }
-DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "judgements")  # of an engine and of a run
+# of an engine and of a run
+DEFAULT_ACCUMULATORS = ("adds3", "adds4", "triplet_counts", "worker_votes", "judgements")
 # Those of the above that forget, where they forget by count: a statement about arrival, hence a ledger.
 BY_ARRIVAL = {
     "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3ByArrival",

@@ -230,6 +230,16 @@ class Judgements(Accumulator):
         self._enter(some._replace(worker=worker, sampler=sampler))
 
     @property
+    def workers(self) -> list[str]:
+        """Who answered what is held."""
+        return self._workers.names()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every judgement is held, each with its number."""
+        return self._below == ALL and not self._larger
+
+    @property
     def nbytes(self) -> int:
         """Bytes held, buffers included."""
         return sum(array.nbytes for array in self._held)

@@ -1,11 +1,12 @@
-"""Who answered what: the triplet counts kept apart by worker, from which reliability is computed. Off by default.
+"""Who answered what: the triplet counts kept apart by worker, from which reliability is computed.
 
 A key is (lo, hi, anchor, worker); its two counts are how often this worker found lo, and hi, nearer to the
-anchor. Comparisons that name no worker count as nobody's in particular, the worker "". Beside the votes stand, per
-worker, the number of events answered and of catch trials passed and failed (catch trials hold no votes). Exact,
-order-free and mergeable: workers are told apart by name, and in the state they are numbered in the order of their
-names. Triplets only. Cost and memory as in `sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15
-objects and workers.
+anchor. Comparisons that name no worker are nobody's in particular, the worker "". Beside triplet counts their votes are
+not held a second time (`leave_nobody_out`): they are the counts less the votes of all who are named. A stream in which
+nobody is named thus costs nothing but its length. Beside the votes stand, per worker, the number of events answered and
+of catch trials passed and failed (catch trials hold no votes). Exact, order-free and mergeable: workers are told apart
+by name, and in the state they are numbered in the order of their names. Triplets only. Cost and memory as in
+`sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15 objects and workers.
 """
 
 from collections import Counter
@@ -71,6 +72,7 @@ class WorkerVotes(Accumulator):
         self._counts = SortedCounts(4, key_bits, log_floor, allocation)
         self._worker: dict[str, int] = {}
         self._tallies = np.zeros((len(TALLIES), 0), np.int64)
+        self.keeps_nobody = True
 
     @classmethod
     def empty(cls, allocation: Allocation, **forgetting: Any) -> Self:
@@ -83,14 +85,18 @@ class WorkerVotes(Accumulator):
         if given is None:
             nobody = self._ids([""]) if len(triplets) + len(batch.quadruplets) else np.empty(0, np.int32)
             of_triplet = np.repeat(nobody, len(triplets))
-            self._tally(0, np.repeat(nobody, len(triplets) + len(batch.quadruplets)))
+            self._tallies[0, nobody] += len(triplets) + len(batch.quadruplets)
         else:
             ids = self._ids([*given.workers, ""] if self._names_nobody(given) else given.workers)
             of_event = ids[given.worker] if len(ids) else np.empty(0, np.int32)  # -1: the last one
-            of_triplet = of_event[given.of_triplet]
             self._tally(0, of_event[1:] if given.continues else of_event)
             self._tally(1, ids[given.catch_worker[given.catch_passed]])
             self._tally(2, ids[given.catch_worker[~given.catch_passed]])
+            of_triplet = of_event[given.of_triplet] if self.keeps_nobody or given.workers else np.empty(0, np.int32)
+        if not self.keeps_nobody:
+            triplets, of_triplet = self._named(triplets, of_triplet)
+        if not len(triplets):
+            return
         counts = self._counts
         counts.fit(max(batch.n_objects, len(self._worker)))
         worker = np.ascontiguousarray(of_triplet, np.int32)
@@ -99,6 +105,36 @@ class WorkerVotes(Accumulator):
             _encode(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)
 
         counts.append(len(triplets), encode)
+
+    def _named(self, triplets: np.ndarray, worker: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The triplets whose worker is named, and who; `worker` is empty where nobody is."""
+        nobody = self._worker.get("")
+        if nobody is None or not len(worker):
+            return triplets[: len(worker)], worker
+        named = worker != nobody
+        return triplets[named], worker[named]
+
+    def leave_nobody_out(self) -> None:
+        """From now on keep no votes that name no worker, and give up those that are held: triplet counts beside have
+        them. Tallies stay. O(1), or O(keys) where there are some."""
+        self.keeps_nobody = False
+        if "" in self._worker and len(self._counts):
+            self._counts.settle()
+            state = self.state()
+            self._counts = SortedCounts(4, allocation=self._counts.allocation)
+            self._worker, self._tallies = {}, np.zeros((len(TALLIES), 0), np.int64)
+            self._add(state)
+
+    def add_nobodys(self, events: int) -> None:
+        """Count so many events of nobody in particular, whose votes are in triplet counts."""
+        if events:
+            nobody = self._ids([""])
+            self._tallies[0, nobody] += events
+
+    @property
+    def workers(self) -> list[str]:
+        """The workers that were named, in the order in which they came."""
+        return [name for name in self._worker if name]
 
     @staticmethod
     def _names_nobody(given: Provenance) -> bool:
@@ -114,7 +150,8 @@ class WorkerVotes(Accumulator):
         return ids
 
     def _tally(self, which: int, worker: np.ndarray) -> None:
-        np.add.at(self._tallies[which], worker, 1)
+        counts = np.bincount(worker)
+        self._tallies[which, : len(counts)] += counts
 
     def merge(self, other: Self) -> None:
         """Add another one's votes; workers of one name are one worker."""
@@ -125,9 +162,14 @@ class WorkerVotes(Accumulator):
         for which, tally in enumerate(TALLIES):
             np.add.at(self._tallies[which], ids, state[tally])
         theirs = SortedCounts(4, allocation=self._counts.allocation)
-        columns = [state["lo"], state["hi"], state["anchor"], ids[state["worker"]]]
+        worker = ids[state["worker"]] if len(ids) else state["worker"]
+        columns = [state["lo"], state["hi"], state["anchor"], worker]
+        counts = [state["n_lo"], state["n_hi"]]
+        if not self.keeps_nobody and "" in self._worker:
+            named = worker != self._worker[""]
+            columns, counts = ([each[named] for each in some] for some in (columns, counts))
         order = _in_order(columns)
-        theirs.load([column[order] for column in columns], state["n_lo"][order], state["n_hi"][order])
+        theirs.load([column[order] for column in columns], *(each[order] for each in counts))
         self._counts.merge(theirs)
 
     @property
@@ -240,6 +282,11 @@ class WorkerVotes(Accumulator):
 def names_of(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """The workers of a state, position = number."""
     return unpack_names(state["utf8"], state["offsets"])
+
+
+def holds_nobody(state: Mapping[str, np.ndarray]) -> bool:
+    """Whether votes of a state name nobody. Names are sorted, and the empty one is the first."""
+    return bool((state["worker"] == 0).any()) and names_of(state)[0] == ""
 
 
 def _in_order(columns) -> np.ndarray:

@@ -55,6 +55,8 @@ TABLES = {
 }
 # about people: written only when named, never served over HTTP
 ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
+# for which the reliability of workers is estimated each time: written only when named
+FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
 
 
 class Content(NamedTuple):

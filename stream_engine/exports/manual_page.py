@@ -32,7 +32,8 @@ made of the code; every array and every column is on it.
 - In csv and parquet an array is in the table that stands in brackets behind it, else in one named NAME.ARRAY. The
   first column of what is over objects is `object` (`_object` where an object is called that).
 - What is about people ({", ".join(f"`{name}`" for name in sorted(exports.ON_REQUEST))}) is
-  written only when named, and never served.
+  written only when named, and never served. {" and ".join(f"`{name}`" for name in sorted(exports.FITTED_ANEW))} are
+  written only when named: each estimates the reliability of workers anew.
 
 Shapes: n objects, s of a subset (all, where `subset_names` is not there); another letter is one length throughout a
 file, () a single figure.

@@ -208,8 +208,10 @@ def _restored(
     engines: list[Engine] = []
     newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
     engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
-    if not engine.accumulators.keys() >= set(settings.accumulators):
-        log.info("no judgements are kept", because="of a state made without them, or of deltas, which hold counts")
+    kept, wanted = engine.accumulators.keys(), set(wiring.accumulators_in_use(settings, None))
+    for name in sorted(wiring.LATER & set(settings.accumulators) - kept):
+        because = "of a state made without them" if name in wanted else "of a setting, or of deltas, which hold counts"
+        log.info(f"no {name.replace('_', ' ')} are kept", because=because)
     return newest, engine
 
 

@@ -24,7 +24,8 @@ from stream_engine.state.store import Store
 if TYPE_CHECKING:
     from stream_engine.prediction.online_predictor import Online
 
-VOTES = "worker_votes"  # an accumulator that is kept where events name workers
+VOTES = "worker_votes"
+LATER = {VOTES, "judgements"}  # of the defaults those that older states were made without, and that deltas do not hold
 
 
 def event_options(settings: Settings) -> EventOptions:
@@ -43,21 +44,19 @@ def text_layout_of(settings: Settings) -> TextLayout:
 
 
 def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Those of the settings; where they are the defaults, with the votes of workers where the input names some, and
-    without judgements for a state that was made before there were any, and for deltas, which hold counts alone. A state
-    stays as it was made."""
+    """Those of the settings; where they are the defaults, without the votes of workers if that is set, and with counts
+    alone for deltas, which hold no others. A state that was made before there were all of the defaults stays as it was
+    made."""
     if settings.accumulators != DEFAULT_ACCUMULATORS:
         return settings.accumulators
-    made = () if snapshot is None else tuple(snapshot.settings["accumulators"])
-    if VOTES in made and {*made} - {VOTES} <= {*DEFAULT_ACCUMULATORS}:
-        return made
-    older = tuple(name for name in DEFAULT_ACCUMULATORS if name != "judgements")
-    of_old_state = snapshot is not None and tuple(snapshot.settings["accumulators"]) == older
     of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
-    if of_old_state or of_deltas:
-        return older
-    of_workers = snapshot is None and settings.input.worker_votes
-    return (*settings.accumulators, VOTES) if of_workers else settings.accumulators
+    wanted = tuple(
+        name
+        for name in DEFAULT_ACCUMULATORS
+        if not (of_deltas and name in LATER) and (settings.input.worker_votes or name != VOTES)
+    )
+    made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
+    return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
 
 
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:

@@ -29,6 +29,7 @@ from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, 
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.guard.partial_order import PartialOrder, Verdicts
+from stream_engine.state import merged_votes
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, frozen
@@ -335,17 +336,25 @@ class Engine:
         """Add what another engine counted over other partitions; `other` is left unchanged.
 
         Objects are united by name, accumulators summed, the other guard's kept comparisons offered to this one, labels
-        united (where both know an object, this engine's label stays). Raises `OverlappingStates`.
+        united (where both know an object, this engine's label stays). If one of both keeps no votes of workers, the sum
+        has them where that one read no worker's name, and has none where the other read none. Raises
+        `OverlappingStates`.
         """
         both = sorted(self.positions.keys() & other.positions.keys())
         if both:
             raise OverlappingStates(f"both states have read {', '.join(both)}; their events would count twice")
-        if self.settings() != other.settings():
+        if _without_votes(self.settings()) != _without_votes(other.settings()):
             raise OverlappingStates(f"states of different kinds: {self.settings()} and {other.settings()}")
+        if self.accumulators.keys() != other.accumulators.keys():
+            try:
+                agreed = merged_votes.agreed(self.accumulators, other.accumulators, self.counters, other.counters)
+            except merged_votes.VotesUnknown as error:
+                raise OverlappingStates(str(error)) from None
+            self.accumulators = {name: agreed[name] for name in ACCUMULATORS if name in agreed}
         self._all_mergeable()
         theirs = other._all_mergeable()
         new_id = self.objects.ids(other.objects.names)
-        self._merge(lambda name: theirs[name].state(), new_id)
+        self._merge(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
         if self.guard and other.guard:
             self.guard.merge_from(other.guard, new_id)
         self.labels = {**other.labels, **self.labels}
@@ -366,6 +375,10 @@ def order_of(snapshot: Snapshot) -> PartialOrder | None:
     """The partial order of a snapshot. Raises `Corrupt` where there is a cycle in it, which reading does not notice."""
     policy = snapshot.settings["guard"]
     return PartialOrder.from_state(snapshot.section("partial_order"), policy) if policy else None
+
+
+def _without_votes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {**settings, "accumulators": [name for name in settings["accumulators"] if name != merged_votes.VOTES]}
 
 
 def _prefixed(section: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -216,7 +216,8 @@ def _order_of_answers(
     if not policy:
         return {}, 0
     before = snapshot.section("partial_order")
-    rows = states.get("worker_votes") or triplet_rows(states["triplet_counts"])
+    counts = states.get("triplet_counts")
+    rows = triplet_rows(counts) if counts else states["worker_votes"]
     lower, higher = rows["n_lo"] > 0, rows["n_hi"] > 0
     near, far, anchor = (
         np.concatenate([rows[a][lower], rows[b][higher]]) for a, b in (("lo", "hi"), ("hi", "lo"), ("anchor", "anchor"))

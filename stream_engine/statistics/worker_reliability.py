@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 import scipy.sparse as sp
 
+from stream_engine.accumulators.leaving import COUNTS, TRIPLET, minus, triplet_rows
 from stream_engine.accumulators.worker_votes import names_of
 from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.data.triplet_columns import Columns, columns_from_keys, first_of_equal, net_vote
@@ -69,22 +70,25 @@ class Reliability(NamedTuple):
 
 
 def votes_of(snapshot: Snapshot) -> Votes:
-    """The votes of a snapshot that keeps `worker_votes`; empty when it has none."""
+    """The votes of a snapshot that keeps `worker_votes`, those of nobody in particular among them, by the name "";
+    empty when it has none. O(keys log keys)."""
     kept = snapshot.section("worker_votes")
     if not kept:
         none = np.empty(0, np.int64)
         return Votes(np.empty((0, 3), np.int32), none, none.astype(np.int32), none, none, (), len(snapshot.objects))
-    rows = np.stack([kept["lo"], kept["hi"], kept["anchor"]], axis=1)
+    names = names_of(kept)
+    lo, hi, anchor, worker, n_lo, n_hi = (kept[name] for name in (*TRIPLET, "worker", *COUNTS))
+    if names and names[0] == "" and (counts := snapshot.section("triplet_counts")):
+        named = worker > 0
+        nobodys = minus(triplet_rows(counts), TRIPLET, {name: kept[name][named] for name in (*TRIPLET, *COUNTS)})
+        who = np.concatenate([np.zeros(len(nobodys["lo"]), np.int32), worker[named]])
+        columns = [np.concatenate([nobodys[name], kept[name][named]]) for name in (*TRIPLET, *COUNTS)]
+        order = np.lexsort((who, *columns[2::-1]))
+        worker, (lo, hi, anchor, n_lo, n_hi) = who[order], (column[order] for column in columns)
+    rows = np.stack([lo, hi, anchor], axis=1)
     first = first_of_equal(*rows.T)
-    return Votes(
-        rows[first],
-        np.cumsum(first) - 1,
-        kept["worker"],
-        kept["n_lo"].astype(np.int64),
-        kept["n_hi"].astype(np.int64),
-        names_of(kept),
-        len(snapshot.objects),
-    )
+    key = np.cumsum(first) - 1
+    return Votes(rows[first], key, worker, n_lo.astype(np.int64), n_hi.astype(np.int64), names, len(snapshot.objects))
 
 
 def records(votes: Votes) -> Records:

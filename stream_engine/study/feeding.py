@@ -13,8 +13,8 @@ from stream_engine.formats import decoder
 from stream_engine.formats.csv_header import needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
-from stream_engine.state.engine import Engine
 from stream_engine.study.frames import BadFrame, Columns, missing
+from stream_engine.study.learning import Learning
 
 if TYPE_CHECKING:
     from stream_engine.formats.json_events import Decoder as JsonDecoder
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
     message: str
 
 
-def feed(engine: Engine, columns: Columns, options: EventOptions) -> list[Refused]:
+def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refused]:
     """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
     O(rows)."""
     event_fields = _fields(columns, options)
@@ -57,7 +57,7 @@ def feed(engine: Engine, columns: Columns, options: EventOptions) -> list[Refuse
     return refused
 
 
-def feed_dicts(engine: Engine, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[Refused]:
+def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[Refused]:
     """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
     decode, refused = cast("JsonDecoder", decoder("json", options)), list[Refused]()
     for first in range(0, len(rows), BATCH):
@@ -90,7 +90,7 @@ def _of_numpy(value: Any) -> Any:
 _ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
 
 
-def check_refused(engine: Engine, refused: Iterable[Refused], on_refused: str) -> None:
+def check_refused(engine: Learning, refused: Iterable[Refused], on_refused: str) -> None:
     """Say what was left out: a warning, or an error where it is more than half of all, or any was to be one. Raises
     `BadFrame`."""
     left_out = sum(engine.counters["rejected"].values())

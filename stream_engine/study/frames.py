@@ -15,6 +15,7 @@ from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.formats.options import UnusableOptions
 
 WIDTHS = {3: ("anchor", "near", "far"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
+FEW = 1000  # rows that are looked at first
 NUMBERS = ("weight", "time", "n_near", "n_far")  # fields that hold no names
 EXPECTED = (
     "expected a pandas, polars or Arrow table, a mapping of columns, a list of dicts or of triplets, an array of 3 or "
@@ -73,6 +74,8 @@ def is_dicts(data: Any) -> bool:
 def _of_pandas(data: Any) -> Columns:
     if not hasattr(data, "columns"):
         raise BadFrame(f"read: got a pandas {type(data).__name__}, expected a DataFrame")
+    if named := [name for name in data.index.names if name is not None and name not in data.columns]:
+        data = data.reset_index(named)
     places = {name: place for place, name in enumerate(_distinct([str(name) for name in data.columns]))}
     return Columns(list(places), len(data), lambda name: array_of(name, data.iloc[:, places[name]]), "pandas")
 
@@ -98,7 +101,15 @@ def _of_array(data: np.ndarray) -> Columns:
 
 
 def _of_rows(data: Sequence[Any]) -> Columns:
-    """Triplets and quadruplets, or dicts, whose columns are all fields of any."""
+    """Triplets and quadruplets, cblearn's pair of triplets and answers, or dicts, whose columns are all fields of
+    any."""
+    if isinstance(data, tuple) and len(data) == 2 and all(isinstance(each, np.ndarray) for each in data):
+        from stream_engine.estimators import triplets_as
+
+        try:
+            return _of_array(np.asarray(triplets_as("list-order", data)))
+        except ValueError as error:
+            raise BadFrame(f"read: got a pair of arrays, expected cblearn's triplets and answers: {error}") from None
     if is_dicts(data):
         names = list(dict.fromkeys(str(name) for row in data for name in row))
         return Columns(names, len(data), lambda name: array_of(name, [row.get(name) for row in data]), "")
@@ -116,7 +127,8 @@ def _flat(number: int, row: Any) -> tuple[Any, ...]:
         return (*row.near, *row.far)
     if isinstance(row, (Triplet, tuple, list, np.ndarray)) and len(row) in WIDTHS:
         return tuple(row)
-    raise BadFrame(f"row {number}: got {str(row)[:60]} ({type(row).__name__}), expected a dict, or 3 or 4 objects")
+    got = " ".join(str(row).split())[:60]
+    raise BadFrame(f"row {number}: got {got} ({type(row).__name__}), expected a dict, or 3 or 4 objects")
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -130,6 +142,8 @@ def array_of(name: str, values: Any) -> "pa.Array | pa.ChunkedArray":
     `BadFrame` with the first row that does not fit."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
+    if (coded := _coded(values)) is not None:
+        return coded
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -138,6 +152,25 @@ def array_of(name: str, values: Any) -> "pa.Array | pa.ChunkedArray":
     lists = next((isinstance(value, list) for value in cells if value is not None), False)
     take = _number if name in NUMBERS else _list if lists else _text
     return pa.array([None if value is None else take(name, row, value) for row, value in enumerate(cells)])
+
+
+def _coded(values: Any) -> "pa.DictionaryArray | None":
+    """A column of pandas that holds objects of Python, if all of them are text and few are distinct: each is looked at
+    once. Nothing else is equal to a text, so none of another type hides behind one."""
+    if str(getattr(values, "dtype", "")) != "object" or not hasattr(values, "factorize") or len(values) < FEW:
+        return None
+    if any(not isinstance(each, str) and not missing(each) for each in values.iloc[:: len(values) // FEW]):
+        return None  # lists have no hash
+    if values.iloc[:FEW].nunique() > FEW // 2 and values.iloc[: 8 * FEW].nunique() > 4 * FEW:
+        return None
+    try:
+        codes, distinct = values.factorize()
+    except TypeError:
+        return None
+    if any(type(each) is not str for each in distinct):
+        return None
+    places = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(places, pa.array(distinct, pa.string()))
 
 
 def _plain(value: Any) -> Any:

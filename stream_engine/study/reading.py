@@ -16,13 +16,14 @@ from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
 from stream_engine.study.feeding import TOLD, Refused, check_refused, feed, feed_dicts
 from stream_engine.study.frames import EXPECTED, BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.study.learning import Learning
 from stream_engine.study.results import chosen
 from stream_engine.study.study import Study
 
 if TYPE_CHECKING:
     from stream_engine.service.settings import Settings
 
-VOTES = "worker_votes"  # kept where events name workers
+LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
 
 
 def read(
@@ -63,6 +64,8 @@ def read(
     """
     if on_refused not in ("warn", "raise"):
         raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
+    if unknown := [name for name in layout if name not in LAYOUT]:
+        raise BadFrame(f"read: got {unknown[0]}, expected one of {', '.join(LAYOUT)}")
     options = EventOptions(
         type,
         {field: (names,) if isinstance(names, str) else tuple(names) for field, names in (columns or {}).items()},
@@ -86,7 +89,7 @@ def read(
     check_refused(engine, refused, on_refused)
     if labels is not None:
         _learn_labels(engine, labels)
-    return Study.of_engine(engine, refused, said, seed=seed, frames=chosen(frames, library))
+    return Study(engine, refused, said, seed=seed, frames=chosen(frames, library))
 
 
 def _as_text(value: Any) -> str:
@@ -106,12 +109,11 @@ def _paths(data: Any) -> list[str] | None:
     return [os.fspath(each) for each in data]
 
 
-def _engine(options: EventOptions, columns: Collection[str]) -> tuple[Engine, EventOptions]:
-    """An engine as a run makes it by default, with the votes of workers where a column names them; and the options that
-    ask for what it needs of each event."""
-    of_workers = options.columns.get("worker", ("worker",))[0] in columns
-    names = (*DEFAULT_ACCUMULATORS, VOTES) if of_workers else DEFAULT_ACCUMULATORS
-    return Engine(names), options._replace(provenance=any(accumulator(name).needs_provenance for name in names))
+def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
+    """An engine as a run makes it by default, and the options that ask for what it needs of each event."""
+    return Learning(Engine()), options._replace(
+        provenance=any(accumulator(name).needs_provenance for name in DEFAULT_ACCUMULATORS)
+    )
 
 
 def _as_known(names: Collection[str], options: EventOptions) -> tuple[EventOptions, str]:
@@ -126,26 +128,26 @@ def _as_known(names: Collection[str], options: EventOptions) -> tuple[EventOptio
     return options._replace(type=found.type, columns=columns, answers_by=found.answers_by), found.said
 
 
-def _read_columns(table: Columns, options: EventOptions) -> tuple[Engine, list[Refused], str]:
+def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[Refused], str]:
     options, said = _as_known(table.names, options)
-    engine, options = _engine(options, table.names)
+    engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
-def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Engine, list[Refused], str]:
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[Refused], str]:
     names = [str(name) for name in rows[0]]
     options, said = _as_known(names, options)
-    engine, options = _engine(options, names)
+    engine, options = _engine(options)
     return engine, feed_dicts(engine, rows, options), said
 
 
 def _read_files(
     paths: list[str], options: EventOptions, layout: Mapping[str, Any]
-) -> tuple[Engine, list[Refused], str]:
+) -> tuple[Learning, list[Refused], str]:
     """Files as a run reads them."""
     from connectors.files.line_numbers import LineNumbers, place
     from stream_engine.service.ingest import Ingest
-    from stream_engine.service.recognise import first_columns, with_recognised
+    from stream_engine.service.recognise import with_recognised
     from stream_engine.service.runnable import check_runnable
     from stream_engine.service.wiring import event_options, source, text_layout_of
 
@@ -153,7 +155,7 @@ def _read_files(
     check_runnable(settings)
     settings, said = with_recognised(settings)
     options = event_options(settings)
-    engine, options = _engine(options, first_columns(settings))
+    engine, options = _engine(options)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
     refused: list[Refused] = []
     for uri in settings.source:
@@ -181,7 +183,7 @@ def _settings(paths: list[str], options: EventOptions, layout: Mapping[str, Any]
     return settings.load(None, {"source": tuple(paths), **told}, {})
 
 
-def _learn_labels(engine: Engine, labels: Any) -> None:
+def _learn_labels(engine: Learning, labels: Any) -> None:
     """Classes of objects, by name. Raises `BadFrame`, and for files what reading them raises."""
     if isinstance(labels, (str, Path)):
         from stream_engine.service.ingest import read_labels

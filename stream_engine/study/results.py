@@ -55,5 +55,8 @@ def frame(columns: Mapping[str, Any], kind: str) -> Any:
 
 def _array(values: Any) -> pa.Array:
     """A column; one without any value holds numbers that are missing."""
-    made = pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else list(values))
+    if isinstance(values, np.ma.MaskedArray):
+        made = pa.array(np.ascontiguousarray(values.data), mask=np.ma.getmaskarray(values))
+    else:
+        made = pa.array(np.ascontiguousarray(values) if isinstance(values, np.ndarray) else list(values))
     return made.cast(pa.float64()) if pa.types.is_null(made.type) else made

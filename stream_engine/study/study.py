@@ -6,16 +6,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from stream_engine import asking
+from stream_engine.accumulators.worker_votes import names_of
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.report.words import some
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.study.feeding import Refused
+from stream_engine.study.learning import Learning
 from stream_engine.study.results import frame
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Study:
 
     def __init__(
         self,
-        published: Published,
+        published: Published | Learning,
         refused: Sequence[Refused] = (),
         read_as: str = "",
         *,
@@ -44,32 +43,26 @@ class Study:
         frames: str = "arrow",
         directory: str = "DIR",
     ):
-        self._published, self._refused, self._directory = published, tuple(refused), directory
+        self._read, self._refused, self._directory = published, tuple(refused), directory
         self._others: dict[tuple[str, str], Artifact] = {}  # fitted with other than the defaults, for one question
         self.read_as, self.seed, self.frames = read_as, seed, frames
-
-    @classmethod
-    def of_engine(cls, engine: Engine, refused: Sequence[Refused], read_as: str, *, seed: int, frames: str) -> "Study":
-        """What an engine knows now."""
-        return cls(Published(engine.snapshot(), {}), refused, read_as, seed=seed, frames=frames)
 
     @property
     def snapshot(self) -> Snapshot:
         """What refits and exports read; equal answers give equal ones."""
-        if not self._published.snapshot.digest:
-            self._published = self._published._replace(snapshot=encode(self._published.snapshot)[1])
-        return self._published.snapshot
+        return self.published.snapshot
 
     @property
     def published(self) -> Published:
         """The snapshot with what was fitted to it by now."""
-        _ = self.snapshot
-        return self._published
+        if isinstance(self._read, Learning):
+            self._read = Published(encode(self._read.snapshot())[1], {})
+        return self._read
 
     @property
     def fitted(self) -> tuple[str, ...]:
         """The refits that were made."""
-        return tuple(self._published.artifacts)
+        return () if isinstance(self._read, Learning) else tuple(self._read.artifacts)
 
     def fit(self, kind: str, **params: Any) -> "Study":
         """Make a refit (embedding, sdp_clustering, kernel_learning, ...: `stream_engine.refits.REFITS`) with these
@@ -77,7 +70,7 @@ class Study:
         it has not, or answers that it cannot use (`CannotRefit`)."""
         artifact, seconds = self._made(kind, params)
         published = self.published
-        self._published = published._replace(
+        self._read = published._replace(
             artifacts={**published.artifacts, kind: artifact}, seconds={**published.seconds, kind: seconds}
         )
         return self
@@ -87,13 +80,28 @@ class Study:
         return dict(self._artifact(kind).report)
 
     def objects(self) -> Any:
-        """A row an object, in the order in which they came: object, answers, contradicted, agreement, and what was
-        fitted by now: cluster, label, predicted, axis_1, axis_2, nearest_three."""
-        from stream_engine.report.object_table import columns
+        """The export `objects.csv`: a row an object, in the order in which they came: object, answers, contradicted,
+        agreement, and what was fitted by now: cluster, stability, x, y, its 95 % ellipse, nearest_1, nearest_2,
+        nearest_3, label, predicted."""
+        from stream_engine.exports.object_table import table
 
-        material = self._material()
-        found = columns(material, np.arange(len(material.names)))
-        return self._frame({head.replace(" ", "_"): values for head, values in found.items()})
+        return self._frame(table(self.published))
+
+    def questions(self) -> Any:
+        """The export `questions.csv`: a row a question that was asked: anchor, near (by the majority), far, n_near and
+        n_far answers, confidence in the majority, predicted (by all other answers). `read` takes it as answers."""
+        from stream_engine.exports import NothingToExport
+        from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
+        from stream_engine.exports.evidence import questions
+        from stream_engine.exports.naming import Named
+
+        try:
+            arrays = questions(self.published)["questions"].arrays
+        except NothingToExport:
+            return self._frame({name: [] for name in TABLE_COLUMNS["questions"]})
+        names = self.snapshot.objects
+        ids = ("anchor", "near", "far")
+        return self._frame({head: Named(each, names) if head in ids else each for head, each in arrays.items()})
 
     def refused(self) -> Any:
         """A row an event that was left out (10,000 of them at most): where, reason (a code), message."""
@@ -113,7 +121,7 @@ class Study:
         """Where the objects lie in d dimensions; None: as many as foretell answers best. Fits the embedding."""
         from stream_engine.study.object_map import Map
 
-        held = self._published.artifacts.get("embedding")
+        held = self.published.artifacts.get("embedding")
         if d is None or (held is not None and held.arrays["X"].shape[1] == d):
             return Map(self._material(embedding=self._artifact("embedding")), self.frames)
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
@@ -138,11 +146,11 @@ class Study:
         from stream_engine.data.packed_names import unpack_names
         from stream_engine.exports.workers import workers
 
-        if "worker_votes" not in self.snapshot.settings["accumulators"]:
+        if not self._workers_named():
             raise ValueError("workers: got answers that name no worker, expected a column worker; see columns={...}")
         self._artifact("reliability")
         columns = dict(workers(self.published)["workers"].tables["workers"])
-        if (embedding := self._published.artifacts.get("embedding")) is not None and "utf8" in embedding.arrays:
+        if (embedding := self.published.artifacts.get("embedding")) is not None and "utf8" in embedding.arrays:
             names = unpack_names(embedding.arrays["utf8"], embedding.arrays["offsets"])
             lapse = dict(zip(names, embedding.arrays["worker_lapse"].tolist()))
             columns["lapse"] = [lapse.get(worker) for worker in columns["worker"]]
@@ -200,7 +208,7 @@ class Study:
 
         for kind in (*OF_A_RUN, *(WITH_LABELS if self.snapshot.labels else ())):
             self._artifact(kind)
-        if workers and "worker_votes" in self.snapshot.settings["accumulators"]:
+        if workers and self._workers_named():
             self._artifact("reliability")
         folder, beside = (None if each is None else Path(each) for each in (figures, pictures))
         return write(self.published, Path(out), None, folder, workers, beside, self._directory)
@@ -218,17 +226,21 @@ class Study:
             if store.sequences():
                 raise ValueError(f"save: {folder} holds a state already, expected a folder without one")
             store.publish(self.snapshot)
-            for artifact in self._published.artifacts.values():
+            for artifact in self.published.artifacts.values():
                 store.publish_artifact(artifact)
         finally:
             lock.release()
         return folder
 
+    def _workers_named(self) -> bool:
+        votes = self.snapshot.section("worker_votes")
+        return bool(votes) and any(names_of(votes))
+
     def _artifact(self, kind: str) -> Artifact:
         """The refit with its defaults, or as `fit` made it."""
-        if kind not in self._published.artifacts:
+        if kind not in self.published.artifacts:
             self.fit(kind)
-        return self._published.artifacts[kind]
+        return self.published.artifacts[kind]
 
     def _other(self, kind: str, **params: Any) -> Artifact:
         """A refit with parameters of its own, which does not stand for the study."""
@@ -258,25 +270,31 @@ class Study:
     def _frame(self, columns: Mapping[str, Any]) -> Any:
         return frame(columns, self.frames)
 
+    @property
+    def _counters(self) -> Mapping[str, Any]:
+        return self._read.counters if isinstance(self._read, Learning) else self._read.snapshot.counters
+
+    @property
+    def _n_objects(self) -> int:
+        return self._read.n_objects if isinstance(self._read, Learning) else len(self._read.snapshot.objects)
+
     def __len__(self) -> int:
-        return int(self._published.snapshot.counters["events"])
+        return int(self._counters["events"])
 
     def __repr__(self) -> str:
-        counters, refused = (
-            self._published.snapshot.counters,
-            sum(self._published.snapshot.counters["rejected"].values()),
-        )
-        said = f"Study of {some(counters['events'], 'event')}: {some(len(self._published.snapshot.objects), 'object')}"
+        counters = self._counters
+        refused = sum(counters["rejected"].values())
+        said = f"Study of {some(counters['events'], 'event')}: {some(self._n_objects, 'object')}"
         said += f", {refused:,} refused" if refused else ""
         return f"{said}, {'fitted: ' + ', '.join(self.fitted) if self.fitted else 'nothing fitted yet'}"
 
     def _repr_html_(self) -> str:
-        counters = self._published.snapshot.counters
+        counters = self._counters
         rows = {
             "events": f"{counters['events']:,}",
             "comparisons": f"{counters['comparisons']:,}",
             "refused": f"{sum(counters['rejected'].values()):,}",
-            "objects": f"{len(self._published.snapshot.objects):,}",
+            "objects": f"{self._n_objects:,}",
             "fitted": ", ".join(self.fitted) or "nothing yet",
             "read as": self.read_as.removeprefix("read as "),
         }

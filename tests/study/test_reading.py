@@ -14,17 +14,18 @@ import pytest
 
 import stream_engine as se
 from stream_engine.__main__ import main
+from stream_engine.estimators import triplets_as
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
-from stream_engine.study import feeding
+from stream_engine.study import feeding, frames, learning
 from stream_engine.study.frames import BadFrame
 
 
 def bytes_of(study) -> bytes:
     """The state that `run` would publish."""
-    return b"".join(bytes(chunk) for chunk in encode(study._published.snapshot)[0])
+    return b"".join(bytes(chunk) for chunk in encode(study.snapshot)[0])
 
 
 def triplets(rows=300, objects=9, seed=0):
@@ -297,3 +298,53 @@ def test_the_environment_of_a_run_says_nothing_to_it(tmp_path, monkeypatch):
     path.write_text("probe;one;other\na;b;c\n")
     told = se.read(path, columns={"anchor": "probe", "near": "one", "far": "other"}, delimiter=";")
     assert told.snapshot.objects == se.read([("a", "b", "c")]).snapshot.objects
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_columns_of_objects_are_read_as_short_ones(seed, monkeypatch):
+    """Text of few distinct names is looked at once a name; a number, a list, a missing cell among it is not lost."""
+    rng = np.random.default_rng(seed)
+    three = np.stack([rng.permutation(7)[:3] for _ in range(400)])
+    names = np.array([f"o{i}" for i in range(7)], object)[three]
+    told = np.array(["ann", "bo", None, float("nan")], object)[rng.integers(4, size=400)]
+    if seed == 1:
+        names[399, 2] = 16  # neither first nor among those that are looked at
+    if seed == 2:
+        names[200, 0] = True
+    frame = pd.DataFrame({**dict(zip(("anchor", "near", "far"), names.T)), "worker": told}, dtype=object)
+    found = []
+    for few in (10, 10**9):
+        monkeypatch.setattr(frames, "FEW", few)
+        if seed == 2:
+            with pytest.raises(frames.BadFrame, match=r"row 200: anchor: got True \(bool\)"):
+                se.read(frame)
+        else:
+            found.append(bytes_of(se.read(frame)))
+    assert seed == 2 or found[0] == found[1]
+
+
+def test_the_guard_judges_in_order_however_much_waits(monkeypatch):
+    rows = [(f"o{a}", f"o{b}", f"o{c}") for a, b, c in np.random.default_rng(2).permuted(
+        np.tile(np.arange(6), (700, 1)), axis=1)[:, :3].tolist()]  # fmt: skip
+    whole = bytes_of(se.read(rows))
+    monkeypatch.setattr(feeding, "BATCH", 50)
+    monkeypatch.setattr(learning, "WAITING", 120)
+    assert bytes_of(se.read(rows)) == whole
+    study = se.read(rows)
+    assert len(study) == 700 and "6 objects" in repr(study) and study.fitted == ()
+
+
+def test_what_people_hand_over():
+    rows = pd.DataFrame([("a", "b", "c"), ("a", "c", "b"), ("c", "b", "a")], columns=["anchor", "near", "far"])
+    wanted = bytes_of(se.read(rows))
+    assert bytes_of(se.read(rows.set_index("anchor"))) == bytes_of(se.read(rows.set_index(["anchor", "far"]))) == wanted
+    order = np.array([[0, 1, 2], [0, 2, 1], [2, 1, 0]])
+    for format in ("list-boolean", "list-count"):
+        pair = se.read(triplets_as(format, order))
+        assert sorted(pair.snapshot.objects) == ["0", "1", "2"] and len(pair) == 3
+        assert pair.questions()["n_near"].sum() == 2 and pair.questions()["n_far"].sum() == 1
+    with pytest.raises(frames.BadFrame, match="cblearn's triplets and answers: .*") as said:
+        se.read((order, np.array([1, 1])))
+    assert "\n" not in str(said.value)
+    with pytest.raises(frames.BadFrame, match="got sep, expected one of delimiter, encoding"):
+        se.read("survey.csv", sep=";")

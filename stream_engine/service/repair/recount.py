@@ -7,6 +7,7 @@ from msgspec import structs
 
 from connectors import DeadLetter, Position
 from stream_engine.accumulators import Forgetting
+from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.service.repair.differences import differences, equal_bytes
 from stream_engine.service.repair.read_again import Counted, ReadAgain
 from stream_engine.service.repair.stretches import MOVES
@@ -57,9 +58,14 @@ def of_state(settings: Settings, snapshot: Snapshot) -> Settings:
 
 
 def empty_like(snapshot: Snapshot) -> Engine:
-    """An engine of the same kind that has counted nothing."""
+    """An engine of the same kind that has counted nothing. One that was made when votes of workers were nobody's too,
+    beside triplet counts, keeps them so."""
     kind = snapshot.settings
-    return Engine(kind["accumulators"], kind["guard"], Forgetting(**kind.get("forgetting", {})))
+    engine = Engine(kind["accumulators"], kind["guard"], Forgetting(**kind.get("forgetting", {})))
+    votes = engine.accumulators.get("worker_votes")
+    if isinstance(votes, WorkerVotes):
+        votes.keeps_nobody |= holds_nobody(snapshot.section("worker_votes"))
+    return engine
 
 
 def _history(snapshot: Snapshot) -> list[dict]:

@@ -37,7 +37,7 @@ class Input(_Section, frozen=True):
     block_bytes: _Positive = 8 << 20  # how much is decoded at once
     max_message_bytes: Annotated[int, Meta(ge=1024)] = Bounds().max_bytes  # of a message, line or row, once unpacked
     max_message_rows: _Positive = Bounds().max_rows  # events of a message; more: refused as too_large
-    worker_votes: bool = False  # a new state keeps who answered what
+    worker_votes: bool = True  # a new state keeps who answered what, where events name workers
     count_copies: bool = False  # a file that holds what one of another name held is read too
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # a run ends when more than this share is refused
     start: choices.StartMode = "none"  # Kafka: where a first start begins; none: it must be said
