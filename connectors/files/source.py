@@ -6,6 +6,7 @@ one after the other in the order of their names, or, followed, in turns (connect
 """
 
 import os
+import struct
 from collections.abc import Mapping
 from time import monotonic
 
@@ -14,6 +15,8 @@ from connectors.files.paths import check_readable, expand
 from connectors.files.readers import Kind, Reader, Sizes, kind_of, open_reader, partition_of
 from connectors.files.tables import whole_mark
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
+
+GZIP_SAYS = struct.Struct("<II")  # the last bytes: CRC-32 and size of what the last member holds, mostly the only one
 
 
 def FileSource(
@@ -61,10 +64,16 @@ def FileSource(
 
 def copied_from(path: str, positions: Mapping[str, Position]) -> str:
     """The partition that an unread file is a copy of, byte for byte; "" where there is none. Reads the file only where
-    one of its size, or a Parquet file, was read to its end."""
+    one of its size, or a Parquet file, was read to its end; of a gzip file its last bytes, which say what is in it."""
     if partition_of(path) in positions:
         return ""
     size = os.path.getsize(path)
+    if os.path.splitext(path)[1].lower() == ".gz" and size >= GZIP_SAYS.size:
+        with open(path, "rb") as file:
+            file.seek(-GZIP_SAYS.size, os.SEEK_END)
+            check, unpacked = GZIP_SAYS.unpack(file.read())
+        texts = {(position.mark, position.offset % 2**32): name for name, position in positions.items()}
+        return texts.get((check, unpacked), "") if unpacked else ""
     marks = {}
     for name, position in positions.items():
         if name.startswith("/") and size and (position.offset == size or _is_parquet(name)):

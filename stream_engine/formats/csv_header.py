@@ -34,8 +34,9 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     needed = dict.fromkeys(needed_columns(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
+        first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
         raise UnreadableHeader(
-            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns"
+            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{first}"
         )
     read = _read_columns(event_fields)
     columns: dict[str, int] = {}

@@ -106,6 +106,20 @@ def test_a_copy_under_another_name_is_noticed(tmp_path, name):
     assert summary(tmp_path / "s")["events"] == 10
 
 
+@pytest.mark.parametrize("first, second", [("a.csv", "b.csv.gz"), ("a.csv.gz", "b.csv"), ("a.csv.gz", "b.csv.gz")])
+def test_a_packed_copy_is_noticed(tmp_path, first, second):
+    text = ("anchor,near,far\n" + "\n".join(ROWS) + "\n").encode()
+    for level, name in enumerate((first, second), 1):
+        (tmp_path / name).write_bytes(gzip.compress(text, level) if name.endswith(".gz") else text)
+    run(tmp_path / first, tmp_path / "s")
+    said = one_line(run(tmp_path / second, tmp_path / "s", status=2).stderr)
+    assert f"{second} holds what {tmp_path / first} held" in said
+    other = tmp_path / "other.csv.gz"
+    other.write_bytes(gzip.compress(text.replace(b"d", b"e")))
+    run(other, tmp_path / "s")
+    assert summary(tmp_path / "s")["events"] == 10
+
+
 def test_all_refused_is_a_failure_however_small_and_keeps_nothing(tmp_path):
     path = survey(tmp_path / "survey.csv", ["a,b,b", "a,a,b"])
     said = one_line(run(path, tmp_path / "s", status=1).stderr)
