@@ -220,6 +220,24 @@ def test_tables_say_the_same_however_objects_are_numbered(what, published, sorte
         assert rows_of(a, sorted(a.column_names)) == rows_of(b, sorted(a.column_names)), name
 
 
+def test_a_tree_joins_the_same_objects_however_they_are_numbered(published):
+    """Of merges at different heights; at equal ones the first by id is joined first."""
+    tree = published.artifacts["hierarchy"]
+    m = len(tree.arrays["linkage"])
+    linkage = np.column_stack([tree.arrays["linkage"][:, :2], np.arange(m) + 0.5, tree.arrays["linkage"][:, 3]])
+    distinct = tree._replace(arrays={**tree.arrays, "linkage": linkage})
+    mine = published._replace(artifacts={**published.artifacts, "hierarchy": distinct})
+    joined = []
+    for each in (mine, by_name(mine)):
+        table = exports.contents("hierarchy", each)["hierarchy"].tables["hierarchy"]
+        under: list[frozenset] = []
+        for row in zip(*(table[head] for head in ("left", "left_merge", "right", "right_merge"))):
+            left, right = (under[merge - 1] if merge else frozenset([name]) for name, merge in (row[:2], row[2:]))
+            under.append(left | right)
+        joined.append(list(zip(under, np.asarray(table["height"]).tolist())))
+    assert joined[0] == joined[1] and len(joined[0][-1][0]) == m + 1
+
+
 def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out_with_a_reason():
     """As the refit itself declares it: ids are ids, axes over objects are axes over objects."""
     assert sorted(kind for kinds in OF_REFITS.values() for kind in kinds) == sorted(REFITS)

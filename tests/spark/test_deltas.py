@@ -415,7 +415,7 @@ def test_versions_of_spark_agree():
     assert f"<version>{VERSION}</version>" in (ROOT / "tests" / "spark" / "pom.xml").read_text()
 
 
-# of artifacts that this world does not make; tests/laws/test_exports.py puts these in the order of names
+# of artifacts that this world does not make; tests/laws/test_export_names.py puts these in the order of names
 ELSEWHERE = {"spectral", "hierarchy", "kernel_pca", "classify", "feature_metric"}
 
 
