@@ -31,7 +31,7 @@ FLOORS = [
     ["stream_engine.exports", "stream_engine.estimators"],
     ["stream_engine.report"],
     ["stream_engine.service"],
-    ["stream_engine.spark", "stream_engine.study"],
+    ["stream_engine.collect", "stream_engine.spark", "stream_engine.study"],
     ["stream_engine.commands"],
     ["stream_engine.manual"],  # pages that are made of the code
     ["stream_engine"],  # its loose modules: the command line and the public names

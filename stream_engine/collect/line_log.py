@@ -1,0 +1,147 @@
+"""Lines that are only added to, durable before the caller is told so: one writer, group commit.
+
+All that was given while a sync was under way is written and synced together by the next one. Invariant: a line whose
+future has given True is in the file whatever happens afterwards; one whose future has raised may be there or not,
+and `lines_after` says which. What a kill left of a last line is cut off when the log is opened.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import NamedTuple
+
+from connectors.disk import Disk, make_folders
+
+_PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
+
+
+class LogBroken(RuntimeError):
+    """The log takes no more until the process begins anew; one line: where, what, next step."""
+
+
+class _Given(NamedTuple):
+    data: bytes
+    done: Future
+    synced: bool  # wait until it is durable, not only until it is written
+
+
+class LineLog:
+    """A file of lines with one thread that writes. `size` is how many bytes of it are durable."""
+
+    def __init__(self, path: Path, disk: Disk | None = None):
+        """Open the log, made when it is missing; a torn last line goes. Raises OSError."""
+        self.path, self._disk = path, disk or Disk()
+        make_folders(self._disk, path.parent)
+        if not self._disk.exists(path):
+            self._disk.append(path, [])
+            self._disk.fsync_dir(path.parent)
+        self.torn = _cut_torn_line(self._disk, path)
+        self._disk.fsync(path)
+        self.size = self._disk.size(path)
+        self.problem = ""  # why it takes no more
+        self._waiting: list[_Given] = []
+        self._wake, self._end = threading.Condition(), False
+        self._thread = threading.Thread(target=self._run, name=f"log {path.name}", daemon=True)
+        self._thread.start()
+
+    def append(self, line: bytes, synced: bool = True) -> Future:
+        """Add a line (without its end). The future gives True once it is durable, or with `synced` false once it is
+        written: then a kill leaves it there, a power cut may not. It raises `LogBroken`, or OSError where nothing is
+        known to be durable. O(1) for the caller."""
+        given = _Given(line + b"\n", Future(), synced)
+        with self._wake:
+            if self.problem or self._end:
+                given.done.set_exception(LogBroken(self.problem or f"{self.path}: closed"))
+            else:
+                self._waiting.append(given)
+                self._wake.notify()
+        return given.done
+
+    def close(self) -> None:
+        """Write what was given, and end the thread."""
+        with self._wake:
+            self._end = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._end)
+                batch, self._waiting = self._waiting, []
+            if not batch:
+                return
+            self._commit(batch)
+
+    def _commit(self, batch: list[_Given]) -> None:
+        try:
+            self._disk.append(self.path, [each.data for each in batch])
+        except OSError as error:  # a full disk: a part may be there
+            self._undo(batch, error)
+            return
+        for each in batch:
+            if not each.synced:
+                each.done.set_result(True)
+        try:
+            self._disk.fsync(self.path)
+        except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
+            self._break(f"{self.path}: cannot be synced: {error}; look at the disk, then start again", batch)
+            return
+        self.size += sum(len(each.data) for each in batch)
+        for each in batch:
+            if each.synced:
+                each.done.set_result(True)
+
+    def _undo(self, batch: list[_Given], error: OSError) -> None:
+        """Nothing of a batch that could not be written whole stays, or the log is broken.
+
+        A reader may have seen whole lines of it; so lines that were written whole stay and are durable."""
+        try:
+            _cut_torn_line(self._disk, self.path)
+            self._disk.fsync(self.path)
+            written = self._disk.size(self.path) - self.size
+        except OSError as again:
+            self._break(f"{self.path}: cannot be written: {error}, nor be cut: {again}", batch)
+            return
+        for each in batch:
+            written -= len(each.data)
+            if written >= 0:
+                self.size += len(each.data)
+                each.done.set_result(True)
+            else:
+                each.done.set_exception(OSError(error.errno, error.strerror, str(self.path)))
+
+    def _break(self, problem: str, batch: list[_Given]) -> None:
+        with self._wake:
+            self.problem = problem
+            batch, self._waiting = batch + self._waiting, []
+        for each in batch:
+            if not each.done.done():
+                each.done.set_exception(LogBroken(problem))
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The whole lines of a log, without their ends; nothing where there is no file."""
+    if not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line[:-1]
+
+
+def _cut_torn_line(disk: Disk, path: Path) -> int:
+    """Cut a file behind its last line end; returns how many bytes went."""
+    size = end = disk.size(path)
+    while end > 0:
+        start = max(end - _PIECE, 0)
+        at = disk.read(path, start, end - start).rfind(b"\n")
+        if at >= 0:
+            end = start + at + 1
+            break
+        end = start
+    if end < size:
+        disk.truncate(path, end)
+    return size - end

@@ -1,0 +1,145 @@
+"""Who was asked what, who answered, and what each person may still be asked: memory, made anew from the two logs.
+
+`answers.jsonl` holds the answers, events that the engine follows; `sessions.jsonl` what was asked, catch trials and
+consents. Both are written by one process. What is known here of an answer is known before it is durable, so that one
+sent twice at once counts once; `forget` takes back what could not be written.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from stream_engine.collect.screens import REPEAT, Asked, Caught, Consented, Line
+from stream_engine.collect.study import Kind
+
+MOST_REPEATED = 100  # of a person's last answers, those that may be asked again
+
+
+@dataclass(slots=True)
+class Person:
+    """One worker. `seen` holds the keys of the questions that he was asked."""
+
+    seen: set[int] = field(default_factory=set)
+    open: dict[str, Asked] = field(default_factory=dict)  # waiting for an answer, the oldest first
+    answered: int = 0  # without catch trials
+    passed: int = 0
+    failed: int = 0
+    repeats: int = 0  # asked
+    since_catch: int = 0  # screens asked since the last catch trial
+    consented: bool = False
+    last: deque[Asked] = field(default_factory=lambda: deque(maxlen=MOST_REPEATED))
+    first: float = 0.0  # when he was asked for the first time
+    latest: float = 0.0  # when he answered last
+
+
+class Sessions:
+    """All people of a study. Used by one thread."""
+
+    def __init__(self) -> None:
+        self.people: dict[str, Person] = {}
+        self.open: dict[str, Asked] = {}
+        self.answered: dict[str, str] = {}  # id -> worker
+        self.given_up: set[str] = set()  # ids that were answered too late, or never
+        self.total = 0  # answers, without catch trials
+
+    def person(self, worker: str) -> Person:
+        """Of that name, made when new."""
+        found = self.people.get(worker)
+        if found is None:
+            found = self.people[worker] = Person()
+        return found
+
+    def asked(self, screen: Asked) -> None:
+        """It was sent to its worker."""
+        person = self.person(screen.worker)
+        self.open[screen.id] = person.open[screen.id] = screen
+        person.seen.add(screen.key())
+        person.first = person.first or screen.time
+        person.repeats += screen.sampler == REPEAT
+        person.since_catch = 0 if screen.right else person.since_catch + 1
+
+    def take(self, screen: Asked, time: float, passed: bool | None = None) -> None:
+        """It was answered; `passed` where it is a catch trial."""
+        person = self.person(screen.worker)
+        self.open.pop(screen.id, None)
+        person.open.pop(screen.id, None)
+        self.answered[screen.id] = screen.worker
+        person.latest = max(person.latest, time)
+        if passed is None:
+            person.answered += 1
+            self.total += 1
+            person.last.append(screen)
+        else:
+            person.passed += passed
+            person.failed += not passed
+
+    def forget(self, screen: Asked, passed: bool | None = None) -> None:
+        """Its answer could not be written: it waits for one again."""
+        person = self.person(screen.worker)
+        self.answered.pop(screen.id, None)
+        self.open[screen.id] = person.open[screen.id] = screen
+        if passed is None:
+            person.answered -= 1
+            self.total -= 1
+            if screen in person.last:
+                person.last.remove(screen)
+        else:
+            person.passed -= passed
+            person.failed -= not passed
+
+    def late(self, now: float, within: float) -> int:
+        """Give up what was asked too long ago; returns how many. O(those), for the oldest come first."""
+        gone = []
+        for screen in self.open.values():
+            if screen.time + within > now:
+                break
+            gone.append(screen)
+        for screen in gone:
+            del self.open[screen.id]
+            del self.people[screen.worker].open[screen.id]
+            self.given_up.add(screen.id)
+        return len(gone)
+
+
+class _Answer(msgspec.Struct):
+    """What is read of an event of the log of answers."""
+
+    id: str
+    type: Kind
+    worker: str
+    time: float
+    anchor: str = ""
+    shown: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    repeats: str = ""
+    sampler: str = ""
+
+
+def restored(answers: Iterable[bytes], sessions: Iterable[bytes]) -> Sessions:
+    """Sessions as the two logs tell them. Raises `msgspec.MsgspecError` for a line that nobody here has written."""
+    made, decode, line = Sessions(), msgspec.json.Decoder(_Answer).decode, msgspec.json.Decoder(Line)
+    caught = []
+    for text in sessions:
+        each = line.decode(text) if text else None
+        if isinstance(each, Asked):
+            made.asked(each)
+        elif isinstance(each, Caught):
+            caught.append(each)
+        elif isinstance(each, Consented):
+            made.person(each.worker).consented = True
+    for text in answers:
+        if not text:
+            continue
+        said = decode(text)
+        if said.id in made.answered:
+            continue
+        screen = made.open.get(said.id) or Asked(
+            said.id, said.worker, said.type, said.shown or said.objects, said.time, said.anchor, said.sampler
+        )
+        made.take(screen, said.time)
+    for each in caught:
+        if each.id in made.open:
+            made.take(made.open[each.id], each.time, each.passed)
+    return made

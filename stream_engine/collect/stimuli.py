@@ -1,0 +1,172 @@
+"""What participants see of objects: a folder of pictures, sounds and texts, a table of them, or a file of names.
+
+A folder holds files whose names without suffix are objects. A table (.csv) has a column `object` and one or more of
+`image`, `sound` (files beside the table) and `text`. Any other file has a name a line, which is what is shown. A file
+is what its first bytes say, whatever it is called: one that is no picture or sound is passed over and said. Objects may
+come while a study runs; none goes.
+"""
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from stream_engine.data.comparisons import MAX_NAME_BYTES
+
+# suffixes -> media type, and what the first bytes must hold: at which byte, which ones
+KINDS: dict[str, tuple[str, int, tuple[bytes, ...]]] = {
+    ".png": ("image/png", 0, (b"\x89PNG\r\n\x1a\n",)),
+    ".jpg": ("image/jpeg", 0, (b"\xff\xd8\xff",)),
+    ".jpeg": ("image/jpeg", 0, (b"\xff\xd8\xff",)),
+    ".gif": ("image/gif", 0, (b"GIF87a", b"GIF89a")),
+    ".webp": ("image/webp", 8, (b"WEBP",)),
+    ".wav": ("audio/wav", 8, (b"WAVE",)),
+    ".mp3": ("audio/mpeg", 0, (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")),
+    ".ogg": ("audio/ogg", 0, (b"OggS",)),
+    ".flac": ("audio/flac", 0, (b"fLaC",)),
+    ".m4a": ("audio/mp4", 4, (b"ftyp",)),
+}
+TEXT = ".txt"
+LARGEST = 20 << 20  # bytes of a file that is shown
+LARGEST_TEXT = 4000  # bytes of a text that is shown
+
+
+class BadStimuli(ValueError):
+    """There is nothing to ask about; the message is one line: where, what, got, expected."""
+
+
+class Shown(NamedTuple):
+    """What is shown of an object: a text and a file; its name where there is neither."""
+
+    text: str = ""
+    file: Path | None = None
+    media: str = ""  # the file's media type
+
+
+class Stimuli:
+    """The objects of a study in the order in which they came. Any thread may read; one looks for more."""
+
+    def __init__(self, path: str | os.PathLike[str]):
+        """Raises `BadStimuli`: nothing there, or fewer than 3 objects."""
+        self.path = Path(path)
+        self.names: list[str] = []
+        self.shown: dict[str, Shown] = {}
+        self.passed_over: dict[str, str] = {}  # file or line -> why
+        self._seen: tuple[int, ...] = ()
+        if not self.path.exists():
+            raise BadStimuli(f"--objects {path}: not there; expected a folder or a file")
+        self.look()
+        if len(self.names) < 3:
+            some = "".join(f"; {where}: {why}" for where, why in list(self.passed_over.items())[:3])
+            raise BadStimuli(f"--objects {path}: got {len(self.names)} objects, expected at least 3{some}")
+
+    @property
+    def folder(self) -> Path | None:
+        """Where a new file would become an object; None where a table or a list of names says what there is."""
+        return self.path if self.path.is_dir() else None
+
+    def look(self) -> list[str]:
+        """Take up objects that have come; returns their names. Nothing changes for those that were there."""
+        try:
+            status = self.path.stat()
+            now = (status.st_mtime_ns, status.st_size)
+            if now == self._seen:
+                return []
+            found = list(self._found())
+        except (OSError, BadStimuli) as error:
+            if not self.names:
+                raise
+            self.passed_over[self.path.name] = str(error)
+            return []
+        new = []
+        self.passed_over = {}
+        for where, name, shown in found:
+            why = _wrong(name, shown)
+            if not why and name in self.shown and self.shown[name] != shown and _two_files(self.shown[name], shown):
+                why = f"the object {name!r} is there already, as {_file(self.shown[name])}"
+            if why:
+                self.passed_over[where] = why
+            elif name not in self.shown:
+                self.shown[name] = shown
+                self.names.append(name)
+                new.append(name)
+        self._seen = () if self.passed_over else now  # what is being copied may be whole the next time
+        return new
+
+    def _found(self) -> Iterator[tuple[str, str, Shown]]:
+        """(where, name, what is shown) of each candidate."""
+        if self.path.is_dir():
+            for each in sorted(self.path.iterdir()):
+                if each.suffix.lower() in KINDS or each.suffix.lower() == TEXT:
+                    yield each.name, each.stem, _of_file(each)
+        elif self.path.suffix.lower() == ".csv":
+            yield from self._of_table()
+        else:
+            for number, line in enumerate(_text_of(self.path).splitlines(), 1):
+                if line.strip():
+                    yield f"line {number}", line.strip(), Shown(line.strip())
+
+    def _of_table(self) -> Iterator[tuple[str, str, Shown]]:
+        rows = csv.DictReader(_text_of(self.path).splitlines())
+        if "object" not in (rows.fieldnames or ()):
+            raise BadStimuli(
+                f"--objects {self.path}: got columns {rows.fieldnames}, expected object, image, sound, text"
+            )
+        for row in rows:
+            file = row.get("image") or row.get("sound")
+            shown = _of_file(self.path.parent / file) if file else Shown()
+            name = (row["object"] or "").strip()
+            yield f"line {rows.line_num}", name, shown._replace(text=row.get("text") or ("" if file else name))
+
+
+def check_media(name: str, first: bytes) -> str:
+    """ "" where a file's first bytes are what its name says; else why not.
+
+    >>> check_media("a.png", b"\\x89PNG\\r\\n\\x1a\\n"), check_media("a.png", b"<html>")
+    ('', 'is no image/png, whatever its name says')
+    """
+    suffix = Path(name).suffix.lower()
+    if suffix not in KINDS:
+        return f"expected a name that ends in {', '.join(KINDS)}"
+    media, at, starts = KINDS[suffix]
+    return "" if first[at:].startswith(starts) else f"is no {media}, whatever its name says"
+
+
+def _of_file(path: Path) -> Shown:
+    if path.suffix.lower() == TEXT:
+        return Shown(_text_of(path).strip() if path.stat().st_size <= LARGEST_TEXT else "", path, "text/plain")
+    return Shown("", path, KINDS.get(path.suffix.lower(), ("",))[0])
+
+
+def _wrong(name: str, shown: Shown) -> str:
+    """Why this is no object, or ""."""
+    if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
+        return f"got the name {name[:50]!r}, expected 1 to {MAX_NAME_BYTES} bytes that can be printed"
+    if shown.file is None:
+        return ""
+    try:
+        size = shown.file.stat().st_size
+        if shown.media == "text/plain":
+            return "" if shown.text else f"got {size:,} bytes, expected a text of 1 to {LARGEST_TEXT}"
+        if size > LARGEST:
+            return f"got {size:,} bytes, expected at most {LARGEST:,}"
+        with shown.file.open("rb") as file:
+            return check_media(shown.file.name, file.read(16))
+    except OSError as error:
+        return f"{shown.file.name}: {error.strerror}"
+
+
+def _two_files(one: Shown, other: Shown) -> bool:
+    return one.file != other.file
+
+
+def _file(shown: Shown) -> str:
+    return shown.file.name if shown.file else "a text"
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadStimuli(f"{path}: byte {error.start} is not UTF-8") from None

@@ -1,0 +1,131 @@
+"""What a study asks and says: a TOML file, every key with a default, so that a study without a file is one too."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from stream_engine.asking import DEFAULT, RANDOM_SHARE, STRATEGIES
+from stream_engine.service.settings import BadSettings
+
+_Count = Annotated[int, Meta(ge=0)]
+_Positive = Annotated[int, Meta(ge=1)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Rate = Annotated[float, Meta(gt=0)]
+_Text = Annotated[str, Meta(max_length=20_000)]
+Kind = Literal["pick", "triplet", "odd_one_out"]
+
+
+class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Keys of a TOML table; unknown ones are refused."""
+
+
+class Asking(_Section, frozen=True):
+    """Which questions are asked, and of what kind."""
+
+    type: Kind = "pick"
+    shown: Annotated[int, Meta(ge=2, le=20)] = 2  # objects beside the anchor of a pick
+    choose: Annotated[int, Meta(ge=1, le=19)] = 1  # how many of them are chosen
+    strategy: str = DEFAULT  # once there is an embedding
+    start: str = "random"  # until then: random, coverage or landmark
+    random_share: _Share = RANDOM_SHARE  # of the questions, random whatever the model thinks
+    repeat_share: _Share = 0.0  # of the questions, asked again of who has answered them
+    repeat_after: _Count = 10  # answers between a question and its repetition
+
+    def __post_init__(self):
+        for name, models in (("strategy", True), ("start", False)):
+            known = [each for each in STRATEGIES if models or each in ("random", "coverage", "landmark")]
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}: got {getattr(self, name)!r}, expected one of {', '.join(known)}")
+        if self.choose >= self.shown:
+            raise ValueError(f"choose: got {self.choose} of {self.shown} shown, expected fewer")
+        if self.shown > 2 and self.type != "pick":
+            raise ValueError(f"shown: got {self.shown} with {self.type}, expected type = 'pick'")
+
+
+class Quota(_Section, frozen=True):
+    """When it is enough; 0: never for this reason."""
+
+    person: _Count = 60  # answers of one person
+    total: _Count = 0  # answers in all
+    ellipse: Annotated[float, Meta(ge=0)] = 0.0  # region of 95 % of half of the objects, as a share of the map's size
+    answer_within: _Rate = 86_400.0  # seconds from question to answer
+
+
+class Texts(_Section, frozen=True):
+    """What participants read; empty: what the page says by itself."""
+
+    title: _Text = ""
+    consent: _Text = ""  # with a text, nobody is asked anything before he has agreed to it
+    instructions: _Text = ""
+    question: _Text = ""
+    end: _Text = ""
+    excluded: _Text = ""  # for who failed too many catch trials
+    language: Annotated[str, Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$")] = "en"
+    code: Annotated[str, Meta(max_length=100)] = ""  # completion code of everybody; empty: each person has his own
+    link: Annotated[str, Meta(max_length=2000, pattern="^(https?://.*)?$")] = ""  # where the end page leads
+
+
+class CatchTrial(_Section, frozen=True):
+    """A question whose answer is known."""
+
+    shown: tuple[str, ...]
+    right: str
+    anchor: str = ""  # none for odd_one_out
+
+    def __post_init__(self):
+        if self.right not in self.shown or len({*self.shown, self.anchor}) != len(self.shown) + 1:
+            raise ValueError("catch: expected distinct objects, the right one among those shown")
+
+
+class Catching(_Section, frozen=True):
+    """How often catch trials are asked, and what follows from failing them."""
+
+    every: _Count = 15  # answers between two; 0: none
+    most_failed: _Count = 0  # more: the person is asked no more; 0: no limit
+
+
+class Access(_Section, frozen=True):
+    """Who may take part, and how much may come at once."""
+
+    invited_only: bool = False  # only who comes with a link made by --links
+    worker_from: Annotated[str, Meta(min_length=1, max_length=50)] = "worker"  # parameter of links that names a worker
+    requests_a_second: _Rate = 20.0  # of one worker, on average
+    requests_a_second_from_address: _Rate = 1000.0  # of one address, behind which there may be a whole class
+    new_people_a_minute: _Rate = 600.0
+    most_open: _Positive = 200  # questions of one worker that wait for an answer
+    body_bytes: Annotated[int, Meta(ge=1024)] = 64 << 10  # of a POST
+
+
+class Study(_Section, frozen=True):
+    """All of it."""
+
+    asking: Asking = Asking()
+    quota: Quota = Quota()
+    texts: Texts = Texts()
+    catch: tuple[CatchTrial, ...] = ()
+    catching: Catching = Catching()
+    access: Access = Access()
+
+    def __post_init__(self):
+        for trial in self.catch:
+            anchored, wanted = bool(trial.anchor), self.asking.type != "odd_one_out"
+            if anchored != wanted or len(trial.shown) < 3 - wanted:
+                raise ValueError(
+                    f"catch: got anchor {trial.anchor!r} and {len(trial.shown)} shown, expected for type "
+                    f"{self.asking.type} {'an anchor and at least 2' if wanted else 'no anchor and 3'}"
+                )
+
+
+def load(path: str | None) -> Study:
+    """A study from its file; without one the defaults. Raises `BadSettings`: file, key, what was got and expected."""
+    if path is None:
+        return Study()
+    try:
+        return msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Study)
+    except OSError as error:
+        raise BadSettings(f"--study {path}: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise BadSettings(f"--study {path}: {error}") from None

@@ -1,0 +1,192 @@
+"""What is an answer and what is none; what is remembered of people, and made anew from the two logs."""
+
+import itertools
+
+import msgspec
+import pytest
+
+from stream_engine.collect.accept import MOST, accept, answers_in
+from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
+from stream_engine.collect.refusals import REASONS, Refused
+from stream_engine.collect.screens import CATCH, REPEAT, Consented
+from stream_engine.collect.sessions import Person, Sessions, restored
+from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
+from stream_engine.formats.json_events import Decoder
+from stream_engine.formats.options import EventOptions
+
+NAMES = list("abcdefgh")
+
+
+def asked(sessions: Sessions, worker: str = "w", now: float = 0.0, study: Study | None = None):
+    """A screen that was sent."""
+    pool = QuestionPool(study or Study(), NAMES, "study1", seed=1)
+    screen = pool.screen(worker, sessions.person(worker), now)
+    sessions.asked(screen)
+    return screen
+
+
+def refused(given, sessions: Sessions, now: float = 1.0) -> str:
+    with pytest.raises(Refused) as error:
+        accept(given, sessions, "study1", now)
+    assert "\n" not in str(error.value) and error.value.status == REASONS[error.value.reason]
+    return error.value.reason
+
+
+def test_every_reason_to_refuse_an_answer():
+    sessions = Sessions()
+    screen = asked(sessions)
+    right = {"id": screen.id, "worker": "w", "chosen": screen.shown[0]}
+    assert refused("text", sessions) == "not_an_answer"
+    assert refused(None, sessions) == "not_an_answer"
+    for worker in (None, "", "x" * 129, "a\nb", True, 1.5, ["w"]):
+        assert refused(right | {"worker": worker}, sessions) == "not_an_answer"
+    for key in (None, 7, ["x"]):
+        assert refused(right | {"id": key}, sessions) == "not_an_answer"
+    assert refused(right | {"id": "other7-00"}, sessions) == "other_study"
+    assert refused(right | {"id": "study1-00"}, sessions) == "not_asked"
+    assert refused(right | {"worker": "somebody"}, sessions) == "stranger"
+    for chosen in (None, 7, [7], {}):
+        assert refused(right | {"chosen": chosen}, sessions) == "not_an_answer"
+    for chosen in ("nobody", [], list(screen.shown), [screen.shown[0]] * 2, screen.anchor):
+        assert refused(right | {"chosen": chosen}, sessions) == "not_shown"
+    assert sessions.total == 0 and sessions.late(100.0, 50.0) == 1
+    assert refused(right, sessions) == "late"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
+def test_what_is_no_json(body):
+    with pytest.raises(Refused) as error:
+        answers_in(body)
+    assert error.value.reason == "not_json"
+
+
+@pytest.mark.parametrize("many", [0, MOST + 1])
+def test_too_many_or_no_answers_at_once(many):
+    with pytest.raises(Refused, match=f"got {many} answers"):
+        answers_in(msgspec.json.encode([{}] * many))
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        Asking(),
+        Asking(type="triplet"),
+        Asking(type="odd_one_out"),
+        Asking(shown=4, choose=2),
+    ],
+    ids=lambda each: f"{each.type}{each.shown}",
+)
+def test_an_answer_is_an_event_that_the_engine_reads(asking):
+    sessions, study = Sessions(), Study(asking=asking)
+    screen = asked(sessions, study=study)
+    chosen = list(screen.shown[: asking.choose])
+    counted = accept({"id": screen.id, "worker": "w", "chosen": chosen, "seconds": 1.23456}, sessions, "study1", 9.5)
+    told = counted.event
+    assert told["seconds"] == 1.235 and told["time"] == 9.5 and told["worker"] == "w" and told["id"] == screen.id
+    assert told["sampler"] == "random" and (told.get("propensity") is None) == (asking.shown > 2)
+    decoded = Decoder(EventOptions())(msgspec.json.encode(told))
+    assert not decoded.rejected and decoded.events == {asking.type: 1}
+    rest = [name for name in screen.shown if name not in chosen]
+    if asking.type == "odd_one_out":
+        one, other = rest
+        wanted = {(one, other, chosen[0]), (other, one, chosen[0])}
+    else:
+        wanted = {(screen.anchor, near, far) for near in chosen for far in rest}
+    assert {tuple(decoded.names[i] for i in row) for row in decoded.triplets.tolist()} == wanted
+    again = accept({"id": screen.id, "worker": "w", "chosen": screen.shown[-1]}, sessions, "study1", 9.5)
+    assert again is None and sessions.total == 1
+    assert refused({"id": screen.id, "worker": "v", "chosen": screen.shown[0]}, sessions) == "stranger"
+
+
+def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
+    pool, person = QuestionPool(Study(), NAMES[:5], "study1", seed=3), Person()
+    pool.refill([Question(("a", "b", "c"), "information-gain", 0.85)] * 3)
+    first = pool.screen("w", person, 0.0)
+    assert (first.anchor, {*first.shown}, first.sampler, first.propensity) == (
+        "a",
+        {"b", "c"},
+        "information-gain",
+        0.85,
+    )
+    person.seen.add(first.key())
+    for _ in range(29):
+        made = pool.screen("w", person, 0.0)
+        assert made.key() not in person.seen and made.sampler == "random"
+        person.seen.add(made.key())
+    with pytest.raises(NothingLeft):
+        pool.screen("w", person, 0.0)
+    assert len(pool.ready) == 2  # for others
+    assert pool.screen("v", Person(), 0.0).sampler == "information-gain"
+
+
+def test_sides_are_at_random():
+    pool = QuestionPool(Study(), NAMES, "study1", seed=0)
+    left = 0
+    for _ in range(400):
+        pool.refill([Question(("a", "b", "c"), "random", 0.1)])
+        left += pool.screen("w", Person(), 0.0).shown[0] == "b"
+    assert 150 < left < 250
+
+
+def test_a_repeat_share_is_asked_again_and_points_at_the_first():
+    study = Study(asking=Asking(repeat_share=0.5, repeat_after=3))
+    pool, sessions = QuestionPool(study, NAMES, "study1", seed=5), Sessions()
+    ids, repeated = {}, 0
+    for n in range(100):
+        screen = pool.screen("w", sessions.person("w"), float(n))
+        if screen.sampler == REPEAT:
+            repeated += 1
+            assert ids[screen.repeats] == (screen.anchor, {*screen.shown}) and not screen.propensity
+        ids[screen.id] = (screen.anchor, {*screen.shown})
+        sessions.asked(screen)
+        accept({"id": screen.id, "worker": "w", "chosen": screen.shown[0]}, sessions, "study1", float(n))
+    assert 30 < repeated < 70 and sessions.person("w").repeats == repeated
+
+
+def test_catch_trials_come_in_turns_and_are_no_events():
+    study = Study(catch=(CatchTrial(anchor="a", shown=("b", "h"), right="b"),), catching=Catching(every=4))
+    pool, sessions, outcomes = QuestionPool(study, NAMES, "study1", seed=5), Sessions(), itertools.cycle("bh")
+    for n in range(25):
+        screen = pool.screen("w", sessions.person("w"), float(n))
+        sessions.asked(screen)
+        assert (screen.sampler == CATCH) == (n % 5 == 4) and "right" not in screen.public()
+        chosen = next(outcomes) if screen.right else screen.shown[0]
+        counted = accept({"id": screen.id, "worker": "w", "chosen": chosen}, sessions, "study1", float(n))
+        assert (counted.event is None) == bool(screen.right)
+    person = sessions.person("w")
+    assert (person.passed, person.failed, person.answered, sessions.total) == (3, 2, 20, 20)
+
+
+def test_what_is_remembered_is_made_anew_from_the_logs():
+    study = Study(catch=(CatchTrial(anchor="a", shown=("b", "h"), right="b"),), catching=Catching(every=4))
+    pool, sessions = QuestionPool(study, NAMES, "study1", seed=5), Sessions()
+    answers, lines = [], [msgspec.json.encode(Consented("w0", 1.0)), b""]
+    sessions.person("w0").consented = True
+    for n in range(60):
+        screen = pool.screen(f"w{n % 3}", sessions.person(f"w{n % 3}"), float(n))
+        sessions.asked(screen)
+        lines.append(msgspec.json.encode(screen))
+        if n % 7 == 0:
+            continue  # never answered
+        given = {"id": screen.id, "worker": screen.worker, "chosen": screen.shown[0]}
+        counted = accept(given, sessions, "study1", float(n))
+        if counted.event:
+            answers.append(msgspec.json.encode(counted.event))
+        else:
+            lines.append(msgspec.json.encode(counted.caught))
+    again = restored([*answers, answers[0], b""], lines)
+    assert again.open == sessions.open and again.answered == sessions.answered and again.total == sessions.total
+    assert list(again.people) == list(sessions.people)
+    for worker, person in sessions.people.items():
+        assert again.people[worker] == person
+
+
+def test_an_answer_that_could_not_be_written_is_asked_for_again():
+    sessions = Sessions()
+    screen = asked(sessions)
+    given = {"id": screen.id, "worker": "w", "chosen": screen.shown[0]}
+    before = msgspec.json.encode([*sessions.open])
+    counted = accept(given, sessions, "study1", 1.0)
+    sessions.forget(counted.screen)
+    assert msgspec.json.encode([*sessions.open]) == before and sessions.total == 0 and not sessions.answered
+    assert accept(given, sessions, "study1", 1.0) is not None
