@@ -49,6 +49,7 @@ def exit_status(error: Exception) -> int | None:
     from connectors import SinkUnavailable, SourceFailed, UnusableSource
     from stream_engine.accumulators.leaving import CannotForget
     from stream_engine.asking import CannotAsk
+    from stream_engine.collect.stimuli import BadStimuli
     from stream_engine.data.available_memory import TooLarge
     from stream_engine.data.container import Corrupt
     from stream_engine.data.signatures import BadKey
@@ -61,7 +62,7 @@ def exit_status(error: Exception) -> int | None:
     from stream_engine.state.forgetting import UnknownName
     from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, StateInUse
 
-    if isinstance(error, (BadSettings, BadKey, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk)):
+    if isinstance(error, (BadSettings, BadKey, NoSnapshotName, UnusableSource, UnusableOptions, CannotAsk, BadStimuli)):
         return 2
     at_run_time = (
         SourceFailed,

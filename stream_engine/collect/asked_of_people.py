@@ -1,0 +1,213 @@
+"""What the HTTP side does for people: ask them, take their answers, count both. One thread, the server's event loop.
+
+Invariant: an answer is told to be counted only after the log has it durable; a question is sent only after the log of
+sessions has it written, so that an answer to it is known after a kill.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import msgspec
+
+from stream_engine.collect.accept import Counted, accept
+from stream_engine.collect.access import Access
+from stream_engine.collect.line_log import LineLog, LogBroken
+from stream_engine.collect.question_pool import NothingLeft, QuestionPool
+from stream_engine.collect.refusals import Refused
+from stream_engine.collect.screens import Asked, Consented
+from stream_engine.collect.sessions import Person, Sessions
+from stream_engine.collect.study import Study
+
+MOST_ASKED = 100  # questions of one request
+KEPT_BYTES = 10_000_000  # of refused answers
+LONGEST_KEPT = 2000  # bytes of one of them
+_encode = msgspec.json.Encoder().encode
+
+
+class Logs(NamedTuple):
+    """The answers, which the engine follows; what was asked; what was refused."""
+
+    answers: LineLog
+    sessions: LineLog
+    refused: LineLog
+
+    def close(self) -> None:
+        """Write what was given."""
+        for log in self:
+            log.close()
+
+
+class People:
+    """All that is asked and answered. `ellipse` is set from outside, as the maker tells it."""
+
+    def __init__(
+        self,
+        study: Study,
+        access: Access,
+        sessions: Sessions,
+        pool: QuestionPool,
+        logs: Logs,
+        clock: Callable[[], float] = time.time,
+    ):
+        self.study, self.sessions, self.pool, self.access = study, sessions, pool, access
+        self._logs, self._clock = logs, clock
+        self.ellipse: float | None = None
+        self.asked_since: deque[tuple[float, tuple[str, ...]]] = deque()  # for the maker
+        self.counts: Counter[str] = Counter()
+        self._being_written: dict[str, Future] = {}
+        for screen in sessions.open.values():
+            self._tell_maker(screen)
+
+    def enough(self) -> str:
+        """Why nobody is asked any more, or ""."""
+        quota = self.study.quota
+        if quota.total and self.sessions.total >= quota.total:
+            return "total"
+        if quota.ellipse and self.ellipse is not None and self.ellipse <= quota.ellipse:
+            return "ellipse"
+        return ""
+
+    def ended(self, person: Person) -> str:
+        """Why this person is asked no more: "done", "excluded", or ""."""
+        failing = self.study.catching.most_failed
+        if failing and person.failed > failing:
+            return "excluded"
+        quota = self.study.quota.person
+        return "done" if (quota and person.answered >= quota) or self.enough() else ""
+
+    async def questions(self, worker: str, n: int, again: bool) -> dict[str, Any]:
+        """n questions for a person; with `again` those that he was sent and has not answered, where there are some.
+
+        Raises `Refused`."""
+        now, person = self._clock(), self.sessions.person(worker)
+        self.sessions.late(now, self.study.quota.answer_within)
+        ended = self.ended(person)
+        if self.study.texts.consent and not person.consented:
+            raise Refused("consent", "POST /consent first: nobody is asked before he has agreed")
+        screens: list[Asked] = [] if ended or not again else list(person.open.values())[:n]
+        written: list[Future] = []
+        waiting = len(person.open)
+        quota = self.study.quota.person
+        catching = sum(bool(each.right) for each in person.open.values())
+        room = quota - person.answered - waiting + catching if quota else n
+        limit = self.study.access.most_open - waiting
+        if not ended and not screens and limit <= 0:
+            raise Refused("too_many", f"{waiting} questions wait for an answer, expected fewer than {waiting}")
+        while not ended and len(screens) < n and room > 0 and limit > 0:
+            try:
+                screen = self.pool.screen(worker, person, now)
+            except NothingLeft:
+                ended = "" if person.open else "done"
+                break
+            self.sessions.asked(screen)
+            screens.append(screen)
+            room, limit = room - (not screen.right), limit - 1
+            written.append(self._logs.sessions.append(_encode(screen), synced=False))
+            self._tell_maker(screen)
+        await _all(written)
+        self.counts["asked"] += len(written)
+        return {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
+
+    def exported(self, n: int) -> list[Asked]:
+        """Up to n questions for an experiment elsewhere; nobody here is asked them because of it."""
+        person, now, made = Person(), self._clock(), []
+        for _ in range(n):
+            try:
+                made.append(self.pool.screen("", person, now))
+            except NothingLeft:
+                break
+            person.seen.add(made[-1].key())
+        return made
+
+    def progress(self, worker: str, person: Person, ended: str = "") -> dict[str, Any]:
+        """How far a person is; with his completion code when he has done all."""
+        ended = ended or self.ended(person)
+        said: dict[str, Any] = {"answered": person.answered, "of": self.study.quota.person or None, "ended": ended}
+        if ended == "done":
+            said["code"] = self.study.texts.code or self.access.completion_code(worker)
+        return said
+
+    async def answers(self, given: Sequence[Any], check: Callable[[Any], None]) -> tuple[int, dict[str, Any]]:
+        """Take answers; an HTTP status, 200 only where all are counted and durable, and what is said.
+
+        `check` raises `Refused` for who may not answer. One that is sent again while it is being written waits, too.
+        """
+        now = self._clock()
+        self.sessions.late(now, self.study.quota.answer_within)
+        taken = [self._take(each, check, now) for each in given]
+        for future in [each for each in taken if isinstance(each, Future)]:
+            await asyncio.wait([asyncio.wrap_future(future)])
+        refused: list[dict[str, Any]] = []
+        for at, outcome in enumerate(taken):
+            if isinstance(outcome, Future) and outcome.exception() is not None:
+                outcome = Refused("not_durable", "could not be written; send it again")
+            if isinstance(outcome, Refused):
+                refused.append({"at": at, "refused": outcome.reason, "why": str(outcome), "status": outcome.status})
+        status = min((each["status"] for each in refused), default=200)
+        counted = len(given) - len(refused)
+        again = sum(outcome is None for outcome in taken)
+        said: dict[str, Any] = {"counted": counted, "again": again}
+        return status, said | ({"refused": refused, "why": refused[0]["why"]} if refused else {})
+
+    def _take(self, given: Any, check: Callable[[Any], None], now: float) -> Future | Refused | None:
+        """What is written, why not, or None for what was counted before."""
+        try:
+            check(given)
+            counted = accept(given, self.sessions, self.access.study, now)
+        except Refused as error:
+            self.refuse(error.reason, given)
+            return error
+        if counted is None:
+            self.counts["again"] += 1
+            return self._being_written.get(given["id"])
+        log, line = self._logs.answers, counted.event
+        future = log.append(_encode(line)) if line else self._logs.sessions.append(_encode(counted.caught))
+        key, loop = counted.screen.id, asyncio.get_running_loop()
+        self._being_written[key] = future
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._written, counted, done))
+        return future
+
+    def _written(self, counted: Counted, done: Future) -> None:
+        """It is durable, or was not written: then it waits for an answer again."""
+        self._being_written.pop(counted.screen.id, None)
+        if done.exception() is None:
+            self.counts["answers" if counted.event else "catch trials"] += 1
+        else:
+            self.sessions.forget(counted.screen, counted.caught.passed if counted.caught else None)
+
+    async def consent(self, worker: str) -> None:
+        """A person agrees; durable when this returns."""
+        person = self.sessions.person(worker)
+        if not person.consented:
+            await _all([self._logs.sessions.append(_encode(Consented(worker, round(self._clock(), 3))))])
+            person.consented = True
+
+    def refuse(self, reason: str, given: Any = None) -> None:
+        """Count something that is refused, and keep it while there is room."""
+        self.counts[f"refused {reason}"] += 1
+        if self._logs.refused.size < KEPT_BYTES and not self._logs.refused.problem:
+            text = given if isinstance(given, bytes) else _encode(given)
+            kept = text[:LONGEST_KEPT].decode("utf-8", "replace")
+            line = {"time": round(self._clock(), 3), "reason": reason, "given": kept}
+            self._logs.refused.append(_encode(line), synced=False)
+
+    def broken(self) -> str:
+        """Why answers are taken no more, or ""."""
+        return self._logs.answers.problem or self._logs.sessions.problem
+
+    def _tell_maker(self, screen: Asked) -> None:
+        if not screen.right:
+            self.asked_since.append((screen.time, screen.objects()[:3]))
+
+
+async def _all(written: Sequence[Future]) -> None:
+    """Wait for lines to be written. Raises `Refused`."""
+    try:
+        for each in written:
+            await asyncio.wrap_future(each)
+    except (OSError, LogBroken):
+        raise Refused("not_durable", "nothing can be written now; try again later") from None

@@ -1,0 +1,145 @@
+"""The two child processes, started again when they die: the engine that follows the log, and the maker of questions.
+
+Each ends when its input does, so both end with this process, however it ends. Used by one thread.
+"""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import IO
+
+import msgspec
+from structlog.typing import FilteringBoundLogger
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a child that died is started again, doubled each time
+LONG_ENOUGH = 60.0  # seconds after which a child is taken to have worked
+
+
+class Child:
+    """One of them; `first()` is the first line that it is told."""
+
+    def __init__(self, module: str, first: Callable[[], bytes], log: FilteringBoundLogger, answers: bool = False):
+        self._module, self._first, self._log, self._answers = module, first, log, answers
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause, self._since, self._not_before = FIRST_PAUSE, 0.0, 0.0
+        self._read = b""
+        self.starts = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is running."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the running process, or the last one; 0 before there was one."""
+        return self._process.pid if self._process else 0
+
+    def keep(self) -> bool:
+        """Start it when it is not running and may be; returns whether it was started now."""
+        if self.alive or time.monotonic() < self._not_before:
+            return False
+        if self._process is not None:
+            self._ended(self._process)
+            if time.monotonic() < self._not_before:
+                return False
+        self._since, self._read = time.monotonic(), b""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", self._module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE if self._answers else sys.stderr,
+        )
+        self.starts += 1
+        self.tell(self._first())
+        return True
+
+    def tell(self, line: bytes) -> None:
+        """Write a line to it; nothing when it has died, which `keep` notices."""
+        if self._process is not None and self._process.stdin is not None:
+            try:
+                self._process.stdin.write(line + b"\n")
+                self._process.stdin.flush()
+            except OSError:
+                pass
+
+    def heard(self) -> bytes | None:
+        """A whole line that it has said, or None; waits for nothing."""
+        out: IO[bytes] | None = self._process.stdout if self._process else None
+        while out is not None and b"\n" not in self._read and select.select([out], [], [], 0)[0]:
+            some = os.read(out.fileno(), 1 << 20)
+            if not some:
+                return None
+            self._read += some
+        line, end, rest = self._read.partition(b"\n")
+        if not end:
+            return None
+        self._read = rest
+        return line
+
+    def stop(self, patience: float) -> None:
+        """End its input and wait; kill it when it takes longer."""
+        if self._process is None:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self._log.warning("a child process did not end and is killed", child=self._module)
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> None:
+        """Note that it has died: the next start waits a little, longer each time that it died soon."""
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        lived = time.monotonic() - self._since
+        self._pause = FIRST_PAUSE if lived > LONG_ENOUGH else min(2 * self._pause, LONGEST_PAUSE)
+        self._not_before = time.monotonic() + self._pause
+        self._process = None
+        self._log.warning(
+            "a child process ended and is started again",
+            child=self._module,
+            status=process.returncode,
+            after=round(lived, 1),
+            pause=self._pause,
+        )
+
+
+class Making:
+    """The maker's side here: requests out, questions in."""
+
+    def __init__(self, child: Child, every: float = 2.0):
+        self._child, self._every = child, every
+        self._waiting, self._asked_at = False, 0.0
+
+    def restarted(self) -> None:
+        """The maker knows nothing yet."""
+        self._waiting, self._asked_at = False, 0.0
+
+    def due(self, low: bool) -> bool:
+        """Whether to send a request now: at every interval, and at once where few questions are left."""
+        return not self._waiting and self._child.alive and (low or time.monotonic() - self._asked_at > self._every)
+
+    def request(self, line: bytes) -> None:
+        """Send one."""
+        self._child.tell(line)
+        self._waiting, self._asked_at = True, time.monotonic()
+
+    def reply(self) -> bytes | None:
+        """What it has answered, or None."""
+        line = self._child.heard()
+        if line is not None:
+            self._waiting = False
+        return line
+
+
+def encoded(value: object) -> bytes:
+    """JSON in one line."""
+    return msgspec.json.encode(value)

@@ -1,0 +1,86 @@
+"""Who may ask for what: rates of addresses and workers, sizes of bodies, keys of participants, the owner's token.
+
+The owner shows his token as `Authorization: Bearer`, as the password of `Basic`, or once in the link /owner?token=...,
+which leaves it in a cookie of this site. Participants never need it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from stream_engine.collect.accept import check_worker
+from stream_engine.collect.access import Access, Rates, client_behind
+from stream_engine.collect.refusals import Refused
+from stream_engine.collect.study import Study
+from stream_engine.service.http.gate import right_token, shown_token
+
+COOKIE = "stream_engine_owner"
+
+
+class Gatekeeper:
+    """Of one study; `behind_proxy`: addresses are those that the proxy in front has seen."""
+
+    def __init__(self, study: Study, access: Access, behind_proxy: bool):
+        self._access, self._behind_proxy = access, behind_proxy
+        self._invited_only, self.body_bytes = study.access.invited_only, study.access.body_bytes
+        self._workers = Rates(study.access.requests_a_second)
+        self._addresses = Rates(study.access.requests_a_second_from_address)
+        self._new = Rates(study.access.new_people_a_minute / 60.0)
+
+    def address(self, request: Request) -> None:
+        """Raises `Refused` where an address asks too much."""
+        client = request.client.host if request.client else ""
+        if self._behind_proxy:
+            client = client_behind(request.headers.get("x-forwarded-for", ""), client)
+        if not self._addresses.allowed(client):
+            raise Refused("too_many", "too many requests from this address; wait a moment")
+
+    def worker(self, worker: Any, key: str, known: Callable[[str], bool]) -> str:
+        """The code of a participant who may take part. Raises `Refused`."""
+        code = check_worker(worker)
+        if self._invited_only and not self._access.is_key_of(code, key):
+            raise Refused("stranger", "this study is for those who were invited: use the link that was sent")
+        if not self._workers.allowed(code):
+            raise Refused("too_many", "too many requests of this worker; wait a moment")
+        if not known(code) and not self._new.allowed(""):
+            raise Refused("too_many", "too many people begin at once; try again in a minute")
+        return code
+
+    async def body(self, request: Request, most: int | None = None) -> bytes:
+        """What was posted, up to the limit. Raises `Refused`."""
+        most = most or self.body_bytes
+        body = bytearray()
+        try:
+            async for some in request.stream():
+                body += some
+                if len(body) > most:
+                    raise Refused("too_large", f"got more than {most:,} bytes, expected at most so many")
+        except ClientDisconnect:
+            raise Refused("not_json", "the connection ended") from None
+        return bytes(body)
+
+    def is_owner(self, request: Request) -> bool:
+        """Whether a request shows the owner's token."""
+        shown = shown_token(request.headers) or request.cookies.get(COOKIE, "").encode()
+        return right_token(shown, [self._access.owner])
+
+    async def enter(self, request: Request) -> Response:
+        """GET /owner?token=...: leave the token in a cookie, and go to the live page."""
+        if not right_token(request.query_params.get("token", "").encode(), [self._access.owner]):
+            return self.not_the_owner()
+        answer = RedirectResponse("./", 303)
+        answer.set_cookie(COOKIE, self._access.owner, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def not_the_owner(self) -> Response:
+        """401, for which a browser asks for a password."""
+        ask = {"WWW-Authenticate": 'Bearer realm="stream-engine", Basic realm="stream-engine"'}
+        return PlainTextResponse("a token is needed: that of the owner of the study\n", 401, ask)
+
+
+def refusal(error: Refused) -> Response:
+    """A refusal as JSON."""
+    more = {"Retry-After": "2"} if error.status in (429, 503) else None
+    return JSONResponse({"refused": error.reason, "why": str(error)}, error.status, more)

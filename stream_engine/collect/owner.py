@@ -1,0 +1,186 @@
+"""What the owner of a study may ask for beside the engine's paths: figures, what was collected, links, new objects."""
+
+import csv
+import io
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from connectors.disk import Disk, write_whole
+from stream_engine.collect.access import Access
+from stream_engine.collect.asked_of_people import Logs, People
+from stream_engine.collect.experiment_files import as_csv, as_jspsych
+from stream_engine.collect.forward import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper, refusal
+from stream_engine.collect.refusals import Refused
+from stream_engine.collect.stimuli import LARGEST, Stimuli, check_media
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+MOST_LINKS = 10_000
+
+
+class Owner:
+    """Of one study."""
+
+    def __init__(
+        self, people: People, stimuli: Stimuli, logs: Logs, access: Access, keeper: Gatekeeper, forward: Forward
+    ):
+        self._people, self._stimuli, self._logs = people, stimuli, logs
+        self._access, self._keeper, self._forward = access, keeper, forward
+        self.engine_runs: Callable[[], bool] = bool
+        self._registry = CollectorRegistry()
+        self._registry.register(_Figures(people))
+
+    def paths(self) -> list[tuple[str, Endpoint, list[str]]]:
+        """Paths, endpoints and methods."""
+        return [
+            ("/study", self._study, ["GET"]),
+            ("/metrics", self._metrics, ["GET"]),
+            ("/links", self._links, ["GET"]),
+            ("/participants.csv", self._participants, ["GET"]),
+            ("/questions.json", self._jspsych, ["GET"]),
+            ("/questions.csv", self._psychopy, ["GET"]),
+            ("/collected/{name}", self._collected, ["GET"]),
+            ("/objects/{name}", self._object, ["PUT"]),
+        ]
+
+    async def _study(self, request: Request) -> Response:
+        """Where the study stands."""
+        people, quota = self._people, self._people.study.quota
+        everybody = people.sessions.people.values()
+        said = {
+            "study": self._access.study,
+            "objects": len(self._stimuli.names),
+            "passed_over": self._stimuli.passed_over,
+            "people": len(everybody),
+            "done": sum(people.ended(each) == "done" for each in everybody),
+            "answers": people.sessions.total,
+            "wanted": quota.total or None,
+            "waiting": len(people.sessions.open),
+            "ready": len(people.pool.ready),
+            "ellipse": people.ellipse,
+            "enough": people.enough() or None,
+            "counts": dict(sorted(people.counts.items())),
+            "engine": "running" if self.engine_runs() else "starting",
+        }
+        return Response(msgspec.json.encode(said), media_type="application/json")
+
+    async def _metrics(self, request: Request) -> Response:
+        """The engine's metrics, and those of this side behind them."""
+        answer = await self._forward(request)
+        engine = b""
+        if isinstance(answer, StreamingResponse) and answer.status_code == 200:
+            engine = b"".join([bytes(piece) async for piece in answer.body_iterator if not isinstance(piece, str)])
+        return Response(engine + generate_latest(self._registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _links(self, request: Request) -> Response:
+        """?n=20 or ?workers=a,b: a link for each participant, as CSV."""
+        named = [each for each in request.query_params.get("workers", "").split(",") if each]
+        n = request.query_params.get("n", "0")
+        n_links = min(int(n), MOST_LINKS) if n.isdigit() else 0
+        workers = named or [f"p{number:04d}" for number in range(1, n_links + 1)]
+        base = str(request.base_url).rstrip("/")
+        rows = [(each, self._access.link(base, each, self._people.study.access.worker_from)) for each in workers]
+        return _csv(("worker", "link"), rows)
+
+    async def _participants(self, request: Request) -> Response:
+        """One row a participant."""
+        people = self._people
+        head = ("worker", "answers", "caught_passed", "caught_failed", "repeats", "first", "latest", "ended", "code")
+        rows = [
+            (
+                worker,
+                each.answered,
+                each.passed,
+                each.failed,
+                each.repeats,
+                round(each.first, 3),
+                round(each.latest, 3),
+                people.ended(each),
+                people.progress(worker, each).get("code", ""),
+            )
+            for worker, each in people.sessions.people.items()
+        ]
+        return _csv(head, rows)
+
+    async def _jspsych(self, request: Request) -> Response:
+        return await self._exported(request, as_jspsych, "application/json")
+
+    async def _psychopy(self, request: Request) -> Response:
+        return await self._exported(request, as_csv, "text/csv; charset=utf-8")
+
+    async def _exported(self, request: Request, write: Callable[..., bytes], media: str) -> Response:
+        """?n=100: questions for an experiment elsewhere; nobody here is asked them because of it."""
+        n = request.query_params.get("n", "100")
+        if not n.isdigit() or not 1 <= int(n) <= 10_000:
+            return refusal(Refused("not_an_answer", f"n: got {n[:20]!r}, expected 1 to 10000"))
+        made = self._people.exported(int(n))
+        return Response(write(made, self._stimuli), media_type=media)
+
+    async def _collected(self, request: Request) -> Response:
+        """The logs as they are now, up to the last durable line."""
+        log = {log.path.name: log for log in self._logs}.get(request.path_params["name"])
+        if log is None:
+            names = ", ".join(each.path.name for each in self._logs)
+            return refusal(Refused("no_media", f"no such file; there are {names}"))
+        return FileResponse(log.path, media_type="application/x-ndjson", filename=log.path.name)
+
+    async def _object(self, request: Request) -> Response:
+        """PUT: a new picture, sound or text becomes an object."""
+        name, folder = request.path_params["name"], self._stimuli.folder
+        try:
+            if folder is None:
+                raise Refused("bad_object", f"--objects {self._stimuli.path} is no folder; add a line to it instead")
+            if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name:
+                raise Refused("bad_object", f"got the name {name[:50]!r}, expected a file name")
+            body = await self._keeper.body(request, LARGEST)
+            why = "" if name.lower().endswith(".txt") else check_media(name, body[:16])
+            if why or name.rpartition(".")[0] in self._stimuli.shown:
+                raise Refused("bad_object", f"{name}: {why or 'the object is there already'}")
+        except Refused as error:
+            self._people.refuse(error.reason)
+            return refusal(error)
+        await run_in_threadpool(write_whole, Disk(), folder / name, [body])
+        return Response(msgspec.json.encode({"added": name.rpartition(".")[0]}), 201, media_type="application/json")
+
+
+class _Figures(Collector):
+    """What this side counts, for Prometheus."""
+
+    def __init__(self, people: People):
+        self._people = people
+
+    def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
+        people = self._people
+        counted = CounterMetricFamily("stream_engine_collect", "What was asked, answered and refused.", labels=["what"])
+        for what, n in people.counts.items():
+            counted.add_metric([what], n)
+        figures = {
+            "collect_people": ("People who were asked something.", len(people.sessions.people)),
+            "collect_waiting": ("Questions that wait for an answer.", len(people.sessions.open)),
+            "collect_ready": ("Questions by the model that lie ready.", len(people.pool.ready)),
+            "collect_answers_counted": ("Answers in the log.", people.sessions.total),
+        }
+        gauges = [GaugeMetricFamily(f"stream_engine_{name}", text, n) for name, (text, n) in figures.items()]
+        return [counted, *gauges]
+
+
+def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Response:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    name = f"{int(time.time())}.csv"
+    return Response(
+        text.getvalue(),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f"inline; filename={name}"},
+    )

@@ -1,0 +1,149 @@
+"""The process that chooses questions by the model: `python -m stream_engine.collect.question_maker`.
+
+Apart from the HTTP side, so that nobody who asks waits for a choice. It is told on standard input what was asked and
+which objects have come, looks for a newer snapshot or embedding in the state, and answers with questions that should be
+asked next, the most useful first. It ends when its input does.
+"""
+
+import sys
+from collections import deque
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stream_engine import asking
+from stream_engine.asking.known import CannotAsk, Known, codes, known_from, nothing_known, with_objects
+from stream_engine.collect.ellipse_size import ellipse_size
+from stream_engine.data.container import Corrupt
+from stream_engine.state.store import NoSuchSnapshot, Store
+
+GIVEN_UP = 1800.0  # seconds after which a question that was asked may be asked of another
+
+
+class Told(msgspec.Struct):
+    """The first line: what does not change."""
+
+    state: str
+    type: str
+    strategy: str
+    start: str  # until there is an embedding
+    random_share: float
+    seed: int
+
+
+class Request(msgspec.Struct):
+    """Every other line."""
+
+    now: float
+    n: int  # questions wanted; 0: only where there is a newer model
+    names: list[str] = []  # objects that have come
+    asked: list[tuple[float, tuple[str, ...]]] = []  # when, and the three objects: since the last request
+
+
+class Reply(msgspec.Struct):
+    """`fresh`: these are instead of all that were given before."""
+
+    snapshot: int
+    fresh: bool
+    about: str
+    ellipse: float | None
+    questions: list[tuple[tuple[str, str, str], str, float | None]]
+
+
+class Maker:
+    """What is known, and the questions that are ready."""
+
+    def __init__(self, told: Told):
+        self._told, self._store = told, Store(told.state, tell=lambda line: None)
+        self._names: dict[str, None] = {}
+        self._asked: deque[tuple[float, tuple[str, ...]]] = deque()
+        self._of: tuple[int, ...] = (-1,)
+        self._ready: asking.Ready | None = None
+        self._known = nothing_known()
+        self._ellipse: float | None = None
+        self._block = 0
+
+    def answer(self, request: Request) -> Reply:
+        """Questions, as asked for."""
+        self._names |= dict.fromkeys(request.names)
+        self._asked.extend(request.asked)
+        while self._asked and self._asked[0][0] < request.now - GIVEN_UP:
+            self._asked.popleft()
+        fresh = self._look() or bool(request.names)
+        if fresh or self._ready is None:
+            self._prepare()
+        n = max(request.n, asking.BLOCK) if fresh else request.n
+        questions = self._take(n) if n else []
+        learned = self._known.learned
+        about = f"snapshot {self._of[0]}" if self._of[0] >= 0 else "no snapshot yet"
+        about += f", embedding of {learned.sequence}" if learned else ", no embedding yet"
+        return Reply(self._of[0], fresh, about, self._ellipse, questions)
+
+    def _look(self) -> bool:
+        """Whether there is a newer snapshot or embedding; it is read then."""
+        sequences, artifacts = self._store.sequences(), self._store.artifact_sequences("embedding")
+        newest = (sequences[-1] if sequences else -1, artifacts[-1] if artifacts else -1)
+        if newest == self._of:
+            return False
+        try:
+            if sequences:
+                published = self._store.published()
+                self._known = known_from(published.snapshot, published.artifacts.get("embedding"))
+                self._ellipse = ellipse_size(self._known.learned)
+        except (OSError, Corrupt, NoSuchSnapshot):  # pruned a moment ago, or being repaired: the next look tells
+            return False
+        self._of = newest
+        return True
+
+    def _prepare(self) -> None:
+        """Make the model ready; what waits for an answer is not asked again."""
+        known = with_objects(self._known, self._names)
+        ids = {name: i for i, name in enumerate(known.names)}
+        rows = [tuple(ids[name] for name in three) for _, three in self._asked if all(name in ids for name in three)]
+        if self._told.type == "odd_one_out":
+            rows = [(row[i], *row[:i], *row[i + 1 :]) for row in rows for i in range(3)]
+        known = known._replace(asked=_distinct(rows, known))
+        told, self._block = self._told, self._block + 1
+        strategy = told.strategy if known.learned is not None else told.start
+        seed = told.seed + 1_000_003 * max(self._of[0], 0) + self._block
+        try:
+            self._ready = asking.prepare(known, strategy, seed, told.random_share, asking.BLOCK)
+        except CannotAsk:  # nothing is left
+            self._ready = None
+
+    def _take(self, n: int) -> list[tuple[tuple[str, str, str], str, float | None]]:
+        """Up to n questions about objects of the study; fewer where fewer are left."""
+        taken: list[tuple[tuple[str, str, str], str, float | None]] = []
+        while len(taken) < n and self._ready is not None:
+            try:
+                some, self._ready = asking.take(self._ready, min(n, max(len(self._ready.queue.rows), 1)))
+            except CannotAsk:
+                break
+            names = self._ready.known.names
+            for row, sampler, propensity in zip(*(column.tolist() for column in some), strict=True):
+                three = (names[row[0]], names[row[1]], names[row[2]])
+                if all(name in self._names for name in three):
+                    taken.append((three, sampler, None if np.isnan(propensity) else propensity))
+        return taken
+
+
+def _distinct(rows: list[tuple[int, ...]], known: Known) -> np.ndarray:
+    if not rows:
+        return np.empty(0, np.int64)
+    code = np.sort(codes(np.array(rows, np.int64), len(known.names)))
+    return code[np.diff(code, prepend=-1) > 0]
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    lines: Any = sys.stdin.buffer
+    maker = Maker(msgspec.json.decode(lines.readline(), type=Told))
+    decode = msgspec.json.Decoder(Request).decode
+    for line in lines:
+        sys.stdout.buffer.write(msgspec.json.encode(maker.answer(decode(line))) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Paths of a study: those of participants, those of its owner, and those that only this side knows of the engine's."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from stream_engine.collect.accept import answers_in
+from stream_engine.collect.asked_of_people import MOST_ASKED, People
+from stream_engine.collect.forward import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper, refusal
+from stream_engine.collect.owner import Owner
+from stream_engine.collect.page import PAGE_POLICY, page
+from stream_engine.collect.refusals import Refused
+from stream_engine.collect.stimuli import Stimuli
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+_encode = msgspec.json.Encoder().encode
+
+
+class Routes:
+    """The application. `why()` says why nothing can be taken, or ""."""
+
+    def __init__(self, people: People, stimuli: Stimuli, keeper: Gatekeeper, owner: Owner, forward: Forward):
+        self._people, self._stimuli, self._keeper = people, stimuli, keeper
+        self._owner, self._forward = owner, forward
+
+    def application(self) -> Starlette:
+        """As ASGI."""
+        open_to_all: list[tuple[str, Endpoint, list[str]]] = [
+            ("/ask", self._page, ["GET"]),
+            ("/ask.js", _asset("ask.js", "text/javascript; charset=utf-8"), ["GET"]),
+            ("/ask.css", _asset("ask.css", "text/css; charset=utf-8"), ["GET"]),
+            ("/questions", self._refusing(self._questions), ["GET"]),
+            ("/answers", self._refusing(self._answers), ["POST"]),
+            ("/consent", self._refusing(self._consent), ["POST"]),
+            ("/media/{name:path}", self._refusing(self._media), ["GET"]),
+            ("/owner", self._keeper.enter, ["GET"]),
+            ("/favicon.ico", _nothing, ["GET"]),
+            ("/healthz", _alive, ["GET"]),
+            ("/readyz", self._ready, ["GET"]),
+        ]
+        owners = [(path, self._owners(endpoint), methods) for path, endpoint, methods in self._owner.paths()]
+        rest = Route("/{path:path}", self._owners(self._forward), methods=["GET"])
+        return Starlette(routes=[*(Route(p, e, methods=m) for p, e, m in [*open_to_all, *owners]), rest])
+
+    def _refusing(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint for who asks with measure; what it refuses is said as JSON."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                self._keeper.address(request)
+                return await endpoint(request)
+            except Refused as error:
+                self._people.refuse(error.reason)
+                return refusal(error)
+
+        return answer
+
+    def _owners(self, endpoint: Endpoint) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            if not self._keeper.is_owner(request):
+                self._people.counts["refused owner"] += 1
+                return self._keeper.not_the_owner()
+            return await endpoint(request)
+
+        return answer
+
+    def _worker(self, request: Request, worker: Any) -> str:
+        key = request.query_params.get("key", "")
+        return self._keeper.worker(worker, key, self._people.sessions.people.__contains__)
+
+    async def _page(self, request: Request) -> Response:
+        headers = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
+        return HTMLResponse(page(self._people.study, self._people.access.study), headers=headers)
+
+    async def _questions(self, request: Request) -> Response:
+        asked = request.query_params
+        worker, n = self._worker(request, asked.get("worker")), asked.get("n", "1")
+        if not n.isdigit() or not 1 <= int(n) <= MOST_ASKED:
+            raise Refused("not_an_answer", f"n: got {n[:20]!r}, expected 1 to {MOST_ASKED}")
+        said = await self._people.questions(worker, int(n), asked.get("again") == "1")
+        return _json(said | {"show": self._shown(said["questions"])})
+
+    def _shown(self, questions: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+        """What is shown of each object in these questions."""
+        names = {
+            name for each in questions for name in (each.get("anchor"), *each.get("shown", each.get("objects", ())))
+        }
+        shown: dict[str, dict[str, str]] = {}
+        for name in sorted(names - {None}):
+            what = self._stimuli.shown.get(name)
+            if what is None or (what.file is None or what.media == "text/plain"):
+                shown[name] = {"text": what.text if what else name}
+            else:
+                shown[name] = {"media": what.media, "from": f"media/{quote(name, safe='')}", "text": what.text}
+        return shown
+
+    async def _answers(self, request: Request) -> Response:
+        body = await self._keeper.body(request)
+        try:
+            given = answers_in(body)
+        except Refused as error:
+            self._people.refuse(error.reason, body)
+            return refusal(error)
+        status, said = await self._people.answers(given, lambda each: self._may_answer(request, each))
+        workers = {
+            each.get("worker") for each in given if isinstance(each, dict) and isinstance(each.get("worker"), str)
+        }
+        if len(workers) == 1 and (worker := workers.pop()) in self._people.sessions.people:
+            said |= self._people.progress(worker, self._people.sessions.people[worker])
+        return _json(said, status)
+
+    def _may_answer(self, request: Request, given: Any) -> None:
+        if isinstance(given, dict):
+            self._worker(request, given.get("worker"))
+
+    async def _consent(self, request: Request) -> Response:
+        given = answers_in(await self._keeper.body(request))[0]
+        worker = self._worker(request, given.get("worker") if isinstance(given, dict) else None)
+        await self._people.consent(worker)
+        return _json({"consented": True})
+
+    async def _media(self, request: Request) -> Response:
+        shown = self._stimuli.shown.get(request.path_params["name"])
+        if shown is None or shown.file is None or not shown.file.exists():
+            raise Refused("no_media", f"no file of an object {request.path_params['name'][:80]!r}")
+        return FileResponse(shown.file, media_type=shown.media, headers={"Cache-Control": "private, max-age=3600"})
+
+    async def _ready(self, request: Request) -> Response:
+        broken = self._people.broken()
+        return PlainTextResponse(f"{broken}\n", 503) if broken else PlainTextResponse("ready\n")
+
+
+async def _nothing(request: Request) -> Response:
+    return Response(status_code=204)
+
+
+async def _alive(request: Request) -> Response:
+    return PlainTextResponse("alive\n")
+
+
+def _asset(name: str, media: str) -> Endpoint:
+    @cache
+    def content() -> bytes:
+        return Path(str(files("stream_engine.collect.page") / name)).read_bytes()
+
+    async def answer(request: Request) -> Response:
+        return Response(content(), media_type=media, headers={"Cache-Control": "no-cache"})
+
+    return answer
+
+
+def _json(said: Any, status: int = 200) -> Response:
+    return Response(_encode(said), status, media_type="application/json")

@@ -1,0 +1,225 @@
+"""The whole: what a study keeps on disk, its two child processes, its HTTP side; until SIGTERM or SIGINT.
+
+DIR/collect holds `answers.jsonl` (which the engine follows), `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`;
+the rest of DIR is an ordinary state. One process owns it. What the logs hold is the study: the state follows from it,
+and is counted anew from the log where it was made at another place.
+"""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from connectors.disk import FolderInUse, FolderLock
+from stream_engine.collect.access import Access
+from stream_engine.collect.asked_of_people import Logs, People
+from stream_engine.collect.children import Child, Making
+from stream_engine.collect.forward import Forward
+from stream_engine.collect.gatekeeper import Gatekeeper
+from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.owner import Owner
+from stream_engine.collect.question_maker import Reply, Request, Told
+from stream_engine.collect.question_pool import Question, QuestionPool
+from stream_engine.collect.routes import Routes
+from stream_engine.collect.sessions import restored
+from stream_engine.collect.stimuli import Stimuli
+from stream_engine.collect.study import Study
+from stream_engine.data.container import Corrupt
+from stream_engine.service import settings as configuration
+from stream_engine.service.descriptors import raised_limit
+from stream_engine.service.http.connection import Patience
+from stream_engine.service.http.gate import Gate, Hosts
+from stream_engine.service.http.listener import Limits, Listener, listening_socket, tls_context
+from stream_engine.service.http.refusals import Refusals
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.requests import Requests
+from stream_engine.service.settings import HttpSettings
+from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
+
+TICK = 0.05  # seconds between two looks at the children
+LOOK = 2.0  # seconds between two looks for new objects
+BLOCK = 500  # questions that the maker is asked for at once
+LOW = 250  # questions that lie ready, below which it is asked for more
+SHUTDOWN = 60.0  # seconds that the engine has for its last snapshot
+TOKEN = "STREAM_ENGINE_COLLECT_TOKEN"  # in the environment of the engine's process
+_encode = msgspec.json.Encoder().encode
+
+
+class Place(NamedTuple):
+    """Where a study is and is served."""
+
+    objects: str
+    state: Path
+    listen: str
+    config: str | None = None  # of the engine
+    prefix: str = ""  # of all paths, where a proxy does not take it away
+    behind_proxy: bool = False
+    seed: int = 0
+
+
+def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable[[str], None]) -> None:
+    """Ask, take answers and learn, until told to stop. Raises `BadStimuli`, `BadSettings`, `StateInUse`, OSError."""
+    folder = place.state / "collect"
+    raised_limit()
+    with ExitStack() as stack:
+        requests = Requests()
+        stack.enter_context(requests.from_signals())
+        stimuli = Stimuli(place.objects)
+        settings = configuration.load(place.config, {})
+        try:
+            stack.callback(FolderLock(folder).release)
+        except FolderInUse as error:
+            raise StateInUse(f"{folder}: process {error.owner} is collecting there") from None
+        access = Access(folder)
+        logs = Logs(*(LineLog(folder / f"{name}.jsonl") for name in ("answers", "sessions", "refused")))
+        stack.callback(logs.close)
+        for each in logs:
+            if each.torn:
+                log.warning("a line that was not finished was cut off", file=str(each.path), bytes=each.torn)
+        sessions = restored(lines_of(logs.answers.path), lines_of(logs.sessions.path))
+        pool = QuestionPool(study, stimuli.names, access.study)
+        people = People(study, access, sessions, pool, logs)
+        engine, token = _Engine(place, logs.answers.path, log), secrets.token_hex(32)
+        os.environ[TOKEN] = token
+        keeper, forward = Gatekeeper(study, access, place.behind_proxy), Forward(lambda: engine.port, token)
+        owner = Owner(people, stimuli, logs, access, keeper, forward)
+        owner.engine_runs = lambda: engine.child.alive
+        application = Routes(people, stimuli, keeper, owner, forward).application()
+        listener = _listener(place, settings.http, application, log, stack)
+        base = f"{'https' if settings.http.tls_certificate else 'http'}://{listener.address}{place.prefix}"
+        log.info("listening", address=listener.address, objects=len(stimuli.names), answers=sessions.total)
+        say(f"participants: {base}/ask")
+        say(f"owner: {base}/owner?token={access.owner}")
+        _tend(requests, engine, _Maker(place, study, people, stimuli, log), stimuli, people, log)
+
+
+class _Engine:
+    """The process that follows the log, on a port that is free when it starts."""
+
+    def __init__(self, place: Place, answers: Path, log: FilteringBoundLogger):
+        self._place, self._answers = place, answers
+        self.port = 0
+        self.child = Child("stream_engine.collect.engine_process", self._first, log)
+
+    def _first(self) -> bytes:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        overrides: dict[str, Any] = {
+            "source": [str(self._answers)],
+            "state": str(self._place.state),
+            "follow": True,
+            "listen": f"127.0.0.1:{self.port}",
+            "http.token": {"env": TOKEN},
+        }
+        if self._place.config is None:
+            overrides |= {"input.worker_votes": True, "snapshot.interval": 15.0}
+        again = made_elsewhere(self._place.state, self._answers)
+        return _encode({"config": self._place.config, "overrides": overrides, "start_over": again})
+
+
+class _Maker:
+    """The process that chooses questions, told what was asked, its questions put into the pool."""
+
+    def __init__(self, place: Place, study: Study, people: People, stimuli: Stimuli, log: FilteringBoundLogger):
+        self._people, self._stimuli, self._log = people, stimuli, log
+        asking = study.asking
+        told = Told(str(place.state), asking.type, asking.strategy, asking.start, asking.random_share, place.seed)
+        self.child = Child("stream_engine.collect.question_maker", lambda: _encode(told), log, answers=True)
+        self._making, self._names_told, self._about = Making(self.child), 0, ""
+
+    def tend(self) -> None:
+        """Start it, tell it, hear it: what is due."""
+        if self.child.keep():
+            self._making.restarted()
+            self._names_told = 0
+        pool = self._people.pool
+        if self._making.due(low=len(pool.ready) < LOW):
+            since = self._people.asked_since
+            asked = [since.popleft() for _ in range(len(since))]
+            names = self._stimuli.names[self._names_told :]
+            self._names_told += len(names)
+            n = BLOCK if len(pool.ready) < LOW else 0
+            self._making.request(_encode(Request(time.time(), n, names, asked)))
+        if line := self._making.reply():
+            self._take(msgspec.json.decode(line, type=Reply))
+
+    def _take(self, reply: Reply) -> None:
+        questions = [Question(three, sampler, propensity) for three, sampler, propensity in reply.questions]
+        pool = self._people.pool
+        if reply.fresh:
+            pool.refill(questions)
+        else:
+            pool.ready.extend(questions)
+        self._people.ellipse = reply.ellipse
+        if reply.about != self._about:
+            self._about = reply.about
+            self._log.info("questions", of=reply.about, ready=len(pool.ready), ellipse=reply.ellipse)
+
+
+def _tend(
+    requests: Requests, engine: _Engine, maker: _Maker, stimuli: Stimuli, people: People, log: FilteringBoundLogger
+) -> None:
+    """Keep the children at work and look for objects until told to stop; then let them end."""
+    looked, told = 0.0, ""
+    try:
+        while not requests.stop:
+            engine.child.keep()
+            maker.tend()
+            if time.monotonic() - looked > LOOK:
+                looked = time.monotonic()
+                if new := stimuli.look():
+                    log.info("objects have come", n=len(new), objects=len(stimuli.names))
+                first = next((f"{where}: {why}" for where, why in stimuli.passed_over.items()), "")
+                if first != told:
+                    told = first
+                    log.warning("passed over, no objects", n=len(stimuli.passed_over), first=first)
+            time.sleep(TICK)
+    finally:
+        maker.child.stop(5.0)
+        engine.child.stop(SHUTDOWN)
+
+
+def made_elsewhere(state: Path, answers: Path) -> bool:
+    """Whether a state was made from a log of answers at another place: that of a study which was copied here."""
+    try:
+        positions = Store(state, tell=lambda line: None).newest().positions
+    except (NoSuchSnapshot, Corrupt, OSError):
+        return False
+    logs = [name for name in positions if name.endswith("/collect/answers.jsonl")]
+    return bool(logs) and os.path.abspath(answers) not in logs
+
+
+def _listener(
+    place: Place, http: HttpSettings, application: ASGIApp, log: FilteringBoundLogger, stack: ExitStack
+) -> Listener:
+    listening = listening_socket(place.listen)
+    stack.callback(listening.close)
+    refusals = Refusals(Metrics(CollectorRegistry()), log)
+    gate = Gate(_Prefix(application, place.prefix), Hosts(listening.getsockname()[0], http.allowed_hosts), refusals)
+    limits = Limits(http.max_connections, Patience(http.idle_timeout, http.write_timeout))
+    listener = Listener(gate, listening, limits, refusals, tls_context(http.tls_certificate, http.tls_key), "collect")
+    stack.callback(listener.close)
+    return listener
+
+
+class _Prefix:
+    """Paths below a prefix, where a proxy in front leaves it; without it they are found as well."""
+
+    def __init__(self, inner: ASGIApp, prefix: str):
+        self._inner, self._prefix = inner, prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._prefix:
+            path = scope["path"]
+            bare = path.removeprefix(self._prefix) if path.startswith(self._prefix + "/") else path
+            scope = {**scope, "path": bare, "raw_path": bare.encode()}
+        await self._inner(scope, receive, send)

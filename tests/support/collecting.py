@@ -1,0 +1,130 @@
+"""A real `stream-engine collect`, and people who answer it over real HTTP by a rule of their own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from tests.support.process import ENVIRONMENT, free_ports, until
+
+COMMAND = (sys.executable, "-m", "stream_engine", "collect")
+Answer = Callable[[dict], str | list[str]]
+
+
+class Collecting:
+    """The command in a folder; it may be killed and started again. The caller ends it."""
+
+    def __init__(self, folder: Path, objects: Path, *more: str, study: str = "", config: str = ""):
+        self.folder, self.state, self.said = folder, folder / "state", folder / "said.txt"
+        self._objects, self._more = objects, list(more)
+        if study:
+            (folder / "study.toml").write_text(study)
+            self._more += ["--study", str(folder / "study.toml")]
+        if config:
+            (folder / "engine.toml").write_text(config)
+            self._more += ["--config", str(folder / "engine.toml")]
+        (port,) = free_ports(1)
+        self.address = f"127.0.0.1:{port}"
+        self.base = f"http://{self.address}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it takes requests."""
+        with self.said.open("a") as said:
+            self.process = subprocess.Popen(
+                [*COMMAND, "--objects", self._objects, "--state", self.state, "--listen", self.address, *self._more],
+                stdout=said,
+                stderr=said,
+                env=ENVIRONMENT,
+            )
+        until(lambda: self.process.poll() is not None or self.answers_at_all(), 120, "the HTTP side")
+        assert self.process.poll() is None, self.said.read_text()
+
+    def answers_at_all(self) -> bool:
+        try:
+            return httpx.get(f"{self.base}/readyz", timeout=5).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    @property
+    def token(self) -> str:
+        return re.findall(r"/owner\?token=(\w+)", self.said.read_text())[-1]
+
+    def owner(self, path: str) -> httpx.Response:
+        return httpx.get(f"{self.base}{path}", headers={"Authorization": f"Bearer {self.token}"}, timeout=60)
+
+    def study(self) -> dict:
+        return self.owner("/study").json()
+
+    def log(self, name: str = "answers") -> list[dict]:
+        """The whole lines of a log."""
+        lines = (self.state / "collect" / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+    def children(self) -> dict[str, int]:
+        """Processes of the engine and of the maker, by the last word of their modules."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+            if parent == self.process.pid and b"-m" in words:
+                found[words[words.index(b"-m") + 1].decode().rpartition(".")[2]] = int(pid)
+        return found
+
+    def kill(self) -> None:
+        """SIGKILL of the HTTP side; its children end by themselves."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """SIGTERM, and its end."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(90) == 0, self.said.read_text()[-4000:]
+
+
+class Participant:
+    """Somebody who answers; what he was told is counted stands in `acknowledged`, id -> what he chose."""
+
+    def __init__(self, base: str, worker: str, answer: Answer, key: str = ""):
+        self.base, self.worker, self._answer = base, worker, answer
+        self._key = {"key": key} if key else {}
+        self.acknowledged: dict[str, object] = {}
+        self.seconds: dict[str, list[float]] = {"questions": [], "answers": []}
+        self.ended, self.code = "", ""
+
+    def ask(self, http: httpx.Client, n: int = 1, again: bool = False) -> list[dict]:
+        """The next questions."""
+        more = {"again": "1"} if again else {}
+        started = time.perf_counter()
+        answer = http.get(f"{self.base}/questions", params={"worker": self.worker, "n": n, **more, **self._key})
+        self.seconds["questions"].append(time.perf_counter() - started)
+        answer.raise_for_status()
+        said = answer.json()
+        self.ended, self.code = said["ended"], said.get("code", "")
+        return said["questions"]
+
+    def answer(self, http: httpx.Client, question: dict) -> dict:
+        """Answer one."""
+        chosen = self._answer(question)
+        body = {"id": question["id"], "worker": self.worker, "chosen": chosen, "seconds": 1.5}
+        started = time.perf_counter()
+        said = http.post(f"{self.base}/answers", params=self._key, json=body)
+        self.seconds["answers"].append(time.perf_counter() - started)
+        said.raise_for_status()
+        self.acknowledged[question["id"]] = chosen
+        return said.json()
+
+
+def first_shown(question: dict) -> str:
+    """Always what stands on the left."""
+    return question.get("shown", question.get("objects"))[0]
