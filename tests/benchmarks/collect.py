@@ -1,0 +1,209 @@
+"""A simulated study over pictures of sklearn's digits: 100 people answer a real `stream-engine collect` over HTTP,
+three of them in a real Chromium; the model's accuracy is followed, once with questions by the model, once at random.
+
+    python -m tests.benchmarks.collect study     answers to reach an accuracy, answers lost, latencies
+    python -m tests.benchmarks.collect kills     30 kills of the HTTP side or the engine under 100 people
+
+Truth: distances of the digits' first 10 principal components. A person chooses the nearer with probability
+sigma(s (d_far^2 - d_near^2)), s such that 85 % of answers to random questions are right. Accuracy: share of 5,000
+fixed random questions that the newest embedding answers as the truth does. Latency is the client's, with the client's
+own work in it: all run on one machine.
+"""
+
+import argparse
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from stream_engine.state.store import Store
+from tests.benchmarks.__main__ import machine
+from tests.collect.test_collect import kills_under_load
+from tests.support.collecting import Collecting, Participant
+
+LEVELS = (0.75, 0.80, 0.85, 0.88)
+CONFIG = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
+
+
+class Digits:
+    """n pictures, what is true of them, and people who answer."""
+
+    def __init__(self, folder: Path, n: int, seed: int):
+        from PIL import Image
+        from sklearn.datasets import load_digits
+        from sklearn.decomposition import PCA
+
+        rng, digits = np.random.default_rng(seed), load_digits()
+        chosen = rng.choice(len(digits.images), n, replace=False)
+        folder.mkdir()
+        self.names = [f"d{number:03d}" for number in range(n)]
+        for name, at in zip(self.names, chosen):
+            grey = (255 - digits.images[at] * 15.9).astype("uint8")
+            Image.fromarray(grey).resize((120, 120), Image.Resampling.NEAREST).save(folder / f"{name}.png")
+        points = PCA(10, random_state=0).fit_transform(digits.data)[chosen]
+        squared = ((points[:, None] - points[None]) ** 2).sum(-1)
+        self._squared = squared / np.median(squared)
+        self._id = {name: i for i, name in enumerate(self.names)}
+        rows = np.array([rng.choice(n, 3, replace=False) for _ in range(5000)])
+        self._asked = rows[np.arange(5000)]
+        margins = np.abs(self._squared[rows[:, 0], rows[:, 1]] - self._squared[rows[:, 0], rows[:, 2]])
+        self._scale = next(s for s in np.arange(0.5, 50, 0.25) if (1 / (1 + np.exp(-s * margins))).mean() > 0.85)
+
+    def answer(self, rng: np.random.Generator, anchor: str, shown: list[str]) -> str:
+        """What a person chooses."""
+        a, (b, c) = self._id[anchor], (self._id[name] for name in shown)
+        p = 1 / (1 + np.exp(-self._scale * (self._squared[a, c] - self._squared[a, b])))
+        return shown[0] if rng.random() < p else shown[1]
+
+    def accuracy(self, names: list[str], points: np.ndarray) -> float:
+        """Of an embedding; what it does not know is a coin."""
+        at = np.full(len(self.names), -1)
+        for row, name in enumerate(names[: len(points)]):
+            at[self._id[name]] = row
+        a, b, c = at[self._asked].T
+        known = (a >= 0) & (b >= 0) & (c >= 0)
+        d = lambda one, other: ((points[one] - points[other]) ** 2).sum(-1)  # noqa: E731
+        says = d(a, b) < d(a, c)
+        x, y, z = self._asked.T
+        right = says == (self._squared[x, y] < self._squared[x, z])
+        return float(np.where(known, right, 0.5).mean())
+
+
+def take_part(person: Participant, think: float, rng: np.random.Generator) -> None:
+    """One question after the other, some seconds each."""
+    with httpx.Client(timeout=60) as http:
+        while questions := person.ask(http, 1):
+            time.sleep(rng.exponential(think))
+            person.answer(http, questions[0])
+
+
+def in_browser(base: str, digits: Digits, people: int, think: float, seed: int) -> int:
+    """People who use the page; how many reached its end."""
+    from playwright.sync_api import sync_playwright
+
+    rng, ended = np.random.default_rng(seed), 0
+    with sync_playwright() as player:
+        browser = player.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        pages = [browser.new_context().new_page() for _ in range(people)]
+        for number, page in enumerate(pages):
+            page.goto(f"{base}/ask?worker=browser{number}")
+            page.click("#begin:visible")
+        while pages:
+            for page in list(pages):
+                page.wait_for_selector("#trial:visible, #end:visible")
+                if page.is_visible("#end"):
+                    pages.remove(page)
+                    ended += 1
+                    continue
+                before = page.inner_text("#far")
+                name = lambda each: each.get_attribute("src").rpartition("/")[2]  # noqa: E731
+                shown = [name(each) for each in page.query_selector_all("#choices img")]
+                anchor = name(page.query_selector("#anchor img"))
+                page.keyboard.press(str(1 + shown.index(digits.answer(rng, anchor, shown))))
+                moved = f"document.querySelector('#far').textContent != '{before}'"
+                page.wait_for_function(f"{moved} || !document.querySelector('#end').hidden")
+            time.sleep(think / 3)
+        browser.close()
+    return ended
+
+
+def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, object]:
+    """One study to its end, followed."""
+    digits = Digits(folder / "digits", args.objects, args.seed)
+    text = f"[asking]\nstrategy = '{strategy}'\n[quota]\nperson = {args.answers}\n"
+    running = Collecting(folder, folder / "digits", study=text, config=CONFIG)
+    curve: list[tuple[int, float]] = []
+    over = threading.Event()
+
+    def follow() -> None:
+        store, seen = Store(running.state, tell=lambda line: None), -1
+        while not over.wait(1.0):
+            try:
+                published = store.published()
+            except Exception:
+                continue
+            found = published.artifacts.get("embedding")
+            if found is not None and found.sequence != seen:
+                seen = found.sequence
+                answers = int(found.report.get("comparisons", 0)) or published.snapshot.counters["comparisons"]
+                curve.append((answers, digits.accuracy(list(published.snapshot.objects), found.arrays["X"])))
+
+    def answers_by(rng):
+        return lambda question: digits.answer(rng, question["anchor"], question["shown"])
+
+    rngs = [np.random.default_rng([args.seed, n]) for n in range(args.people)]
+    people = [Participant(running.base, f"p{n}", answers_by(rng)) for n, rng in enumerate(rngs[args.browsers :])]
+    threads = [threading.Thread(target=take_part, args=(person, args.think, rng)) for person, rng in zip(people, rngs)]
+    follower = threading.Thread(target=follow)
+    try:
+        for thread in [follower, *threads]:
+            thread.start()
+        ended = in_browser(running.base, digits, args.browsers, args.think, args.seed) if args.browsers else 0
+        for thread in threads:
+            thread.join()
+        time.sleep(args.settle)
+        over.set()
+        follower.join()
+        log = {each["id"] for each in running.log()}
+        acknowledged = {key for person in people for key in person.acknowledged}
+        running.stop()
+    finally:
+        over.set()
+        running.kill()
+    counted = Store(running.state).newest().counters["events"]
+    seconds = {what: np.array([s for p in people for s in p.seconds[what]]) * 1000 for what in ("questions", "answers")}
+    return {
+        "strategy": strategy,
+        "answers": len(log),
+        "lost": len(acknowledged - log),
+        "counted": counted,
+        "ended in browser": ended,
+        **{f"{what} p50 ms": float(np.percentile(ms, 50)) for what, ms in seconds.items()},
+        **{f"{what} p95 ms": float(np.percentile(ms, 95)) for what, ms in seconds.items()},
+        **{f"answers to {level:.0%}": next((n for n, right in curve if right >= level), None) for level in LEVELS},
+        "last accuracy": curve[-1][1] if curve else None,
+        "curve": " ".join(f"{n}:{right:.3f}" for n, right in curve),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["study", "kills"])
+    parser.add_argument("--people", type=int, default=100)
+    parser.add_argument("--browsers", type=int, default=3)
+    parser.add_argument("--objects", type=int, default=60)
+    parser.add_argument("--answers", type=int, default=40, help="of each person")
+    parser.add_argument("--think", type=float, default=3.0, help="seconds on average")
+    parser.add_argument("--settle", type=float, default=20.0, help="seconds for the last refit")
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--strategies", default="information-gain,random")
+    args = parser.parse_args()
+    print(", ".join(f"{key} {value}" for key, value in machine().items()), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        if args.what == "kills":
+            names = Path(folder) / "names.txt"
+            names.write_text("\n".join(f"object {n}" for n in range(50)) + "\n")
+            running = Collecting(
+                Path(folder),
+                names,
+                study="[quota]\nperson = 1000000\n[access]\nrequests_a_second = 1000\n",
+                config="[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n",
+            )
+            try:
+                print(kills_under_load(running, args.people, args.kills, args.seed), flush=True)
+            finally:
+                running.kill()
+            return
+        for strategy in args.strategies.split(","):
+            os.mkdir(Path(folder) / strategy)
+            for key, value in study(args, strategy, Path(folder) / strategy).items():
+                print(f"{key:>24}  {value:.3f}" if isinstance(value, float) else f"{key:>24}  {value}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

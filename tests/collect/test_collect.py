@@ -1,0 +1,336 @@
+"""`stream-engine collect` as people use it: a real process, real HTTP. Every answer that was acknowledged is counted by
+the engine exactly once, whatever is killed; what is no answer gets a clear 4xx, and is counted and kept."""
+
+import concurrent.futures
+import csv
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import httpx
+import pytest
+
+from stream_engine.state.store import Store
+from tests.collect.conftest import WORDS
+from tests.support.collecting import COMMAND, Participant, first_shown
+from tests.support.process import ENVIRONMENT, engine, free_ports, one_line, until
+
+pytestmark = pytest.mark.timeout(600)
+FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+
+
+def counted_by_the_engine(study) -> dict:
+    """The summary of the last snapshot, made when the study ended."""
+    return Store(study.state).newest().counters
+
+
+def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collecting, tmp_path):
+    study = collecting(study="[quota]\nperson = 30\n", config=FAST)
+    people = [Participant(study.base, f"w{n}", first_shown) for n in range(6)]
+
+    def take_part(person: Participant) -> None:
+        with httpx.Client(timeout=60) as http:
+            while questions := person.ask(http, 3):
+                for each in questions:
+                    assert person.answer(http, each)["counted"] == 1
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(take_part, people))
+    assert {person.ended for person in people} == {"done"} and len({person.code for person in people}) == 6
+    told = study.study()
+    assert (told["answers"], told["people"], told["done"], told["counts"]["answers"]) == (180, 6, 6, 180)
+    log = study.log()
+    assert {each["id"]: each["chosen"][0] for each in log} == {k: v for p in people for k, v in p.acknowledged.items()}
+    assert all({"worker", "time", "sampler", "shown", "anchor", "seconds"} <= each.keys() for each in log)
+    for person in people:  # nobody was asked the same twice
+        asked = [(e["anchor"], frozenset(e["shown"])) for e in log if e["worker"] == person.worker]
+        assert len(asked) == len(set(asked)) == 30
+    until(lambda: "snapshot 2" in study.said.read_text() or study.study()["ready"] > 0, 120, "questions by the maker")
+    until(lambda: study.owner("/snapshot").status_code == 200, 120, "the first snapshot")
+    assert "stream_engine_events_total" in study.owner("/metrics").text
+    assert 'stream_engine_collect_total{what="answers"} 180.0' in study.owner("/metrics").text
+    assert "<!doctype html>" in study.owner("/").text
+    assert [json.loads(line) for line in study.owner("/collected/answers.jsonl").text.splitlines()] == log
+    rows = list(csv.DictReader(io.StringIO(study.owner("/participants.csv").text)))
+    assert {row["worker"]: (row["answers"], row["code"]) for row in rows} == {p.worker: ("30", p.code) for p in people}
+    study.stop()
+    counters = counted_by_the_engine(study)
+    assert counters["events"] == counters["comparisons"] == 180 and not counters["rejected"]
+    said = study.said.read_text()
+    assert not [word for word in WORDS if word in said] and "w1" not in said  # no names in logs
+
+
+@pytest.mark.parametrize("rounds", [3])
+def test_kills_of_either_side_lose_nothing_and_count_nothing_twice(collecting, rounds):
+    """SIGKILL of the HTTP side or of the engine while people answer; each sends again what was not acknowledged."""
+    kills_under_load(collecting(study="[quota]\nperson = 100000\n", config=NO_REFITS), people=6, rounds=rounds, seed=7)
+
+
+def kills_under_load(study, people: int, rounds: int, seed: int) -> dict:
+    """Kill one of the processes `rounds` times while people answer; what is acknowledged and what is counted agree."""
+    rng, ended = random.Random(seed), []
+    persons = [Participant(study.base, f"w{n}", first_shown) for n in range(people)]
+
+    def insist(do):
+        """Until the server takes it: what every client does."""
+        while True:
+            try:
+                return do()
+            except httpx.TransportError:
+                if ended:
+                    return None
+                time.sleep(0.05)
+            except httpx.HTTPStatusError as error:
+                if error.response.status_code < 500:
+                    raise
+                time.sleep(0.05)
+
+    def take_part(person: Participant) -> None:
+        with httpx.Client(timeout=30) as http:
+            while not ended:
+                for each in insist(lambda: person.ask(http, 2, again=True)) or ():
+                    insist(lambda each=each: person.answer(http, each))
+                    if rng.random() < 0.1:  # a double click
+                        insist(lambda each=each: person.answer(http, each))
+
+    with concurrent.futures.ThreadPoolExecutor(people) as pool:
+        at_work = [pool.submit(take_part, person) for person in persons]
+        try:
+            for number in range(rounds):
+                before = sum(len(person.acknowledged) for person in persons)
+                until(lambda b=before: sum(len(p.acknowledged) for p in persons) > b + 20, 120, "answers")
+                time.sleep(rng.random())
+                if number % 2:
+                    until(lambda: "engine_process" in study.children(), 60, "the engine")
+                    os.kill(study.children()["engine_process"], signal.SIGKILL)
+                else:
+                    study.kill()
+                    study.start()
+        finally:
+            ended.append(True)
+        for each in at_work:
+            each.result(60)
+    acknowledged = {key: chosen for person in persons for key, chosen in person.acknowledged.items()}
+    ids = [each["id"] for each in study.log()]
+    assert len(ids) == len(set(ids)) and acknowledged.keys() <= set(ids)
+    assert {each["id"]: each["chosen"][0] for each in study.log() if each["id"] in acknowledged} == acknowledged
+    until(
+        lambda: study.children().keys() >= {"engine_process"} and read_by_the_engine(study) == len(ids), 120, "reading"
+    )
+    study.stop()
+    counters = counted_by_the_engine(study)
+    assert counters["events"] == len(ids) and not counters["rejected"]
+    return {"acknowledged": len(acknowledged), "in the log": len(ids), "counted": counters["events"]}
+
+
+def read_by_the_engine(study) -> int:
+    answer = study.owner("/snapshot")
+    return answer.json()["events"] if answer.status_code == 200 else -1
+
+
+def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
+    study = collecting(study="[quota]\nperson = 5\n[access]\nbody_bytes = 2000\nmost_open = 4\n", config=NO_REFITS)
+    post = lambda body, **more: httpx.post(f"{study.base}/answers", timeout=30, **({"content": body} | more))  # noqa: E731
+    question = httpx.get(f"{study.base}/questions", params={"worker": "w"}).json()["questions"][0]
+    right = {"id": question["id"], "worker": "w", "chosen": question["shown"][0]}
+    other = study.study()["study"][::-1] + "x-00"
+    wrong = [
+        ("not_json", 400, b"<html>"),
+        ("not_an_answer", 400, b"[]"),
+        ("too_large", 413, b'{"worker": "' + b"x" * 4000 + b'"}'),
+        ("not_asked", 404, json.dumps(right | {"id": question["id"][:-1] + "Z"}).encode()),
+        ("other_study", 409, json.dumps(right | {"id": other}).encode()),
+        ("stranger", 403, json.dumps(right | {"worker": "v"}).encode()),
+        ("not_shown", 422, json.dumps(right | {"chosen": "nobody"}).encode()),
+    ]
+    for reason, status, body in wrong:
+        answer = post(body)
+        said = answer.json()
+        assert answer.status_code == status and said["why"] and "\n" not in said["why"], (reason, answer.text)
+    some = post(json.dumps([right, right | {"chosen": "nobody", "id": question["id"][:-1] + "Z"}]).encode())
+    assert some.status_code == 404 and some.json()["counted"] == 1 and some.json()["refused"][0]["at"] == 1
+    again = post(json.dumps(right).encode())
+    assert again.status_code == 200 and again.json()["again"] == 1
+    counts = study.study()["counts"]
+    assert {reason: counts[f"refused {reason}"] for reason, _, _ in wrong} == {
+        reason: 1 + (reason == "not_asked") for reason, _, _ in wrong
+    }
+    kept = study.log("refused")
+    assert [each["reason"] for each in kept if each["given"] != "null"] == [
+        "not_json",
+        "not_an_answer",
+        *(reason for reason, _, _ in wrong[3:]),
+        "not_asked",
+    ]
+    for bad in ("0", "101", "x", ""):
+        assert httpx.get(f"{study.base}/questions", params={"worker": "w", "n": bad}).status_code == 400
+    assert httpx.get(f"{study.base}/questions").status_code == 400
+    for path in ("/", "/study", "/metrics", "/collected/answers.jsonl", "/participants.csv", "/export/objects.json"):
+        assert httpx.get(f"{study.base}{path}").status_code == 401
+    assert httpx.get(f"{study.base}/owner?token=wrong").status_code == 401
+    entered = httpx.get(f"{study.base}/owner?token={study.token}")
+    assert entered.status_code == 303 and "httponly" in entered.headers["set-cookie"].lower()
+    assert httpx.get(f"{study.base}/study", cookies=dict(entered.cookies)).status_code == 200
+    hostile = httpx.get(f"{study.base}/ask", headers={"Host": "evil.example"})
+    assert hostile.status_code == 421
+    held = [httpx.get(f"{study.base}/questions", params={"worker": "hoarder", "n": 4}).status_code for _ in range(2)]
+    assert held == [200, 429]
+
+
+def test_late_answers_and_consent_and_invitations(collecting):
+    study = collecting(
+        study="[quota]\nanswer_within = 0.5\n[texts]\nconsent = 'Please agree.'\n[access]\ninvited_only = true\n",
+        config=NO_REFITS,
+    )
+    assert httpx.get(f"{study.base}/questions", params={"worker": "p0001"}).status_code == 403
+    rows = list(csv.DictReader(io.StringIO(study.owner("/links?n=2").text)))
+    assert [row["worker"] for row in rows] == ["p0001", "p0002"]
+    key = rows[0]["link"].rpartition("key=")[2]
+    asked = {"worker": "p0001", "key": key}
+    refused = httpx.get(f"{study.base}/questions", params=asked)
+    assert refused.status_code == 403 and refused.json()["refused"] == "consent"
+    assert httpx.post(f"{study.base}/consent", params={"key": key}, json={"worker": "p0002"}).status_code == 403
+    assert httpx.post(f"{study.base}/consent", params={"key": key}, json={"worker": "p0001"}).status_code == 200
+    question = httpx.get(f"{study.base}/questions", params=asked).json()["questions"][0]
+    time.sleep(0.6)
+    body = {"id": question["id"], "worker": "p0001", "chosen": question["shown"][0]}
+    late = httpx.post(f"{study.base}/answers", params={"key": key}, json=body)
+    assert late.status_code == 410 and late.json()["refused"][0]["refused"] == "late"
+    assert httpx.post(f"{study.base}/answers", json=body).status_code == 403
+    study.kill()
+    study.start()
+    assert httpx.get(f"{study.base}/questions", params=asked).status_code == 200  # his consent is remembered
+
+
+def test_too_many_requests_are_told_to_wait(collecting):
+    study = collecting(study="[access]\nrequests_a_second = 0.1\n", config=NO_REFITS)
+    answers = [httpx.get(f"{study.base}/questions", params={"worker": "w"}) for _ in range(4)]
+    assert [each.status_code for each in answers] == [200, 200, 429, 429]
+    assert answers[-1].headers["retry-after"] and answers[-1].json()["refused"] == "too_many"
+
+
+def test_a_total_ends_a_study_for_everybody(collecting):
+    study = collecting(study="[quota]\ntotal = 3\n[texts]\ncode = 'SAME'\n", config=NO_REFITS)
+    person = Participant(study.base, "w", first_shown)
+    with httpx.Client() as http:
+        for each in person.ask(http, 3):
+            said = person.answer(http, each)
+        assert said["ended"] == "done" and said["code"] == "SAME"
+        late = Participant(study.base, "v", first_shown)
+        assert late.ask(http) == [] and late.ended == "done"
+    assert study.study()["enough"] == "total"
+
+
+def test_objects_come_while_people_answer(collecting, tmp_path):
+    folder = tmp_path / "sounds"
+    folder.mkdir()
+    for n in range(3):
+        (folder / f"s{n}.wav").write_bytes(b"RIFF\x24\0\0\0WAVEfmt " + bytes(40))
+    (folder / "not.png").write_bytes(b"<svg onload=alert(1)>")
+    study = collecting(objects=folder, config=NO_REFITS)
+    assert study.study()["objects"] == 3 and "not.png" in study.study()["passed_over"]
+    own = {"Authorization": f"Bearer {study.token}"}
+    put = lambda name, body, **more: httpx.put(f"{study.base}/objects/{name}", content=body, **more).status_code  # noqa: E731
+    text = "Ein Satz, so lang wie nötig.".encode()
+    assert put("t.txt", text) == 405 or put("t.txt", text) == 401
+    assert put("t.txt", text, headers=own) == 201
+    assert put("t.txt", text, headers=own) == 422
+    assert put("x.png", b"<html>", headers=own) == 422
+    assert put("..%2Fx.txt", text, headers=own) in (404, 405, 422)
+    assert put(".x.txt", text, headers=own) == 422
+    until(lambda: study.study()["objects"] == 4, 30, "the new object")
+    seen: dict = {}
+    for n in range(30):
+        seen |= httpx.get(f"{study.base}/questions", params={"worker": f"w{n}"}).json()["show"]
+    assert seen["t"] == {"text": "Ein Satz, so lang wie nötig."} and seen["s1"]["media"] == "audio/wav"
+    media = httpx.get(f"{study.base}/{seen['s1']['from']}")
+    assert media.status_code == 200 and media.headers["content-type"] == "audio/wav"
+    assert media.headers["x-content-type-options"] == "nosniff"
+    for path in ("media/not", "media/..%2f..%2fcollect%2fsecret", "media/none"):
+        assert httpx.get(f"{study.base}/{path}").status_code == 404
+
+
+def test_questions_for_other_experiments_are_read_back(collecting, tmp_path):
+    study = collecting(config=NO_REFITS)
+    trials = study.owner("/questions.json?n=20").json()
+    assert len(trials) == 20 and {"stimulus", "choices", "data"} == trials[0].keys()
+    answered = [trial["data"] | {"worker": "lab", "chosen": [trial["data"]["shown"][0]]} for trial in trials]
+    (tmp_path / "jspsych.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answered))
+    rows = list(csv.DictReader(io.StringIO(study.owner("/questions.csv?n=20").text)))
+    assert len(rows) == 20 and len({row["id"] for row in rows}) == 20
+    with (tmp_path / "psychopy.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0], "chosen"])
+        writer.writeheader()
+        writer.writerows(row | {"chosen": row["shown_1"]} for row in rows)
+    engine("run", tmp_path / "jspsych.jsonl", "--state", tmp_path / "a", "--no-refits")
+    engine(
+        *("run", tmp_path / "psychopy.csv", "--columns", "shown=shown_1|shown_2", "--state", tmp_path / "b"),
+        "--no-refits",
+    )
+    for state in ("a", "b"):
+        counters = Store(tmp_path / state).newest().counters
+        assert counters["events"] == 20 and not counters["rejected"]
+
+
+def test_behind_a_proxy_with_a_prefix(collecting):
+    study = collecting("--prefix", "/study", "--behind-proxy", config=NO_REFITS)
+    assert f"{study.base}/study/ask" in study.said.read_text()
+    for prefix in ("", "/study"):
+        assert httpx.get(f"{study.base}{prefix}/ask").status_code == 200
+        assert httpx.get(f"{study.base}{prefix}/ask.js").headers["content-type"].startswith("text/javascript")
+        assert httpx.get(f"{study.base}{prefix}/questions", params={"worker": "w"}).status_code == 200
+
+
+def test_a_second_one_on_the_same_state_is_refused(collecting, names):
+    study = collecting(config=NO_REFITS)
+    (port,) = free_ports(1)
+    done = subprocess.run(
+        [*COMMAND, "--objects", names, "--state", study.state, "--listen", f"127.0.0.1:{port}"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=120,
+    )
+    assert done.returncode == 1 and "is collecting there" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "study, said",
+    [
+        ("[quota]\nperson = -1\n", "--study .*: Expected `int` >= 0"),
+        ("[asking]\nstrategy = 'best'\n", "strategy: got 'best', expected one of"),
+        ("[asking]\nshown = 4\ntype = 'triplet'\n", "shown: got 4 with triplet"),
+        ("[asking]\nchoose = 2\n", "choose: got 2 of 2 shown"),
+        ("[texts]\nwelcome = 'x'\n", "unknown field `welcome`"),
+        ("[[catch]]\nanchor = 'a'\nshown = ['b', 'c']\nright = 'd'\n", "the right one among those shown"),
+        ("[[catch]]\nshown = ['b', 'c']\nright = 'b'\n", "got anchor '' and 2 shown"),
+        ("x = ", "--study .*: Invalid value"),
+    ],
+)
+def test_a_study_file_that_is_wrong_is_said_in_one_line(tmp_path, names, study, said):
+    (tmp_path / "study.toml").write_text(study)
+    done = engine(
+        *("collect", "--objects", names, "--state", tmp_path / "s", "--study", tmp_path / "study.toml"), status=2
+    )
+    assert re.search(said, one_line(done.stderr)), done.stderr
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda path: None, "not there; expected a folder or a file"),
+        (lambda path: path.write_text("a\nb\n"), "got 2 objects, expected at least 3"),
+        (lambda path: path.write_bytes(b"\xff\xfe"), "is not UTF-8"),
+        (lambda path: path.mkdir(), "got 0 objects"),
+    ],
+)
+def test_objects_that_are_none_are_said_in_one_line(tmp_path, make, said):
+    make(tmp_path / "objects")
+    done = engine("collect", "--objects", tmp_path / "objects", "--state", tmp_path / "s", status=2)
+    assert said in one_line(done.stderr)

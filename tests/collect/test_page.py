@@ -1,0 +1,200 @@
+"""The participant's page in a real Chromium beside a real study: by mouse and by keys, with pictures, sounds and texts;
+what is shown where is what is recorded; without JavaScript it says what it needs."""
+
+import json
+
+import pytest
+from PIL import Image
+
+from tests.support.process import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
+WIDTHS = (390, 1280)
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for n in range(6):
+        Image.new("RGB", (80, 60), (40 * n, 255 - 40 * n, 128)).save(folder / f"secret{n}.png")
+    return folder
+
+
+def opened(watched, study, worker="w", width=1280, begin=True, **more):
+    """The page of a participant, its first question on it."""
+    found = watched(allowed=f"{study.base}/", viewport={"width": width, "height": 800}, **more)
+    found.page.goto(f"{study.base}/ask?worker={worker}")
+    if begin:
+        found.page.click("#begin:visible")
+        found.page.wait_for_selector("#trial:visible")
+    return found
+
+
+def far(page, text: str) -> None:
+    until(lambda: page.inner_text("#far") == text, 30, f"question {text}")
+
+
+def barriers(page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{e['id']}: {e['nodes'][0]['html'][:200]}" for e in found if e["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_study_with_pictures_from_the_first_word_to_the_code(collecting, pictures, watched, width, scheme):
+    study = collecting(
+        objects=pictures,
+        study="[quota]\nperson = 4\n[texts]\nconsent = 'We keep your answers.'\ntitle = 'Colours'\n"
+        "link = 'https://example.org/done'\n",
+        config=NO_REFITS,
+    )
+    found = opened(watched, study, begin=False, width=width, color_scheme=scheme)
+    page = found.page
+    page.wait_for_selector("#consent:visible")
+    assert barriers(page) == [] and study.log("sessions") == []
+    page.click("#agree")
+    page.wait_for_selector("#instructions:visible")
+    assert barriers(page) == []
+    page.click("#begin")
+    page.wait_for_selector("#choices img")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert "secret" not in page.inner_text("main") and "secret" not in page.inner_html("main").replace(
+        "media/secret", ""
+    )
+    wanted = []
+    for n, answer in enumerate(["2", "ArrowLeft", "click", "1"], 1):
+        far(page, f"{n} of 4")
+        sources = [each.get_attribute("src").rpartition("/")[2] for each in page.query_selector_all("#choices img")]
+        anchor = page.get_attribute("#anchor img", "src").rpartition("/")[2]
+        wanted.append((anchor, sources, sources[{"2": 1, "click": 1}.get(answer, 0)]))
+        if answer == "click":
+            page.dblclick("#choices button >> nth=1")
+        else:
+            page.keyboard.press(answer)
+    page.wait_for_selector("#end:visible")
+    assert barriers(page) == [] and page.get_attribute("#end a", "href") == "https://example.org/done"
+    code = page.inner_text("#code-text")
+    assert code in study.owner("/participants.csv").text
+    told = [(each["anchor"], each["shown"], each["chosen"][0]) for each in study.log()]
+    assert told == wanted and all(each["seconds"] > 0 for each in study.log())
+    assert found.wrong == [] and all(each.startswith(study.base) for each in found.asked)
+    page.reload()
+    page.wait_for_selector("#end:visible")  # who is done is told so, with his code
+    assert page.inner_text("#code-text") == code
+
+
+@pytest.mark.parametrize("kind", ["odd_one_out", "triplet"])
+def test_other_kinds_of_questions_with_texts(collecting, watched, kind):
+    study = collecting(study=f"[quota]\nperson = 2\n[asking]\ntype = '{kind}'\n", config=NO_REFITS)
+    page = (found := opened(watched, study)).page
+    choices = 3 if kind == "odd_one_out" else 2
+    for n in (1, 2):
+        far(page, f"{n} of 2")
+        assert page.locator("#choices button").count() == choices
+        page.keyboard.press("9")  # no such choice
+        page.keyboard.press(str(choices))
+    page.wait_for_selector("#end:visible")
+    log = study.log()
+    if kind == "odd_one_out":
+        assert [each["odd"] for each in log] == [each["objects"][2] for each in log]
+    else:
+        assert [(each["near"], each["far"]) for each in log] == [(e["shown"][1], e["shown"][0]) for e in log]
+    assert found.wrong == []
+
+
+def test_several_are_chosen_and_may_be_changed(collecting, watched):
+    study = collecting(study="[quota]\nperson = 1\n[asking]\nshown = 5\nchoose = 2\n", config=NO_REFITS)
+    page = (found := opened(watched, study)).page
+    assert "2 are most like" in page.inner_text("#question") and barriers(page) == []
+    shown = [each.inner_text() for each in page.query_selector_all("#choices .shown")]
+    page.keyboard.press("1")
+    page.click("#go")
+    assert "choose 2" in page.inner_text("#said")
+    for each in "1234":  # the first is taken back, the second falls out
+        page.keyboard.press(each)
+    assert page.locator("#choices button[aria-pressed=true]").count() == 2
+    page.click("#go")
+    page.wait_for_selector("#end:visible")
+    (told,) = study.log()
+    assert told["shown"] == shown and told["chosen"] == shown[2:4] and found.wrong == []
+
+
+def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
+    study = collecting(
+        study="[[catch]]\nanchor = 'apple'\nshown = ['car', 'pear']\nright = 'pear'\n"
+        "[catching]\nevery = 1\nmost_failed = 1\n",
+        config=NO_REFITS,
+    )
+    page = (found := opened(watched, study)).page
+    until(lambda: _wrong_way(page) or page.is_visible("#excluded"), 60, "the end")
+    assert sum(not each.get("passed", True) for each in study.log("sessions")) == 2
+    assert "right" not in json.dumps(study.log()) and found.wrong == []
+    page.reload()
+    page.wait_for_selector("#excluded:visible")
+
+
+def _wrong_way(page) -> bool:
+    """Answer whatever is shown: the car where there is one."""
+    buttons = page.locator("#choices button")
+    texts = buttons.all_inner_texts()
+    at = next((n for n, text in enumerate(texts) if "car" in text), 0)
+    if texts and page.is_visible("#trial"):
+        page.keyboard.press(str(at + 1))
+        page.wait_for_timeout(150)
+    return page.is_visible("#excluded")
+
+
+def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
+    folder = tmp_path / "sounds"
+    folder.mkdir()
+    for n in range(4):
+        head = b"RIFF\x2c\x03\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x08\x03\0\0"
+        (folder / f"s{n}.wav").write_bytes(head + bytes([128 + n]) * 776)
+    study = collecting(objects=folder, study="[quota]\nperson = 1\n", config=NO_REFITS)
+    page = (found := opened(watched, study)).page
+    assert page.locator("audio").count() == 3 and barriers(page) == []
+    page.wait_for_function("[...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)")
+    page.click("#choices button >> nth=0")
+    page.wait_for_selector("#end:visible")
+    assert len(study.log()) == 1 and found.wrong == []
+
+
+def test_an_answer_waits_for_a_server_that_is_away_and_is_counted_once(collecting, watched):
+    study = collecting(study="[quota]\nperson = 3\n", config=NO_REFITS)
+    page = opened(watched, study).page
+    study.kill()
+    page.keyboard.press("1")
+    until(lambda: "Nothing is lost" in page.inner_text("#said"), 30, "the page to say so")
+    study.start()
+    far(page, "2 of 3")
+    page.reload()
+    page.click("#begin:visible")
+    far(page, "2 of 3")
+    page.keyboard.press("1")
+    far(page, "3 of 3")
+    page.keyboard.press("1")
+    page.wait_for_selector("#end:visible")
+    assert len(study.log()) == len({each["id"] for each in study.log()}) == 3
+
+
+def test_without_javascript_it_says_what_it_needs(collecting, watched):
+    study = collecting(config=NO_REFITS)
+    found = watched(allowed=f"{study.base}/", java_script_enabled=False)
+    found.page.goto(f"{study.base}/ask")
+    assert "needs JavaScript" in found.page.inner_text("noscript")
+
+
+def test_the_owners_link_opens_the_live_page(collecting, watched):
+    study = collecting(config=NO_REFITS)
+    found = watched(allowed=f"{study.base}/")
+    until(
+        lambda: study.owner("/readyz").status_code == 200 and study.owner("/live").status_code != 503, 60, "the engine"
+    )
+    found.page.goto(f"{study.base}/owner?token={study.token}")
+    found.page.wait_for_selector("#live-events", timeout=60_000)
+    assert found.page.url == f"{study.base}/" and "token" not in found.page.content()
