@@ -31,6 +31,7 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 
 ATTEMPTS = 10  # to copy a snapshot before a run prunes it
 _WHOLE = 1 << 62  # more bytes than a file has
+_COLLECTED = ("answers.jsonl", "sessions.jsonl", "refused.jsonl", "secret")  # of a study: room `collect`
 _OF_A_PROCESS = ("suspects.json",)  # how processes on this very directory died
 
 
@@ -126,6 +127,9 @@ def _parts(store: Store, snapshots: list[Snapshot], dead_letters: str | None) ->
         for sequence in sorted({artifact.sequence for artifact in found if artifact}):
             path = store.artifact_path(kind, sequence)
             yield _Part(os.path.relpath(path, directory), path)
+    for path in (directory / "collect" / name for name in _COLLECTED):
+        if disk.exists(path):  # before the snapshots: its lines are those that they have counted, and more
+            yield _Part(os.path.relpath(path, directory), path, disk.size(path))
     for name in disk.listdir(directory):
         if name.endswith(".json") and not name.startswith(".") and name not in _OF_A_PROCESS:
             yield _Part(name, directory / name)

@@ -259,23 +259,48 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
 def test_questions_for_other_experiments_are_read_back(collecting, tmp_path):
     study = collecting(config=NO_REFITS)
     trials = study.owner("/questions.json?n=20").json()
-    assert len(trials) == 20 and {"stimulus", "choices", "data"} == trials[0].keys()
-    answered = [trial["data"] | {"worker": "lab", "chosen": [trial["data"]["shown"][0]]} for trial in trials]
-    (tmp_path / "jspsych.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answered))
+    assert len(trials) == 20 and trials[0]["choices"] == [trials[0]["data"]["left"], trials[0]["data"]["right"]]
+    with (tmp_path / "jspsych.csv").open("w", newline="") as file:  # as jsPsych writes it
+        writer = csv.DictWriter(file, ["trial_type", "rt", "response", *trials[0]["data"]])
+        writer.writeheader()
+        more = {"trial_type": "html-button-response", "rt": 812, "response": 1}
+        writer.writerows(trial["data"] | more for trial in trials)
     rows = list(csv.DictReader(io.StringIO(study.owner("/questions.csv?n=20").text)))
     assert len(rows) == 20 and len({row["id"] for row in rows}) == 20
     with (tmp_path / "psychopy.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], "chosen"])
+        writer = csv.DictWriter(file, [*rows[0], "key_resp.keys"])
         writer.writeheader()
-        writer.writerows(row | {"chosen": row["shown_1"]} for row in rows)
-    engine("run", tmp_path / "jspsych.jsonl", "--state", tmp_path / "a", "--no-refits")
-    engine(
-        *("run", tmp_path / "psychopy.csv", "--columns", "shown=shown_1|shown_2", "--state", tmp_path / "b"),
-        "--no-refits",
-    )
+        writer.writerows(row | {"key_resp.keys": "2"} for row in rows)
+    engine("run", tmp_path / "jspsych.csv", "--state", tmp_path / "a", "--no-refits")
+    options = ["--type", "pick", "--columns", "shown=left|right,chosen=key_resp.keys", "--answers-by", "position"]
+    engine("run", tmp_path / "psychopy.csv", *options, "--state", tmp_path / "b", "--no-refits")
+    assert Store(tmp_path / "a").newest().counters["kinds"] == {"pick": 20}
     for state in ("a", "b"):
         counters = Store(tmp_path / state).newest().counters
         assert counters["events"] == 20 and not counters["rejected"]
+
+
+def test_a_study_goes_on_from_a_copy_at_another_place(collecting, tmp_path):
+    study = collecting(study="[quota]\nperson = 6\n", config=NO_REFITS)
+    people = [Participant(study.base, f"w{n}", first_shown) for n in range(4)]
+    with httpx.Client() as http:
+        for person in people[:2]:
+            for each in person.ask(http, 6):
+                person.answer(http, each)
+    until(lambda: read_by_the_engine(study) == 12, 120, "the engine to read")
+    engine("backup", "--state", study.state, "--to", tmp_path / "copy")
+    study.stop()
+    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "elsewhere")
+    study.state = tmp_path / "elsewhere"
+    study.start()
+    with httpx.Client() as http:
+        assert people[0].ask(http, 1) == [] and people[0].ended == "done"  # he is remembered
+        people[2].base = study.base
+        for each in people[2].ask(http, 6):
+            people[2].answer(http, each)
+    until(lambda: read_by_the_engine(study) == 18, 120, "the engine to read the copy anew and go on")
+    study.stop()
+    assert counted_by_the_engine(study)["events"] == 18 == len(study.log())
 
 
 def test_behind_a_proxy_with_a_prefix(collecting):
