@@ -87,7 +87,7 @@ class People:
         self.sessions.late(now, self.study.quota.answer_within)
         ended = self.ended(person)
         if self.study.texts.consent and not person.consented:
-            raise Refused("consent", "POST /consent first: nobody is asked before he has agreed")
+            return {"questions": [], "consent": "needed", **self.progress(worker, person, ended)}
         screens: list[Asked] = [] if ended or not again else list(person.open.values())[:n]
         written: list[Future] = []
         waiting = len(person.open)

@@ -11,7 +11,6 @@ REASONS = {
     "other_study": 409,
     "late": 410,
     "stranger": 403,  # without the key of his link, or to what another was asked
-    "consent": 403,
     "too_large": 413,
     "too_many": 429,
     "no_media": 404,

@@ -55,7 +55,7 @@ async function more(again) {
   const said = await fetching;
   fetching = null;
   last = said;
-  if (said.status === 403 && said.refused === "consent" && by("consent")) { show("consent"); return said; }
+  if (said.consent === "needed") { show("consent"); return said; }
   if (said.status >= 400) { say(said.why); return said; }
   for (const each of said.questions) {
     if (known.has(each.id)) continue;
@@ -196,7 +196,7 @@ by("begin").addEventListener("click", async () => {
 });
 (async () => {
   const said = await more(true); // says at once whether there is anything to do
-  if (said.status >= 400) return;
+  if (said.status >= 400 || said.consent) return;
   if (said.ended) return ended();
   show("instructions");
 })();
