@@ -37,6 +37,15 @@ class Gatekeeper:
         if not self._addresses.allowed(client):
             raise Refused("too_many", "too many requests from this address; wait a moment")
 
+    def base(self, request: Request, prefix: str) -> str:
+        """How this site is called from outside; a proxy says it in X-Forwarded-Proto, -Host and -Prefix."""
+        said = request.headers if self._behind_proxy else {}
+        scheme, host = (
+            said.get("x-forwarded-proto", request.url.scheme),
+            said.get("x-forwarded-host", request.url.netloc),
+        )
+        return f"{scheme}://{host}{said.get('x-forwarded-prefix', prefix).rstrip('/')}"
+
     def worker(self, worker: Any, key: str, known: Callable[[str], bool]) -> str:
         """The code of a participant who may take part. Raises `Refused`."""
         code = check_worker(worker)

@@ -30,14 +30,20 @@ class _Given(NamedTuple):
 class LineLog:
     """A file of lines with one thread that writes. `size` is how many bytes of it are durable."""
 
-    def __init__(self, path: Path, disk: Disk | None = None):
-        """Open the log, made when it is missing; a torn last line goes. Raises OSError."""
+    def __init__(self, path: Path, disk: Disk | None = None, at_least: int = 0):
+        """Open the log, made when it is missing; a torn last line goes. Raises OSError.
+
+        Where a reader is `at_least` so many bytes on, it has read what a power cut then took before it was durable:
+        empty lines fill the gap, so that no later line lies where that reader has been."""
         self.path, self._disk = path, disk or Disk()
         make_folders(self._disk, path.parent)
         if not self._disk.exists(path):
             self._disk.append(path, [])
             self._disk.fsync_dir(path.parent)
         self.torn = _cut_torn_line(self._disk, path)
+        self.gap = max(at_least - self._disk.size(path), 0)
+        if self.gap:
+            self._disk.append(path, [b"\n" * self.gap])
         self._disk.fsync(path)
         self.size = self._disk.size(path)
         self.problem = ""  # why it takes no more

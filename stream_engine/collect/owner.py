@@ -31,8 +31,16 @@ class Owner:
     """Of one study."""
 
     def __init__(
-        self, people: People, stimuli: Stimuli, logs: Logs, access: Access, keeper: Gatekeeper, forward: Forward
+        self,
+        people: People,
+        stimuli: Stimuli,
+        logs: Logs,
+        access: Access,
+        keeper: Gatekeeper,
+        forward: Forward,
+        prefix: str = "",
     ):
+        self._prefix = prefix
         self._people, self._stimuli, self._logs = people, stimuli, logs
         self._access, self._keeper, self._forward = access, keeper, forward
         self.engine_runs: Callable[[], bool] = bool
@@ -87,7 +95,7 @@ class Owner:
         n = request.query_params.get("n", "0")
         n_links = min(int(n), MOST_LINKS) if n.isdigit() else 0
         workers = named or [f"p{number:04d}" for number in range(1, n_links + 1)]
-        base = str(request.base_url).rstrip("/")
+        base = self._keeper.base(request, self._prefix)
         rows = [(each, self._access.link(base, each, self._people.study.access.worker_from)) for each in workers]
         return _csv(("worker", "link"), rows)
 
@@ -143,7 +151,8 @@ class Owner:
                 raise Refused("bad_object", f"got the name {name[:50]!r}, expected a file name")
             body = await self._keeper.body(request, LARGEST)
             why = "" if name.lower().endswith(".txt") else check_media(name, body[:16])
-            if why or name.rpartition(".")[0] in self._stimuli.shown:
+            stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
+            if why or name.rpartition(".")[0] in stems:
                 raise Refused("bad_object", f"{name}: {why or 'the object is there already'}")
         except Refused as error:
             self._people.refuse(error.reason)

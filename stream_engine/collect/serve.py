@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,9 @@ from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
+from connectors import Position
 from connectors.disk import FolderInUse, FolderLock
+from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access
 from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.children import Child, Making
@@ -80,18 +82,15 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         except FolderInUse as error:
             raise StateInUse(f"{folder}: process {error.owner} is collecting there") from None
         access = Access(folder)
-        logs = Logs(*(LineLog(folder / f"{name}.jsonl") for name in ("answers", "sessions", "refused")))
+        logs = _logs(place.state, log)
         stack.callback(logs.close)
-        for each in logs:
-            if each.torn:
-                log.warning("a line that was not finished was cut off", file=str(each.path), bytes=each.torn)
         sessions = restored(lines_of(logs.answers.path), lines_of(logs.sessions.path))
         pool = QuestionPool(study, stimuli.names, access.study)
         people = People(study, access, sessions, pool, logs)
         engine, token = _Engine(place, logs.answers.path, log), secrets.token_hex(32)
         os.environ[TOKEN] = token
         keeper, forward = Gatekeeper(study, access, place.behind_proxy), Forward(lambda: engine.port, token)
-        owner = Owner(people, stimuli, logs, access, keeper, forward)
+        owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix)
         owner.engine_runs = lambda: engine.child.alive
         application = Routes(people, stimuli, keeper, owner, forward).application()
         listener = _listener(place, settings.http, application, log, stack)
@@ -188,14 +187,30 @@ def _tend(
         engine.child.stop(SHUTDOWN)
 
 
+def _logs(state: Path, log: FilteringBoundLogger) -> Logs:
+    """The logs of a study, what a crash has left of them repaired. Raises OSError."""
+    answers = state / "collect" / "answers.jsonl"
+    read = {"answers": _positions(state).get(partition_of(str(answers)), Position(0)).offset}
+    names = ("answers", "sessions", "refused")
+    logs = Logs(*(LineLog(answers.with_name(f"{name}.jsonl"), at_least=read.get(name, 0)) for name in names))
+    for each in logs:
+        if each.torn or each.gap:
+            log.warning("a crash left the log unfinished", file=str(each.path), cut=each.torn, filled=each.gap)
+    return logs
+
+
+def _positions(state: Path) -> Mapping[str, Position]:
+    """What the newest snapshot has read; empty where there is none."""
+    try:
+        return Store(state, tell=lambda line: None).newest().positions
+    except (NoSuchSnapshot, Corrupt, OSError):
+        return {}
+
+
 def made_elsewhere(state: Path, answers: Path) -> bool:
     """Whether a state was made from a log of answers at another place: that of a study which was copied here."""
-    try:
-        positions = Store(state, tell=lambda line: None).newest().positions
-    except (NoSuchSnapshot, Corrupt, OSError):
-        return False
-    logs = [name for name in positions if name.endswith("/collect/answers.jsonl")]
-    return bool(logs) and os.path.abspath(answers) not in logs
+    logs = [name for name in _positions(state) if name.endswith("/collect/answers.jsonl")]
+    return bool(logs) and partition_of(str(answers)) not in logs
 
 
 def _listener(

@@ -8,6 +8,7 @@ come while a study runs; none goes.
 
 import csv
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,7 @@ KINDS: dict[str, tuple[str, int, tuple[bytes, ...]]] = {
 }
 TEXT = ".txt"
 LARGEST = 20 << 20  # bytes of a file that is shown
+AGAIN = 20.0  # seconds after which what was passed over is looked at again: a file may have been copied only partly
 LARGEST_TEXT = 4000  # bytes of a text that is shown
 
 
@@ -54,6 +56,7 @@ class Stimuli:
         self.shown: dict[str, Shown] = {}
         self.passed_over: dict[str, str] = {}  # file or line -> why
         self._seen: tuple[int, ...] = ()
+        self._looked = 0.0
         if not self.path.exists():
             raise BadStimuli(f"--objects {path}: not there; expected a folder or a file")
         self.look()
@@ -70,9 +73,11 @@ class Stimuli:
         """Take up objects that have come; returns their names. Nothing changes for those that were there."""
         try:
             status = self.path.stat()
-            now = (status.st_mtime_ns, status.st_size)
-            if now == self._seen:
+            now, moment = (status.st_mtime_ns, status.st_size), time.monotonic()
+            waits = self.passed_over and moment - self._looked > AGAIN
+            if now == self._seen and not waits:
                 return []
+            self._looked = moment
             found = list(self._found())
         except (OSError, BadStimuli) as error:
             if not self.names:
@@ -91,7 +96,7 @@ class Stimuli:
                 self.shown[name] = shown
                 self.names.append(name)
                 new.append(name)
-        self._seen = () if self.passed_over else now  # what is being copied may be whole the next time
+        self._seen = now
         return new
 
     def _found(self) -> Iterator[tuple[str, str, Shown]]:

@@ -310,6 +310,11 @@ def test_behind_a_proxy_with_a_prefix(collecting):
         assert httpx.get(f"{study.base}{prefix}/ask").status_code == 200
         assert httpx.get(f"{study.base}{prefix}/ask.js").headers["content-type"].startswith("text/javascript")
         assert httpx.get(f"{study.base}{prefix}/questions", params={"worker": "w"}).status_code == 200
+    assert f"w,{study.base}/study/ask?worker=w&key=" in study.owner("/links?workers=w").text
+    said = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "lab.example", "X-Forwarded-Prefix": "/s/"}
+    own = {"Authorization": f"Bearer {study.token}"}
+    links = httpx.get(f"{study.base}/study/links?workers=w", headers=said | own).text
+    assert "w,https://lab.example/s/ask?worker=w&key=" in links
 
 
 def test_a_second_one_on_the_same_state_is_refused(collecting, names):

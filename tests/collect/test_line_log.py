@@ -73,6 +73,15 @@ def test_a_torn_last_line_is_cut_off_when_the_log_is_opened(tmp_path, torn):
     assert path.read_bytes() == b"a\nc\n"
 
 
+def test_nothing_is_written_where_a_reader_has_been_before_a_power_cut(tmp_path):
+    (tmp_path / "log").write_bytes(b"a\nb")
+    log = LineLog(tmp_path / "log", at_least=9)
+    log.append(b"c").result(10)
+    log.close()
+    assert (log.gap, log.path.read_bytes()) == (7, b"a\n\n\n\n\n\n\n\nc\n")
+    assert LineLog(tmp_path / "log", at_least=9).gap == 0
+
+
 def test_a_file_without_a_line_end_is_empty_afterwards(tmp_path):
     (tmp_path / "log").write_bytes(b"torn")
     LineLog(tmp_path / "log").close()
