@@ -25,7 +25,57 @@ CERTIFICATE, SPUR, BOOST = (
 )
 LAWS, SPACE = "tests/laws/test_accumulators.py", "tests/data/test_mapped_arrays.py"
 BOUNDS = "tests/hardening/test_bounds.py"
+COLLECT = "stream_engine/collect"
 BUGS = [
+    Bug(
+        "answers are told to be counted before they are synced",
+        f"{COLLECT}/line_log.py",
+        "            self._disk.fsync(self.path)\n        except OSError as error:  # the system",
+        "            pass\n        except OSError as error:  # the system",
+        "tests/collect/test_line_log.py",
+    ),
+    Bug(
+        "a torn last line stays",
+        f"{COLLECT}/line_log.py",
+        "    if end < size:\n",
+        "    if False:\n",
+        "tests/collect/test_line_log.py -k torn",
+    ),
+    Bug(
+        "who sends an answer again is told so at once",
+        f"{COLLECT}/asked_of_people.py",
+        '            return self._being_written.get(given["id"])\n',
+        "            return None\n",
+        "tests/collect/test_people.py -k two_at_once",
+    ),
+    Bug(
+        "an answer that was not written counts",
+        f"{COLLECT}/asked_of_people.py",
+        "            self.sessions.forget(",
+        "            str(",
+        "tests/collect/test_people.py -k not_be_written",
+    ),
+    Bug(
+        "anybody answers what another was asked",
+        f"{COLLECT}/accept.py",
+        "    if screen.worker != worker:\n",
+        "    if False:\n",
+        "tests/collect/test_answers.py -k every_reason",
+    ),
+    Bug(
+        "sides are not at random",
+        f"{COLLECT}/question_pool.py",
+        "        self._random.shuffle(others)\n",
+        "",
+        "tests/collect/test_answers.py -k sides",
+    ),
+    Bug(
+        "what waits for an answer is asked of another",
+        f"{COLLECT}/question_maker.py",
+        "known._replace(asked=_distinct(rows, known))",
+        "known",
+        "tests/collect/test_people.py -k maker",
+    ),
     Bug(
         "votes for the other answer count for this one",
         "stream_engine/formats/expand.py",

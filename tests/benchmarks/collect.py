@@ -78,7 +78,10 @@ def take_part(person: Participant, think: float, rng: np.random.Generator) -> No
     with httpx.Client(timeout=60) as http:
         while questions := person.ask(http, 1):
             time.sleep(rng.exponential(think))
-            person.answer(http, questions[0])
+            try:
+                person.answer(http, questions[0])
+            except httpx.TransportError:  # the connection was idle for too long: as a browser does
+                person.answer(http, questions[0])
 
 
 def in_browser(base: str, digits: Digits, people: int, think: float, seed: int) -> int:
@@ -104,8 +107,8 @@ def in_browser(base: str, digits: Digits, people: int, think: float, seed: int) 
                 shown = [name(each) for each in page.query_selector_all("#choices img")]
                 anchor = name(page.query_selector("#anchor img"))
                 page.keyboard.press(str(1 + shown.index(digits.answer(rng, anchor, shown))))
-                moved = f"document.querySelector('#far').textContent != '{before}'"
-                page.wait_for_function(f"{moved} || !document.querySelector('#end').hidden")
+                while page.is_visible("#trial") and page.inner_text("#far") == before:
+                    time.sleep(0.02)
             time.sleep(think / 3)
         browser.close()
     return ended

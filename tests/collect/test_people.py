@@ -1,0 +1,154 @@
+"""What people are told beside what is on the disk; and the maker of questions over a real state."""
+
+import asyncio
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from connectors.disk import Disk
+from stream_engine.collect.access import Access
+from stream_engine.collect.asked_of_people import Logs, People
+from stream_engine.collect.ellipse_size import ellipse_size
+from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.question_maker import Maker, Request, Told
+from stream_engine.collect.question_pool import QuestionPool
+from stream_engine.collect.sessions import Sessions, restored
+from stream_engine.collect.study import Quota, Study
+from stream_engine.state.artifact import Artifact
+from tests.support.process import engine, jsonl
+
+NAMES = list("abcdefgh")
+
+
+class Doubtful(Disk):
+    """A disk that syncs when it is let go, and whose next appends may fail."""
+
+    def __init__(self):
+        self.go, self.full = threading.Event(), False
+        self.go.set()
+
+    def append(self, path, chunks) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        super().append(path, chunks)
+
+    def fsync(self, path) -> None:
+        assert self.go.wait(20)
+        super().fsync(path)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """`study(Study())`: the people of a study, and the disk of its answers."""
+    made: list[Logs] = []
+
+    def make(study: Study | None = None):
+        disk, access = Doubtful(), Access(tmp_path)
+        logs = Logs(LineLog(tmp_path / "answers.jsonl", disk), *(LineLog(tmp_path / n) for n in ("s", "r")))
+        made.append(logs)
+        pool = QuestionPool(study or Study(), NAMES, access.study, seed=1)
+        return People(study or Study(), access, Sessions(), pool, logs), disk, logs
+
+    yield make
+    for logs in made:
+        logs.close()
+
+
+def nobody_is_refused(given) -> None:
+    """For who may all answer."""
+
+
+def test_two_at_once_count_once_and_neither_is_told_before_it_is_durable(study):
+    people, disk, logs = study()
+
+    async def both():
+        (asked,) = (await people.questions("w", 1, False))["questions"]
+        given = {"id": asked["id"], "worker": "w", "chosen": asked["shown"][0]}
+        disk.go.clear()
+        one, other = (asyncio.create_task(people.answers([given], nobody_is_refused)) for _ in range(2))
+        await asyncio.sleep(0.3)
+        assert not one.done() and not other.done()
+        disk.go.set()
+        return [await each for each in (one, other)]
+
+    assert [status for status, _ in asyncio.run(both())] == [200, 200]
+    assert len(list(lines_of(logs.answers.path))) == 1 and people.sessions.total == 1
+
+
+def test_what_could_not_be_written_is_told_so_and_may_be_sent_again(study):
+    people, disk, logs = study()
+
+    async def twice():
+        (asked,) = (await people.questions("w", 1, False))["questions"]
+        given = {"id": asked["id"], "worker": "w", "chosen": asked["shown"][0]}
+        disk.full = True
+        first = await people.answers([given], nobody_is_refused)
+        await asyncio.sleep(0.05)
+        disk.full = False
+        return first, await people.answers([given], nobody_is_refused)
+
+    first, second = asyncio.run(twice())
+    assert first[0] == 503 and first[1]["refused"][0]["refused"] == "not_durable"
+    assert second == (200, {"counted": 1, "again": 0}) and people.sessions.total == 1
+    again = restored(lines_of(logs.answers.path), lines_of(logs.sessions.path))
+    assert again.total == 1 and not again.open
+
+
+def test_a_person_is_asked_no_more_than_his_quota(study):
+    people, _, _ = study(Study(quota=Quota(person=5)))
+
+    async def ask():
+        many = [len((await people.questions("w", 3, False))["questions"]) for _ in range(3)]
+        again = (await people.questions("w", 4, True))["questions"]
+        return many, [each["id"] for each in again], (await people.questions("v", 9, False))["questions"]
+
+    many, again, other = asyncio.run(ask())
+    assert many == [3, 2, 0] and again == list(people.sessions.people["w"].open)[:4] and len(other) == 5
+
+
+def test_the_stop_rule_ends_it_for_everybody(study):
+    people, _, _ = study(Study(quota=Quota(ellipse=0.3)))
+    for ellipse, ended in ((None, ""), (0.5, ""), (0.3, "done")):
+        people.ellipse = ellipse
+        assert asyncio.run(people.questions("w", 1, False))["ended"] == ended
+
+
+def test_the_size_of_regions_is_the_median_of_their_longest_half_axes():
+    rng, n, d = np.random.default_rng(3), 7, 2
+    points, factors = rng.normal(size=(n, d)), rng.normal(size=(n, d, d))
+    covariance = factors @ factors.transpose(0, 2, 1)
+    spread = np.sqrt(np.mean([np.sum((x - points.mean(axis=0)) ** 2) for x in points]))
+    longest = [np.sqrt(chi2.ppf(0.95, d) * np.linalg.svd(each)[1][0]) for each in covariance]
+    made = Artifact("embedding", "", 1, {}, 0, {"X": points, "covariance": covariance}, {})
+    assert ellipse_size(made) == pytest.approx(np.median(longest) / spread)
+    assert ellipse_size(None) is ellipse_size(made._replace(arrays={"X": points})) is None
+    assert ellipse_size(made._replace(arrays={"X": points * 0, "covariance": covariance})) is None
+
+
+@pytest.mark.parametrize("kind", ["pick", "odd_one_out"])
+def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_path, kind):
+    told = Told(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
+    maker, now = Maker(told), time.time()
+    first = maker.answer(Request(now, 30, NAMES[:5]))
+    assert first.fresh and first.snapshot == -1 and "no embedding" in first.about
+    rows = [row for row, _, _ in first.questions]
+    assert len({(row[0], frozenset(row)) for row in rows}) == len(rows) == 30  # all that there are
+    assert not maker.answer(Request(now, 0)).questions
+    events = [{"anchor": "a", "near": b, "far": c} for b, c in itertools.combinations(["b", "c", "zebra"], 2)]
+    engine("run", jsonl(tmp_path / "e.jsonl", events), "--state", tmp_path / "state", "--no-refits")
+    asked = [(now, row) for row in rows[:10]]
+    second = maker.answer(Request(now, 500, [], asked))
+    assert second.fresh and second.snapshot >= 0
+    left = {(row[0], frozenset(row)) for row, _, _ in second.questions}
+    assert "zebra" not in {name for row, _, _ in second.questions for name in row}
+    gone = {(row[0], frozenset(row)) for row in rows[:10]} | {("a", frozenset("abc"))}
+    if kind == "odd_one_out":
+        gone |= {(name, objects) for _, objects in gone - {("a", frozenset("abc"))} for name in objects}
+    assert not left & gone and left | gone == {(row[0], frozenset(row)) for row in rows}
+    later = maker.answer(Request(now + 3600, 0, ["f"]))  # what was given up may be asked again, a new object too
+    assert later.fresh and {(row[0], frozenset(row)) for row, _, _ in later.questions} >= left
+    assert "f" in {name for row, _, _ in later.questions for name in row}
