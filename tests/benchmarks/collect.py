@@ -2,6 +2,7 @@
 three of them in a real Chromium; the model's accuracy is followed, once with questions by the model, once at random.
 
     python -m tests.benchmarks.collect study     answers to reach an accuracy, answers lost, latencies
+    python -m tests.benchmarks.collect latency   100 people at once, one question and one answer a second each
     python -m tests.benchmarks.collect kills     30 kills of the HTTP side or the engine under 100 people
 
 Truth: distances of the digits' first 10 principal components. A person chooses the nearer with probability
@@ -11,6 +12,7 @@ own work in it: all run on one machine.
 """
 
 import argparse
+import asyncio
 import os
 import tempfile
 import threading
@@ -24,6 +26,7 @@ from stream_engine.state.store import Store
 from tests.benchmarks.__main__ import machine
 from tests.collect.test_collect import kills_under_load
 from tests.support.collecting import Collecting, Participant
+from tests.support.process import until
 
 LEVELS = (0.75, 0.80, 0.85, 0.88)
 CONFIG = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
@@ -124,16 +127,18 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
 
     def follow() -> None:
         store, seen = Store(running.state, tell=lambda line: None), -1
+        answers: dict[int, int] = {}  # by number of snapshot
         while not over.wait(1.0):
             try:
                 published = store.published()
             except Exception:
                 continue
+            answers[published.snapshot.sequence] = published.snapshot.counters["comparisons"]
             found = published.artifacts.get("embedding")
             if found is not None and found.sequence != seen:
                 seen = found.sequence
-                answers = int(found.report.get("comparisons", 0)) or published.snapshot.counters["comparisons"]
-                curve.append((answers, digits.accuracy(list(published.snapshot.objects), found.arrays["X"])))
+                made_of = answers.get(seen, published.snapshot.counters["comparisons"])
+                curve.append((made_of, digits.accuracy(list(published.snapshot.objects), found.arrays["X"])))
 
     def answers_by(rng):
         return lambda question: digits.answer(rng, question["anchor"], question["shown"])
@@ -173,22 +178,65 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
     }
 
 
+async def in_turns(base: str, people: int, think: float, seconds: float) -> dict[str, list[float]]:
+    """People who ask and answer for a while, on a connection each; seconds of every request."""
+    took: dict[str, list[float]] = {"questions": [], "answers": []}
+    end = time.monotonic() + seconds
+
+    async def person(number: int, http: httpx.AsyncClient) -> None:
+        rng, worker = np.random.default_rng(number), f"p{number}"
+        while time.monotonic() < end:
+            await asyncio.sleep(rng.exponential(think))
+            started = time.perf_counter()
+            said = (await http.get(f"{base}/questions", params={"worker": worker})).json()
+            took["questions"].append(time.perf_counter() - started)
+            asked = said["questions"][0]
+            started = time.perf_counter()
+            body = {"id": asked["id"], "worker": worker, "chosen": asked["shown"][0]}
+            (await http.post(f"{base}/answers", json=body)).raise_for_status()
+            took["answers"].append(time.perf_counter() - started)
+
+    limits = httpx.Limits(max_connections=people, max_keepalive_connections=people)
+    async with httpx.AsyncClient(limits=limits, timeout=60) as http:
+        await asyncio.gather(*(person(number, http) for number in range(people)))
+    return took
+
+
+def latency(running: Collecting, people: int, think: float, seconds: float) -> None:
+    """Print percentiles of both requests, and the processor time of the process that listens."""
+    until(lambda: running.study()["ready"] > 0, 120, "the maker")
+    before = cpu_seconds(running.process.pid)
+    took = asyncio.run(in_turns(running.base, people, think, seconds))
+    used, requests = cpu_seconds(running.process.pid) - before, sum(map(len, took.values()))
+    print(f"{requests} requests, {1000 * used / requests:.2f} ms of processor each, load {os.getloadavg()[0]:.1f}")
+    for what, each in took.items():
+        p50, p95 = (1000 * float(np.percentile(each, q)) for q in (50, 95))
+        print(f"{what:>10}  p50 {p50:.1f} ms  p95 {p95:.1f} ms")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all threads of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["study", "kills"])
+    parser.add_argument("what", choices=["study", "latency", "kills"])
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--browsers", type=int, default=3)
     parser.add_argument("--objects", type=int, default=60)
     parser.add_argument("--answers", type=int, default=40, help="of each person")
     parser.add_argument("--think", type=float, default=3.0, help="seconds on average")
     parser.add_argument("--settle", type=float, default=20.0, help="seconds for the last refit")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of the measurement of latency")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strategies", default="information-gain,random")
     args = parser.parse_args()
     print(", ".join(f"{key} {value}" for key, value in machine().items()), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        if args.what == "kills":
+        if args.what != "study":
             names = Path(folder) / "names.txt"
             names.write_text("\n".join(f"object {n}" for n in range(50)) + "\n")
             running = Collecting(
@@ -198,7 +246,10 @@ def main() -> None:
                 config="[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n",
             )
             try:
-                print(kills_under_load(running, args.people, args.kills, args.seed), flush=True)
+                if args.what == "kills":
+                    print(kills_under_load(running, args.people, args.kills, args.seed), flush=True)
+                else:
+                    latency(running, args.people, 1.0, args.seconds)
             finally:
                 running.kill()
             return
