@@ -32,7 +32,7 @@ def page() -> str:
 def _public(name: str, what: Any) -> Iterator[str]:
     if not callable(what):
         return
-    yield f"### {name}\n\n```python\n{name}{_signature(what)}\n```\n"
+    yield f"### {name}\n\n```text\n{name}{_signature(what)}\n```\n"
     yield documented(inspect.getdoc(what) or "") + "\n"
     if inspect.isclass(what):
         methods = [each for each in vars(what) if _is_told(each) and callable(getattr(what, each))]
