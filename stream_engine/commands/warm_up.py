@@ -47,27 +47,32 @@ def _seconds_of(what: str) -> tuple[str, float]:
     return what, time.perf_counter() - began
 
 
-def _comparisons():
-    from stream_engine.data.comparisons import Quadruplet, Triplet
-
+def _events() -> Iterator[bytes]:
+    """Answers of three people, and some of nobody, as lines of JSON."""
     rng = np.random.default_rng(0)
     names = [f"object-{i}" for i in range(OBJECTS)]
-    for _ in range(400):
+    for number in range(400):
         a, b, c, d = (names[i] for i in rng.permutation(OBJECTS)[:4])
-        yield Quadruplet((a, b), (c, d)) if rng.random() < 0.2 else Triplet(a, b, c)
+        worker = {"worker": f"worker-{number % 4}"} if number % 4 else {}
+        if rng.random() < 0.2:
+            yield json.dumps({"type": "quadruplet", "near": [a, b], "far": [c, d], **worker}).encode()
+        else:
+            yield json.dumps({"anchor": a, "near": b, "far": c, **worker}).encode()
 
 
 def _learn(accumulators: Iterable[str], policy: str | None):
     """Count and judge, restore and merge; the snapshot of all."""
     from stream_engine.accumulators import empty
+    from stream_engine.formats import decoder
+    from stream_engine.formats.options import EventOptions
     from stream_engine.state.engine import Engine
 
-    comparisons = list(_comparisons())
+    lines, decode = list(_events()), decoder("json", EventOptions(provenance=True))
     engine = Engine(accumulators, policy)
     part = Engine([name for name in accumulators if empty(name).mergeable], policy)
     for each in (engine, part):
-        for start in range(0, len(comparisons), 100):
-            each.learn_many(comparisons[start : start + 100])
+        for start in range(0, len(lines), 100):
+            each.learn(decode(b"\n".join(lines[start : start + 100])), records=100)
     snapshot = engine.snapshot()
     Engine.restore(snapshot)
     merged = Engine.restore(part.snapshot())
@@ -169,15 +174,14 @@ def _run() -> None:
     import pyarrow as pa
     import structlog
 
-    from stream_engine.data.comparisons import Triplet
     from stream_engine.service.run import run
     from stream_engine.service.settings import load
 
-    rows = [each._asdict() for each in _comparisons() if isinstance(each, Triplet)]
+    rows = [event for event in map(json.loads, _events()) if {"anchor", "worker"} <= event.keys()]
     with TemporaryDirectory() as folder:
         jsonl, csv, arrow = (Path(folder) / f"events.{suffix}" for suffix in ("jsonl", "csv", "arrow"))
         jsonl.write_text("".join(json.dumps(event) + "\n" for event in rows + OTHER_EVENTS))
-        csv.write_text("\n".join(["anchor,near,far", *(",".join(row.values()) for row in rows)]) + "\n")
+        csv.write_text("\n".join(["anchor,near,far,worker", *(",".join(row.values()) for row in rows)]) + "\n")
         table = pa.Table.from_pylist(rows)
         with pa.ipc.new_file(str(arrow), table.schema) as file:
             file.write_table(table)

@@ -68,8 +68,6 @@ def refit(
             f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine with it"
         )
     votes = worker_reliability.votes_of(snapshot)
-    if not any(votes.names) and snapshot.counters["events"]:
-        raise CannotRefit(f"{KIND}: no event names who answered it, expected a field worker")
     progress(0, 2)
     with threadpool_limits(1):
         options: dict[str, Any] = {

@@ -43,7 +43,8 @@ def test_a_run_after_it_compiles_nothing(tmp_path):
         {"type": "quadruplet", "near": names[:2], "far": names[2:4]},
         {"type": "ranking", "anchor": "n0", "ranked": names[1:5]},
     ]
-    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    by = [{**event, "worker": f"w{i % 3}"} if i % 4 else event for i, event in enumerate(events)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in by))
     (tmp_path / "events.csv").write_text(
         "anchor,near,far\n" + "".join(",".join(e.values()) + "\n" for e in events[:400])
     )

@@ -435,7 +435,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
         rank, n = {name: i for i, name in enumerate(names)}, 4
         ids = [rank[name] for name in one.objects.names[:n]]  # value v[old] of object old
         K = np.add.outer(np.arange(5.0), 10 * np.arange(5.0))[np.ix_(ids, ids)]
-        ring = one.objects.find(["a", "b"]).tolist()
+        ring = one.objects.find(["a", "b", "c"]).tolist()
         artifacts = {
             "sdp_clustering": Artifact(
                 "sdp_clustering",
@@ -454,7 +454,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
                 0,
                 {
                     "j": np.array(ring[:1], np.int32),
-                    "k": np.array(ring[1:], np.int32),
+                    "k": np.array(ring[1:2], np.int32),
                     "predicted": np.array(ids, np.int32) % 2,
                     "given": np.full(n, -1, np.int32),
                     "score": np.array(ids, float),
@@ -471,7 +471,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
                 1,
                 {},
                 0,
-                {"X": np.stack([ids, ids], 1) * 1.0, "asked": np.array(ids) > 0, "lapse": np.array(0.1)},
+                {"X": np.stack([np.square(ids), ids], 1) * 1.0, "asked": np.array(ids) > 0, "lapse": np.array(0.1)},
                 {"alpha": 0.0, "held_out": "judgements", "log_loss": 0.5, "accuracy": 0.8},
             ),
         }
@@ -486,7 +486,7 @@ def test_exports_by_name_do_not_depend_on_the_order_of_first_appearance(what):
     assert left.keys() == right.keys() and one.snapshot.objects == ("a", "b", "c", "d", "é")
     assert left == right
     if what == "clusters":
-        assert left["clusters.csv"].decode().splitlines()[1:] == ['"a",2', '"b",1', '"c",3', '"d",0']
+        assert left["clusters.csv"].decode().splitlines()[1:] == ['"a",2,0.5', '"b",1,0.25', '"c",3,0.75', '"d",0,0']
 
 
 def test_options_that_were_the_job_s_are_refused(tmp_path):
