@@ -5,7 +5,7 @@ errors decides, because on easy data the latter says too little about the ridge.
 delivered, by its `sureness` of the same units: else one that orders better loses to one whose margins happen to be of
 the right size (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on
 below the grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard
-error (paired, by unit) of the best; larger ones are tried while they help. Some 25 fits.
+error (paired, by unit) of the best; larger ones are tried while they help, smaller ones while they do. Some 20 fits.
 """
 
 from collections.abc import Callable
@@ -138,13 +138,16 @@ class _Search:
     def dimensions(self, firsts: list[Tried], most: int) -> Tried:
         """The smallest number of dimensions in which a kernel is within one standard error of the best; of the kernels
         that are, the better. `firsts`: each kernel's best in the same number of dimensions, the better one first; that
-        one goes on in larger numbers while they help, all are tried in smaller ones."""
+        one goes on in larger numbers while they help, all in smaller ones until none is within one standard error: what
+        is too small for one number is for those below it."""
         sizes = [d for d in DIMENSIONS if d <= most]
         first = firsts[0].setting.d
         done = list(firsts)
-        for d in sizes:
-            if d < first:
-                done += [self.attempt(each.setting._replace(d=d), each) for each in firsts]
+        for d in reversed([d for d in sizes if d < first]):
+            smaller = [self.attempt(each.setting._replace(d=d), each) for each in firsts]
+            done += smaller
+            if not any(_no_worse(each, firsts[0]) for each in smaller):
+                break
         best = min(done, key=_loss)
         for d in sizes:
             if d > first and best.setting.d == max(each.setting.d for each in done):

@@ -1,7 +1,8 @@
 """The embedding as a similarity: points of a snapshot's objects, for what clusters or classifies by distances.
 
-Setting chosen as the refit `embedding` chooses it (`choice`), then one fit to all answers; nothing is held back to be
-reported, and no tests, ellipses or figures are made. The cost of the choice is most of that refit's.
+Setting chosen as the refit `embedding` chooses it (`choice`) but from fewer answers, then one fit to all answers;
+nothing is held back to be reported, and no tests, ellipses or figures are made. It does not take that refit's artifact,
+which may be there or not: the same snapshot and parameters give the same answer (DESIGN.md, guarantee 5).
 """
 
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics.judgement_folds import CHOOSE, FIT
 
 CHOOSING = 0.2  # share of the judgements that chooses the setting
-SEARCHED, SEARCHED_EACH = 300_000, 200  # answers that a setting is searched with: so many, or so many an object
+SEARCHED, SEARCHED_EACH = 100_000, 200  # answers that a setting is searched with: so many, or so many an object
 ONE_PLACE = 1e-6  # squared distances below make no odds: all answers cancel, and nothing is known
 
 
