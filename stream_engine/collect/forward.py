@@ -1,6 +1,7 @@
 """The owner's paths, asked of the engine's own listener on the loopback address and sent on as they come."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable
 
 import h11
@@ -14,16 +15,20 @@ PATIENCE = 30.0  # seconds for the head of an answer
 
 
 class Forward:
-    """`port()` is that of the engine's listener; `token` opens it."""
+    """`port()` is that of the engine's listener, `token` opens it; a child of ours, it has TLS where we have it."""
 
-    def __init__(self, port: Callable[[], int], token: str):
+    def __init__(self, port: Callable[[], int], token: str, tls: bool = False):
         self._port, self._token = port, token
+        self._tls: ssl.SSLContext | None = None
+        if tls:  # its certificate is for the name of the site, not for the loopback address
+            self._tls = ssl.create_default_context()
+            self._tls.check_hostname, self._tls.verify_mode = False, ssl.CERT_NONE
 
     async def __call__(self, request: Request) -> Response:
         """What the engine answers; 503 while it is not there."""
         target = request.scope["path"].removeprefix(request.scope.get("root_path", "")) or "/"
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self._port())
+            reader, writer = await asyncio.open_connection("127.0.0.1", self._port(), ssl=self._tls)
         except OSError:
             return PlainTextResponse("the engine is starting; try again in a moment\n", 503, {"Retry-After": "3"})
         connection = h11.Connection(h11.CLIENT)

@@ -80,7 +80,8 @@ class Gatekeeper:
         if not right_token(request.query_params.get("token", "").encode(), [self._access.owner]):
             return self.not_the_owner()
         answer = RedirectResponse("./", 303)
-        answer.set_cookie(COOKIE, self._access.owner, httponly=True, samesite="strict", path="/")
+        safe = self.base(request, "").startswith("https:")
+        answer.set_cookie(COOKIE, self._access.owner, httponly=True, samesite="strict", secure=safe, path="/")
         return answer
 
     def not_the_owner(self) -> Response:

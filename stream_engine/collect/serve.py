@@ -89,7 +89,10 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         people = People(study, access, sessions, pool, logs)
         engine, token = _Engine(place, logs.answers.path, log), secrets.token_hex(32)
         os.environ[TOKEN] = token
-        keeper, forward = Gatekeeper(study, access, place.behind_proxy), Forward(lambda: engine.port, token)
+        keeper, forward = (
+            Gatekeeper(study, access, place.behind_proxy),
+            Forward(lambda: engine.port, token, settings.http.tls_certificate is not None),
+        )
         owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix)
         owner.engine_runs = lambda: engine.child.alive
         application = Routes(people, stimuli, keeper, owner, forward).application()

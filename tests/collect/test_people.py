@@ -129,6 +129,14 @@ def test_the_size_of_regions_is_the_median_of_their_longest_half_axes():
     assert ellipse_size(made._replace(arrays={"X": points * 0, "covariance": covariance})) is None
 
 
+@pytest.mark.parametrize("start", ["random", "coverage", "landmark"])
+def test_until_there_is_an_embedding_a_design_asks(tmp_path, start):
+    maker = Maker(Told(str(tmp_path / "state"), "pick", "information-gain", start, 0.15, 0))
+    questions = maker.answer(Request(time.time(), 500, NAMES)).questions
+    assert {sampler for _, sampler, _ in questions} == {start}
+    assert [propensity is None for _, _, propensity in questions] == [start != "random"] * len(questions)
+
+
 @pytest.mark.parametrize("kind", ["pick", "odd_one_out"])
 def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_path, kind):
     told = Told(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
