@@ -6,6 +6,9 @@ PATHS = {
     "/": "the live page: the report of the newest snapshot, and what moves. HTML",
     "/page": "the report alone, as the live page fetches it. HTML",
     "/figures/{name}": "a figure of the report, as SVG or PDF",
+    "/history": "accuracy, rate and unread since the start, for the curves of the live page. JSON",
+    "/object": "`?name=NAME`: the text of an object, where `[http] objects` lists some. JSON",
+    "/object/picture": "`?name=NAME`: its picture, as JPEG",
     "/live": "what moves, once a second. Server-sent events",
     "/metrics": "figures for Prometheus, see [the page of metrics](metrics.md). Text",
     "/healthz": "200 while the loop turns, 503 with the reason when it hangs. Text",
@@ -25,6 +28,27 @@ ADMIN = {
     "/admin/refit": "`?kind=KIND`: that refit of the newest snapshot",
     "/admin/log-level": "`?level=debug|info|warning|error`",
 }
+COLLECT = {
+    "/ask": "the participant's page. HTML",
+    "/ask.js": "its script",
+    "/ask.css": "its style",
+    "/questions": "`?n=&worker=`: questions for a participant. JSON",
+    "/answers": "POST: an answer or a list of answers; 200 once they are on the disk. JSON",
+    "/consent": "POST: that a participant consents. JSON",
+    "/media/{name:path}": "a picture or sound that is asked about",
+    "/favicon.ico": "nothing",
+    "/owner": "`?token=`: lets the owner in, and leads to the live page",
+    "/study": "how the study stands. JSON",
+    "/links": "links for participants. CSV",
+    "/participants.csv": "who answered how much",
+    "/questions.json": "questions for jsPsych",
+    "/questions.csv": "questions for PsychoPy",
+    "/collected/{name}": "a file of the study, as it is on the disk",
+    "/objects/{name}": "PUT: one more object, of which the body is the text, picture or sound",
+    "/metrics": "figures for Prometheus",
+    "/healthz": "whether the process is alive",
+    "/readyz": "whether answers can be taken",
+}
 INTRODUCTION = f"""# HTTP
 
 {MADE}
@@ -41,4 +65,7 @@ def page() -> str:
     lines += ["", "## What can be asked of a run", ""]
     lines += ["`[http] admin_listen` with `admin_token` takes these by POST, and the probes and metrics by GET.", ""]
     lines += [item(f"`{path}`: {says}.") for path, says in ADMIN.items()]
+    lines += ["", "## A study that asks", ""]
+    lines += ["`collect --listen HOST:PORT` serves these, and to the owner all that a run serves.", ""]
+    lines += [item(f"`{path}`: {says}.") for path, says in COLLECT.items()]
     return "\n".join(lines) + "\n"

@@ -25,8 +25,8 @@ from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import held_out
-from stream_engine.statistics.held_out import HeldOut
-from stream_engine.statistics.judgement_folds import BY_QUESTION, CHOOSE, FIT
+from stream_engine.statistics.held_out import Figures, HeldOut
+from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, BY_QUESTION, CHOOSE, FIT
 
 KIND = "embedding"
 AXES = EMBEDDING.axes
@@ -92,7 +92,7 @@ def refit(
             progress=progress,
             **more,
         )
-        figures, points = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
+        figures, knowing, points = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
         answers = _answers(found, params, *range(BY_QUESTION + 1))
         questions = answers.questions()
         begin = (*points, *_earlier(previous, len(snapshot.objects)))
@@ -103,6 +103,7 @@ def refit(
             {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         )
         report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
+        report["knowing_worker"] = knowing._asdict() if knowing else None
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
@@ -131,17 +132,23 @@ def _known(answers: Answers, params: Params) -> Answers:
 
 def _figures(
     found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any
-) -> tuple[HeldOut, tuple[np.ndarray, ...]]:
-    """What a fit to all but the reported answers says of these; a worker that it knows has an own lapse. And points to
-    begin the last fit at."""
+) -> tuple[HeldOut, Figures | None, tuple[np.ndarray, ...]]:
+    """What a fit to all but the reported answers says of these, whoever gave them, as `predict` does. Beside it what it
+    says when it goes by the own lapse of a worker whom it knows. And points to begin the last fit at."""
     asked = found.reported
     if not len(asked.rows) or not len(questions.rows):
-        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), chosen.begin
+        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
     sure = _sureness(chosen, fitted, questions)
+    p = probabilities(fitted.points, asked.rows, sure.lapse, fitted.alpha, scale=sure.scale)
+    figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
+    of = found.part[asked.unit] == BY_JUDGEMENT
+    if not len(found.workers) or not of.any():
+        return figures, None, (fitted.points,)
     lapse = known_lapses(fitted.lapse, questions, sure.lapse)
     p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
-    return held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0), (fitted.points,)
+    knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
+    return figures, knowing, (fitted.points,)
 
 
 def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.embedding.evidence import Evidence, evidence
+from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
-from stream_engine.embedding.held_out import known_lapses, log_odds, probabilities
+from stream_engine.embedding.held_out import log_odds, probabilities
 from stream_engine.embedding.questions import Questions
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
@@ -94,8 +94,7 @@ def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarra
             continue
         questions = answers.questions()
         fitted = _fit(questions, setting, fitted, fixed_lapse=params["lapse"] == "none", tolerance=LOOSE)
-        lapse = known_lapses(fitted.lapse, questions, report["lapse"])
-        p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, _workers(found, asked), scale=report["scale"])
+        p = probabilities(fitted.points, asked.rows, report["lapse"], fitted.alpha, scale=report["scale"])
         figures = held_out.figures(log_odds(p), 1.0, asked.times, asked.unit)
         steps.append(Step(int(answers.times.sum()), figures))
     expected = np.maximum(p, 1.0 - p)
@@ -108,10 +107,6 @@ def _fit(questions: Questions, setting: Setting, smaller: Embedding | None, **mo
     if smaller is None:
         return fit_carefully(questions, d, ridge, kernel=kernel, **more)[0]
     return fit(questions, d, ridge, kernel=kernel, start=smaller.points, **more)
-
-
-def _workers(found: Evidence, asked) -> np.ndarray:
-    return found.workers_of(asked)
 
 
 def _curve(steps: list[Step], material: Material) -> Drawing:

@@ -11,7 +11,7 @@ from stream_engine import estimators
 from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.manual import DOCS, PAGES, text_of
-from stream_engine.manual.http import ADMIN, PATHS
+from stream_engine.manual.http import ADMIN, COLLECT, PATHS
 from stream_engine.manual.markdown import WIDTH
 from stream_engine.manual.refits import parameters
 from stream_engine.manual.settings import is_table, meanings
@@ -105,7 +105,11 @@ def test_every_path_is_there_and_no_other():
     served = set()
     for path in (ROOT / "stream_engine").rglob("*.py"):
         served |= set(ROUTE.findall(path.read_text(encoding="utf-8")))
-    assert served - {"/admin", "/{name}"} == set(PATHS)
+    assert served - {"/admin", "/{name}", "/{path:path}"} == set(PATHS)
+    collect = set()
+    for path in (ROOT / "stream_engine" / "collect").rglob("*.py"):
+        collect |= set(re.findall(r'\(\s*"(/[^"]*)",\s', path.read_text(encoding="utf-8")))
+    assert collect - {"/{path:path}"} == set(COLLECT)
     application = admin(Requests(), lambda: None, lambda: ())
     assert {f"/admin{route.path}" for route in application.routes} == set(ADMIN)
 

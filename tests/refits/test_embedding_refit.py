@@ -80,6 +80,17 @@ def test_those_who_guess_are_named(accumulators):
     assert np.ptp(few["worker_lapse"]) < 1e-12
 
 
+def test_the_figures_are_those_of_what_predict_says_and_knowing_the_worker_is_told_beside_them():
+    """Four of twelve guess: who knows them loses less; the log loss of the model is that of its answers to anybody."""
+    made, _ = snapshot((*ALL, "worker_votes", "judgements"), m=6000)
+    report = embedding.refit(made, QUICK, 0).report
+    knowing = report["knowing_worker"]
+    assert knowing["log_loss"] < report["log_loss"] - 0.02 and knowing["comparisons"] == report["held_out_comparisons"]
+    assert report["calibration_error"] < 0.06 and knowing["accuracy"] == pytest.approx(report["accuracy"], abs=1e-9)
+    told = -np.log(1.0 - report["lapse"] / 2.0)  # nobody is more likely than this to answer so
+    assert report["log_loss"] > told and embedding.refit(snapshot(ALL)[0], QUICK, 0).report["knowing_worker"] is None
+
+
 def test_what_is_reported_chose_nothing():
     """The figures are near those on new answers, and say what was held out."""
     made, points = snapshot((*ALL, "judgements"), m=3000, guessers=0)
