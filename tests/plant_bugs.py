@@ -724,9 +724,23 @@ BUGS = [
     Bug(
         "a p-value can be 0",
         "stream_engine/refits/cluster_verdict.py",
-        "p = (1 + sum(value >= beyond for value in values)) / (len(values) + 1)",
-        "p = sum(value >= beyond for value in values) / len(values)",
+        "p = (1 + above) / (len(drawn) + 1)",
+        "p = above / len(drawn)",
         "tests/clustering/test_cluster_verdict.py -k planted_groups",
+    ),
+    Bug(
+        "numbers of groups are compared without their deviations",
+        "stream_engine/refits/cluster_verdict.py",
+        "mean, deviation = drawn.mean(axis=0), np.maximum(drawn.std(axis=0), 1e-9)",
+        "mean, deviation = drawn.mean(axis=0), np.ones(drawn.shape[1])",
+        "tests/clustering/test_cluster_verdict.py -k like_the_draws",
+    ),
+    Bug(
+        "the variance within groups is not of the whole",
+        "stream_engine/clustering/borders.py",
+        "labels].sum()) / whole",
+        "labels].sum())",
+        "tests/clustering/test_cluster_verdict.py -k looseness",
     ),
     Bug(
         "coins break judgements up",
@@ -1003,6 +1017,13 @@ BUGS = [
         "or self._waits_for_end or newest is None",
         "or newest is None",
         "tests/service/test_refit_schedule.py -k once",
+    ),
+    Bug(
+        "a model asks what follows already",
+        "stream_engine/asking/known.py",
+        "return known._replace(implied=follows(snapshot))",
+        "return known",
+        "tests/asking/test_implied.py -k a_model_asks",
     ),
     Bug(
         "a question that was taken narrows nothing",

@@ -12,7 +12,7 @@ import heapq
 import numpy as np
 
 from stream_engine.asking.ensemble import Ensemble, ensemble, narrow, score
-from stream_engine.asking.known import Known, candidates
+from stream_engine.asking.known import Known, by_model
 from stream_engine.asking.model import Model
 from stream_engine.data.compiled import njit
 
@@ -21,10 +21,7 @@ POOL = 20_000
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, the largest expected gain first; m < n where the model knows no more."""
-    if known.model is None:
-        return np.empty((0, 3), np.int32)
-    rows = candidates(known, max(POOL, 20 * n), rng)
-    return rows[best(known.model, rows, n, rng)]
+    return by_model(known, n, max(POOL, 20 * n), best, rng)
 
 
 def best(model: Model, rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

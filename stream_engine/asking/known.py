@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.asking.implied import follows
 from stream_engine.asking.model import Model
+from stream_engine.data.container import Corrupt
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -40,13 +42,15 @@ def nothing_known() -> Known:
 
 
 def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
-    """What a snapshot knows, and an artifact `embedding`. Raises `CannotAsk`."""
+    """What a snapshot knows, what follows from the order that it keeps, and an artifact `embedding`. Raises
+    `CannotAsk`."""
     if "triplet_counts" not in snapshot.settings["accumulators"]:
         raise CannotAsk(
             f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
             "the accumulator triplet_counts"
         )
-    return Known(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
+    known = Known(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
+    return known._replace(implied=follows(snapshot))
 
 
 def with_objects(known: Known, names: Iterable[str]) -> Known:
@@ -111,9 +115,23 @@ def waiting(known: Known, rows: np.ndarray) -> Known:
 
 def candidates(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32 questions that a model may choose from: at most `most` of those that are left, in random order, less
-    what follows from the comparisons that were accepted (`known.implied`). O(most)."""
+    what follows from the comparisons that were accepted (`known.implied`). O(most). Raises `CannotAsk`."""
     rows = unanswered(known, most, rng)
-    return rows if known.implied is None else rows[~known.implied(rows)]
+    try:
+        return rows if known.implied is None else rows[~known.implied(rows)]
+    except Corrupt as error:
+        raise CannotAsk(f"ask: {error}") from None
+
+
+def by_model(
+    known: Known, n: int, most: int, best: Callable[[Model, np.ndarray, int, np.random.Generator], np.ndarray], rng
+) -> np.ndarray:
+    """(m, 3) int32: of `most` candidates those that `best(model, rows, n, rng)` (indices) chooses, in its order; m < n
+    where there is no model or it knows no more."""
+    if known.model is None:
+        return np.empty((0, 3), np.int32)
+    rows = candidates(known, most, rng)
+    return rows[best(known.model, rows, n, rng)]
 
 
 def unanswered(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:

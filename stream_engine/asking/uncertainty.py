@@ -10,7 +10,7 @@ turns: every anchor's closest question comes before any anchor's second. Among P
 import numpy as np
 
 from stream_engine.asking.ensemble import ensemble, expected
-from stream_engine.asking.known import Known, candidates
+from stream_engine.asking.known import Known, by_model
 from stream_engine.asking.model import Model
 
 POOL = 20_000
@@ -18,10 +18,7 @@ POOL = 20_000
 
 def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, the closest first; m < n where there is no model. O(POOL SAMPLES d)."""
-    if known.model is None:
-        return np.empty((0, 3), np.int32)
-    rows = candidates(known, max(POOL, 10 * n), rng)
-    return rows[best(known.model, rows, n, rng)]
+    return by_model(known, n, max(POOL, 10 * n), best, rng)
 
 
 def best(model: Model, rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.guard.hash_tables import key_columns, pair_keys
-from stream_engine.guard.pair_rows import adjacency, numbered, sorted_nodes
+from stream_engine.guard.pair_rows import in_topological_order, increasing_successors
 from stream_engine.guard.supports import Supports, may_reach, passes_a_third, supports_of
 
 EVERY = 4_000_000  # questions up to which all are looked at
@@ -47,19 +47,9 @@ class Implied(NamedTuple):
 
 def order_of(rows: np.ndarray) -> Order:
     """Make acyclic rows (m, 4), or their reduction, ready. Raises `ValueError` for a cycle. O(m words + N log N)."""
-    edges = numbered(rows)
-    n = len(edges.key)
-    order = sorted_nodes(edges.near, edges.far, n)
-    if len(order) < n:
-        raise ValueError(
-            f"implied: the rows hold a cycle through some of {n - len(order)} pairs; give what a guard kept"
-        )
-    position = np.empty(n, np.int32)
-    position[order] = np.arange(n)
-    in_start, sources = adjacency(position[edges.far], position[edges.near], n)
-    sinks = np.repeat(np.arange(n, dtype=np.int32), np.diff(in_start))
-    start, targets = adjacency(sources, sinks, n)  # filled by increasing far end: successors of a node increase
-    return Order(edges.key, position, start, targets, supports_of(start, targets))
+    found = in_topological_order(rows, "implied")
+    start, targets = increasing_successors(found.near, found.far, len(found.key))
+    return Order(found.key, found.position, start, targets, supports_of(start, targets))
 
 
 def answers(order: Order, questions: np.ndarray) -> np.ndarray:

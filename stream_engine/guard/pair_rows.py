@@ -22,6 +22,16 @@ class Numbered(NamedTuple):
     far: np.ndarray  # (m,) int32
 
 
+class Sorted(NamedTuple):
+    """The same edges between topological positions 0 .. N - 1: near[e] < far[e]."""
+
+    key: np.ndarray  # (N,) int64 pair keys, increasing
+    order: np.ndarray  # (N,) int32: which key stands at each position
+    position: np.ndarray  # (N,) int32: where each key stands
+    near: np.ndarray  # (m,) int32
+    far: np.ndarray  # (m,) int32
+
+
 @njit(cache=True, nogil=True)
 def first_invalid(rows):
     """The first row that names an object < 0, a pair of one object, or the same pair twice; -1 when all are valid."""
@@ -256,11 +266,24 @@ def topological_order(kept: np.ndarray) -> np.ndarray:
     >>> topological_order(np.array([[0, 1, 0, 2], [1, 2, 0, 1]], np.int32)).tolist()
     [[1, 2], [0, 1], [0, 2]]
     """
-    edges = numbered(kept)
-    order = sorted_nodes(edges.near, edges.far, len(edges.key))
-    if len(order) < len(edges.key):
-        left = len(edges.key) - len(order)
-        raise ValueError(
-            f"topological_order: the rows hold a cycle through some of {left} pairs; give what a guard kept"
-        )
-    return key_columns(edges.key[order])
+    found = in_topological_order(kept, "topological_order")
+    return key_columns(found.key[found.order])
+
+
+def in_topological_order(rows: np.ndarray, who: str) -> Sorted:
+    """(m, 4) rows as edges between positions. Raises `ValueError`, which says `who`, for a cycle. O(m + N log N)."""
+    edges = numbered(rows)
+    n = len(edges.key)
+    order = sorted_nodes(edges.near, edges.far, n)
+    if len(order) < n:
+        raise ValueError(f"{who}: the rows hold a cycle through some of {n - len(order)} pairs; give what a guard kept")
+    position = np.empty(n, np.int32)
+    position[order] = np.arange(n)
+    return Sorted(edges.key, order, position, position[edges.near], position[edges.far])
+
+
+def increasing_successors(near: np.ndarray, far: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """`adjacency`, the successors of each node increasing: edges are counted in by their far end first. O(m + n)."""
+    in_start, sources = adjacency(far, near, n)
+    sinks = np.repeat(np.arange(n, dtype=np.int32), np.diff(in_start))
+    return adjacency(sources, sinks, n)

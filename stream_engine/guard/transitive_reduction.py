@@ -10,7 +10,7 @@ O(m words) for m edges, and for the few edges with a path but no support on it a
 import numpy as np
 
 from stream_engine.data.compiled import njit
-from stream_engine.guard.pair_rows import Numbered, adjacency, in_canonical_order, numbered, sorted_nodes
+from stream_engine.guard.pair_rows import Numbered, in_canonical_order, in_topological_order, increasing_successors
 from stream_engine.guard.supports import may_reach, passes_a_third, supports_of
 
 
@@ -70,9 +70,7 @@ def _survivors(start, end, targets, before, after):
 
 def _reduced(near: np.ndarray, far: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """`(near, far)` of the needed ones of the edges near[e] < far[e] between topological positions 0 .. n - 1."""
-    in_start, sources = adjacency(far, near, n)
-    sinks = np.repeat(np.arange(n, dtype=np.int32), np.diff(in_start))
-    start, targets = adjacency(sources, sinks, n)  # filled by increasing far end: successors of a node increase
+    start, targets = increasing_successors(near, far, n)
     masks = supports_of(start, targets)
     end = _without_supported(start, targets, *masks)
     needed = _survivors(start, end, targets, masks.before, masks.after)
@@ -87,15 +85,6 @@ def transitive_reduction(kept: np.ndarray) -> np.ndarray:
     >>> transitive_reduction(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [0, 1, 1, 2]], np.int32)).tolist()
     [[0, 1, 0, 2], [0, 2, 1, 2]]
     """
-    edges = numbered(kept)
-    n = len(edges.key)
-    order = sorted_nodes(edges.near, edges.far, n)
-    if len(order) < n:
-        raise ValueError(
-            f"transitive_reduction: the rows hold a cycle through some of {n - len(order)} pairs; "
-            "reduce what a guard has kept"
-        )
-    position = np.empty(n, np.int32)
-    position[order] = np.arange(n)
-    near, far = _reduced(position[edges.near], position[edges.far], n)
-    return in_canonical_order(Numbered(edges.key, order[near], order[far]))[0]
+    found = in_topological_order(kept, "transitive_reduction")
+    near, far = _reduced(found.near, found.far, len(found.key))
+    return in_canonical_order(Numbered(found.key, found.order[near], found.order[far]))[0]

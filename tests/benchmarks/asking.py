@@ -13,8 +13,9 @@ each; only eggs tells them by question.
 Simulation (`scale-90`, `scale-150`, `scale-300`): stimuli evenly on a line, answers by the psychometric function (slope
 and lapse) fitted to people's answers about the eggs; any question may be asked; the test has the true answers.
 
-Differences are paired by seed, with 95 % intervals by t. `--results`: lines are appended, and what is there is not made
-again. No dimensions are tested (`dimensions_at_least` only reports).
+While the model may choose nothing both arms ask the same questions and get the same answers: the arms part where the
+model first chooses. Differences are paired by seed, with 95 % intervals by t. `--results`: lines are appended, and what
+is there is not made again. No dimensions are tested (`dimensions_at_least` only reports).
 """
 
 import argparse
@@ -117,6 +118,8 @@ def replayed(name: str, seed: int) -> World:
             return free[by.best(known.model, free, n, rng)] if known.model else free[:0]
 
         ways = {strategy: best, "random": lambda known, n, rng: left(known, rng, n)}
+        if strategy == "random" and known.model is not None:  # as the other arm, while its model may choose nothing
+            return mixed(known, n, asking.DEFAULT, ways | {asking.DEFAULT: best}, 1.0, rng)
         return mixed(known, n, strategy, ways, asking.RANDOM_SHARE, rng)
 
     def answer(asked: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +142,9 @@ def simulated(name: str, seed: int) -> World:
         return rng.random(len(asked)) >= p, np.full(len(asked), np.nan)
 
     def ask(known: Known, n: int, strategy: str, rng: np.random.Generator) -> asking.Questions:
-        return asking.questions(known, n, strategy, int(rng.integers(1 << 31)))
+        seed, at_random = int(rng.integers(1 << 31)), strategy == "random"
+        share = 1.0 if at_random else asking.RANDOM_SHARE
+        return asking.questions(known, n, asking.DEFAULT if at_random else strategy, seed, share)
 
     return World(names, ask, answer, test, tuple(n * each for each in PER_OBJECT), False)
 
@@ -174,7 +179,7 @@ def study(world: World, strategy: str, seed: int) -> dict[str, list[float]]:
     """Accuracy and minutes after each round, and CPU seconds of each choice of questions."""
     engine, decode, rng = Engine(), decoder("json", EventOptions(provenance=True)), np.random.default_rng([seed, 2])
     known, learned, done = with_objects(nothing_known(), world.names), None, 0
-    found: dict[str, list[float]] = {"accuracy": [], "minutes": [], "cpu": []}
+    found: dict[str, list[float]] = {"accuracy": [], "minutes": [], "by_model": [], "cpu": []}
     spent = 0.0
     for size in world.rounds:
         began = time.process_time()
@@ -182,6 +187,7 @@ def study(world: World, strategy: str, seed: int) -> dict[str, list[float]]:
             known = known._replace(model=delivered(learned, known.columns))
         asked = world.ask(known, size - done, strategy if learned or not world.replays else "random", rng)
         found["cpu"].append(time.process_time() - began)
+        found["by_model"].append(float((asked.sampler != "random").mean()))
         position = {each: i for i, each in enumerate(world.names)}
         rows = np.array([position[each] for each in known.names])[asked.rows]
         turned, seconds = world.answer(rows, rng)
@@ -239,6 +245,9 @@ def report(name: str, rounds: tuple[int, ...], results: dict[str, list[dict]]) -
         print(f"{strategy:<26}" + "".join(f"{100 * mean:12.1f}" for mean in found.mean(axis=0)))
         if strategy == "random":
             continue
+        if all("by_model" in run for run in runs):
+            share = 100 * np.mean([run["by_model"] for run in runs], axis=0)
+            print(f"{'  chosen by the model':<26}" + "".join(f"{each:11.0f}%" for each in share))
         mean, half = interval(100 * (found - at_random))
         print(f"{'  minus random':<26}" + "".join(f"{m:+6.1f} ±{h:4.1f}" for m, h in zip(mean, half)))
         print(fewer("answers", results["random"], runs, rounds))

@@ -96,7 +96,7 @@ SHARED = {
         "questions",
         "scores",
     },
-    "asking": {"as_events", "ensemble", "known", "model", "sharing"},
+    "asking": {"as_events", "ensemble", "implied", "known", "model", "sharing"},
 }
 
 
