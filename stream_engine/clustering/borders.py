@@ -1,4 +1,5 @@
-"""How empty are the borders between groups of points? What tells clusters from a continuum that was cut into pieces.
+"""How clear are groups of points: empty borders, and little variance within? What tells clusters from a continuum that
+was cut into pieces.
 
 Cut into k pieces, points of a continuum lie on both sides of every cut and close to it, whatever its shape; clusters
 leave the borders empty. For x in cluster a, with centres c, the way to the border towards b is
@@ -6,14 +7,16 @@ leave the borders empty. For x in cluster a, with centres c, the way to the bord
     t_b(x) = (|x - c_b|^2 - |x - c_a|^2) / (2 |c_a - c_b|^2),   1/2 at the centre, 0 on the border,
 
 and the crowding of a partition's borders is mean_x exp(-(min_b t_b(x) / WIDTH)^2): near 0 at clusters that are points.
-Shares of explained variance, silhouettes and the SDP's criterion depend on the shape more than on gaps: a ring cut into
-three arcs has more of all of them than a disc (docs/design/clustering.md).
+The share of the variance that is left within the groups, sum_x |x - c_a|^2 / sum_x |x - c|^2, says the rest: crowding
+looks at the few points near borders, the share at all of them. By itself the share tells the shape (a ring cut into
+three arcs has less of it than a disc), so a continuum to compare with must have the same (docs/design/clustering.md).
 """
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
 WIDTH = 0.25  # of a border, in distances between centres
+LEAST_CROWDING, LEAST_SHARE = 1e-3, 1e-6  # are added, so that points that lie on each other have a logarithm
 ROUNDS = 30  # of Lloyd's iteration
 
 
@@ -31,6 +34,23 @@ def crowding(points: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:
     ([0.184], [0.019])
     """
     return np.array([of_partition(*cut) for cut in _cut(points, ks)])
+
+
+def looseness(points: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:
+    """(len(ks),) ln(crowding x share of the variance within groups) of the partitions into each k: the lower, the
+    clearer the groups.
+
+    >>> even, groups = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[0.0], [0.1], [2.9], [3.0]])
+    >>> looseness(even, (2,)).round(2).tolist(), looseness(groups, (2,)).round(2).tolist()
+    ([-3.3], [-10.67])
+    """
+    whole = max(float(((points - points.mean(axis=0)) ** 2).sum()), 1e-300)
+    found = []
+    for labels, centres, squared in _cut(points, ks):
+        within = float(squared[np.arange(len(labels)), labels].sum()) / whole
+        crowded = of_partition(labels, centres, squared)
+        found.append(np.log((crowded + LEAST_CROWDING) * (within + LEAST_SHARE)))
+    return np.array(found)
 
 
 def of_partition(labels: np.ndarray, centres: np.ndarray, squared: np.ndarray) -> float:

@@ -2,12 +2,13 @@
 
 Coins: every judgement is chance; the statistic is the leading eigenvalue of AddS. A continuum: positions from one cloud
 that looks, embedded, like the embedding of the answers (`clustering.continuum`), and answers from its noise and lapses;
-the statistic is how crowded the borders between groups of embedded points are (`clustering.borders`), each number of
-groups standardised, the emptiest taken. A tenth (`MARGIN`) emptier proves nothing: people's continua have many shapes.
+the statistic is how clear groups of embedded points are, by crowded borders times the variance within
+(`clustering.borders`), each number of groups standardised, the clearest taken. What is clearer by a twentieth
+(`MARGIN`) proves nothing: people's continua have many shapes.
 p = (1 + #) / (B + 1), # of B draws at least as extreme; drawing ends early once # is `ENOUGH`, which is never
 significant (Besag & Clifford 1991). See docs/design/clustering.md.
 
-Everything is embedded anew, by STE with one ridge, observed and drawn answers alike. O((B + 60) q d iterations).
+Everything is embedded anew, by STE with one ridge, observed and drawn answers alike. O((B + 40) q d iterations).
 """
 
 from typing import Any, NamedTuple
@@ -26,9 +27,9 @@ from stream_engine.state.snapshot import Snapshot
 
 LEVEL = 0.05
 ENOUGH = 10  # draws at least as large, after which drawing ends
-PILOT = 20  # draws that say how to standardise
+PILOT = 20  # draws before any are counted
 MADE = 10  # draws of clear clusters that say whether a continuum would have been told from them
-MARGIN, DOUBT = 0.1, 0.2  # how much emptier a continuum's borders may be; above which nobody can tell
+MARGIN, DOUBT = 0.05, 0.3  # how much clearer the groups of a continuum may be; above which nobody can tell
 TIGHTER = 1 / 3  # within-group deviations of those, in terms of the observed ones
 RIDGE = 0.3
 DIMENSIONS = (1, 2, 3, 5)
@@ -98,16 +99,18 @@ def p_coins(rng: np.random.Generator, known: Asked, replicates: int) -> float:
     return (1 + above) / (drawn + 1)
 
 
-class _Null(NamedTuple):
-    """How crowded borders are in a continuum: by number of groups, of the pilot draws."""
+def _clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far groups are clearer than in the mean continuum, at the number of groups where that is most, in standard
+    deviations: (B,) of each draw of `drawn` (B, ks), and (m,) of each row of `looseness` (m, ks)."""
+    mean, deviation = drawn.mean(axis=0), np.maximum(drawn.std(axis=0), 1e-9)
+    return ((mean - drawn) / deviation).max(axis=1), ((mean - looseness) / deviation).max(axis=1)
 
-    ks: tuple[int, ...]
-    mean: np.ndarray
-    deviation: np.ndarray
 
-    def emptier(self, crowding: np.ndarray) -> np.ndarray:
-        """By how many standard deviations the borders are emptier, for each number of groups."""
-        return (self.mean - crowding) / self.deviation
+def _as_clear(drawn: np.ndarray, looseness: np.ndarray) -> int:
+    """How many draws are at least as clear. What was observed has a part in mean and deviation like every draw: under
+    the null model all are then alike, and p is exact."""
+    top, _ = _clearer(np.concatenate([drawn, looseness[None]]), looseness[None])
+    return int((top[:-1] >= top[-1]).sum())
 
 
 def _against_a_continuum(rng: np.random.Generator, known: Asked, k: int, heard: Verdict) -> Verdict:
@@ -122,30 +125,30 @@ def _against_a_continuum(rng: np.random.Generator, known: Asked, k: int, heard: 
         delta, lapse = margins(positions, known.rows), found.lapse[_who(known)]
         return _fitted(known, drawn_answers.by_positions(rng, known, delta, lapse), d).points
 
-    def one() -> np.ndarray:
-        return borders.crowding(again(continuum.draw(rng, n, cloud)), ks)
-
     cloud = continuum.matched(rng, found.points, again)
-    pilot = np.array([one() for _ in range(PILOT)])
-    null = _Null(ks, pilot.mean(axis=0), np.maximum(pilot.std(axis=0), 1e-9))
-    crowding = borders.crowding(found.points, ks)
-    beyond = float(null.emptier(crowding / (1 - MARGIN)).max())
-    values: list[float] = []
-    while len(values) < heard.drawn and sum(value >= beyond for value in values) < ENOUGH:
-        values.append(float(null.emptier(one()).max()))
-    p = (1 + sum(value >= beyond for value in values)) / (len(values) + 1)
-    at = int(null.emptier(crowding).argmax())
-    ratio = float(crowding[at] / null.mean[at])
-    heard = heard._replace(dimensions=d, p_continuum=p, clearest=ks[at], crowding=ratio, drawn=len(values))
+    seen, margin = borders.looseness(found.points, ks), -np.log1p(-MARGIN)
+    drawn, crowding, above = np.empty((0, len(ks))), np.zeros(len(ks)), 0
+    while len(drawn) < heard.drawn and above < ENOUGH:
+        points = again(continuum.draw(rng, n, cloud))
+        drawn = np.concatenate([drawn, borders.looseness(points, ks)[None]])
+        crowding += borders.crowding(points, ks)
+        above = _as_clear(drawn, seen + margin) if len(drawn) >= min(PILOT, heard.drawn) else 0
+    p = (1 + above) / (len(drawn) + 1)
+    standing = (drawn.mean(axis=0) - seen) / np.maximum(drawn.std(axis=0), 1e-9)
+    at = int(standing.argmax())
+    ratio = float(borders.crowding(found.points, ks)[at] * len(drawn) / crowding[at])
+    heard = heard._replace(dimensions=d, p_continuum=p, clearest=ks[at], crowding=ratio, drawn=len(drawn))
     if p <= LEVEL:
         return _clusters(heard, k)
-    limit = float(np.quantile([*values, *null.emptier(pilot).max(axis=1)], 1 - LEVEL))
-    if ratio < 1 - DOUBT and null.emptier(crowding).max() > limit:
-        return _no_clusters(heard, "borders between groups are emptier than in a continuum, but not by enough")
+    limit = float(np.quantile(_clearer(drawn, drawn)[0], 1 - LEVEL))
+    if drawn.mean(axis=0)[at] - seen[at] > -np.log1p(-DOUBT) and standing.max() > limit:
+        return _no_clusters(heard, "groups are clearer than in a continuum, but not by enough")
     clear = _tighter(found.points * cloud.spread[0] / continuum.shape_of(found.points).spread[0], ks[at])
-    seen = sum(null.emptier(borders.crowding(again(clear), ks) / (1 - MARGIN)).max() > limit for _ in range(MADE))
-    why = "" if 2 * seen >= MADE else f"{heard.answers:,} answers would not show even clear clusters"
-    return _no_clusters(heard, why)
+    made = np.array([borders.looseness(again(clear), ks) for _ in range(MADE)])
+    told = int((_clearer(drawn, made + margin)[1] > limit).sum())
+    return _no_clusters(
+        heard, "" if 2 * told >= MADE else f"{heard.answers:,} answers would not show even clear clusters"
+    )
 
 
 def _clusters(heard: Verdict, k: int) -> Verdict:

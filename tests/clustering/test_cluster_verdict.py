@@ -64,11 +64,29 @@ def test_crowding_is_the_formula(seed):
         assert (nearest == labels).all()  # k-means is settled
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_looseness_is_the_formula(seed):
+    points, ks = np.random.default_rng(seed).normal(size=(25, 1 + seed % 3)), (2, 3, 5)
+    for value, labels in zip(borders.looseness(points, ks), borders.partitions(points, ks), strict=True):
+        whole = sum(((x - points.mean(axis=0)) ** 2).sum() for x in points)
+        within = sum(((x - points[labels == a].mean(axis=0)) ** 2).sum() for x, a in zip(points, labels))
+        assert value == pytest.approx(np.log((crowding_by_loops(points, labels) + 1e-3) * (within / whole + 1e-6)))
+
+
+def test_looseness_knows_no_scale_no_place_and_no_turn():
+    rng = np.random.default_rng(5)
+    points, turn = rng.normal(size=(40, 2)), np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    assert borders.looseness(7 * points @ turn + 3, (2, 4)) == pytest.approx(borders.looseness(points, (2, 4)))
+
+
 def test_gaps_empty_the_borders_and_equal_points_do_no_harm():
     rng = np.random.default_rng(0)
     even, groups = rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 8 * np.eye(3)[np.arange(60) % 3][:, :2]
     assert borders.crowding(groups, (3,))[0] < 0.3 * borders.crowding(even, (3,))[0]
-    assert np.isfinite(borders.crowding(np.repeat(np.eye(2), 5, axis=0), (2, 3))).all()
+    assert (borders.looseness(groups, (2, 3)) < borders.looseness(even, (2, 3)) - 1).all()
+    for points in (np.repeat(np.eye(2), 5, axis=0), np.zeros((10, 2))):
+        assert np.isfinite(borders.crowding(points, (2, 3))).all()
+        assert np.isfinite(borders.looseness(points, (2, 3))).all()
 
 
 # --- the cloud -------------------------------------------------------------------------------------------------------
@@ -179,6 +197,17 @@ def test_planted_groups_are_clusters_and_a_line_is_a_continuum():
     assert line.drawn < 99  # what is not significant ends early
     one = verdict(snapshot_of(world("three"), 36), np.arange(36), 1, 99, 0)
     assert one.said == CANNOT_TELL and "one cluster was found" in one.note
+
+
+def test_what_is_like_the_draws_is_as_clear_as_any_of_them():
+    """p = (1 + #) / (B + 1) is uniform on its steps: what was observed has a part in mean and deviation as draws do."""
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(3, 3))
+    found = [cluster_verdict._as_clear(rng.normal(size=(9, 3)) @ mix, rng.normal(size=3) @ mix) for _ in range(3000)]
+    assert np.bincount(found, minlength=10) / 3000 == pytest.approx(np.full(10, 0.1), abs=0.02)
+    drawn = rng.normal(size=(50, 2)) * [1.0, 10.0]
+    assert cluster_verdict._as_clear(drawn, np.array([-5.0, 0.0])) == 0  # in deviations, not in their units
+    assert cluster_verdict._as_clear(drawn, np.array([5.0, 60.0])) == 50
 
 
 def test_too_few_answers_or_objects_tell_nothing():
