@@ -42,7 +42,7 @@ def looseness(points: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:
 
     >>> even, groups = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[0.0], [0.1], [2.9], [3.0]])
     >>> looseness(even, (2,)).round(2).tolist(), looseness(groups, (2,)).round(2).tolist()
-    ([-3.3], [-10.67])
+    ([-3.3], [-10.65])
     """
     whole = max(float(((points - points.mean(axis=0)) ** 2).sum()), 1e-300)
     found = []

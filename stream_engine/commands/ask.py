@@ -112,8 +112,10 @@ def ask(
     chosen = chosen_for(kind, known, n, strategy, seed, random_share)
     encode = msgspec.json.Encoder().encode
     lines = [encode(event) for event in events(chosen, known, kind)]
-    about = f"{len(lines):,} questions by {strategy} over {len(known.names):,} objects, {source}"
-    return Asked(lines, about, instead(chosen, known, strategy, random_share))
+    why = instead(chosen, known, strategy, random_share)
+    how = " and ".join(sorted(set(chosen.sampler.tolist()))) if why else strategy
+    about = f"{len(lines):,} questions by {how} over {len(known.names):,} objects, {source}"
+    return Asked(lines, about, why)
 
 
 def _names(path: Path) -> list[str]:

@@ -182,10 +182,12 @@ def _run() -> None:
         jsonl, csv, arrow = (Path(folder) / f"events.{suffix}" for suffix in ("jsonl", "csv", "arrow"))
         jsonl.write_text("".join(json.dumps(event) + "\n" for event in rows + OTHER_EVENTS))
         csv.write_text("\n".join(["anchor,near,far,worker", *(",".join(row.values()) for row in rows)]) + "\n")
+        nobody = csv.with_stem("of_nobody")
+        nobody.write_text("\n".join(["anchor,near,far", *(",".join(list(row.values())[:3]) for row in rows)]) + "\n")
         table = pa.Table.from_pylist(rows)
         with pa.ipc.new_file(str(arrow), table.schema) as file:
             file.write_table(table)
-        for source in (jsonl, csv, arrow):
+        for source in (jsonl, csv, nobody, arrow):
             settings = {"source": [str(source)], "state": f"{source}.state", "snapshot.every": 150}
             quiet = structlog.wrap_logger(structlog.ReturnLogger(), processors=[])
             run(load(None, settings | {"refits.enabled": False}), log=quiet)

@@ -29,15 +29,16 @@ COLUMNS = {  # column -> where it stands in a report
 }
 
 
+PEOPLE = 5  # never heard, below which their accuracy is no figure
 COUNTS = {"adds3", "adds4", "k1", "k2", "majority", "chance"}  # as `prediction.count_figures` calls them
 COUNTS_TOLD = "counts_told"  # DIR/counts_told.json, see `counts_told`
 
 
 def models(published: Published) -> dict[str, Content]:
-    """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (empty:
-    unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling (how often
-    an answer is that of most others), ceiling_at_most (no model that answers alike for everybody is right more often:
-    `statistics.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
+    """model, accuracy, accuracy_by_worker (on that many workers that it never heard), their standard errors (both
+    empty: unknown, of fewer than five judgements or workers), log_loss (nats an answer), calibration_error, ceiling
+    (how often an answer is that of most others), ceiling_at_most (no model that answers alike for everybody is right
+    more often: `statistics.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
         raise NothingToExport(
@@ -57,12 +58,16 @@ def table(published: Published, noted: Mapping[str, Any] = MappingProxyType({}))
     rows = []
     for kind, artifact in sorted(published.artifacts.items()):
         if "held_out" in artifact.report and "log_loss" in artifact.report:
-            figures = {name: figure(artifact.report, *path) for name, path in COLUMNS.items()}
-            rows.append({"model": kind, **figures, "seconds": published.seconds.get(kind)})
+            rows.append({"model": kind, **_figures(artifact.report), "seconds": published.seconds.get(kind)})
     for name, report in _by_counts(published, noted).items():
-        figures = {name: figure(report, *path) for name, path in COLUMNS.items()}
-        rows.append({"model": name, **figures, "seconds": None})
+        rows.append({"model": name, **_figures(report), "seconds": None})
     return sorted(rows, key=lambda row: (row["log_loss"] is None, row["log_loss"] or 0.0, row["model"]))
+
+
+def _figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a report; without the accuracy by worker where it would be that of a few people, by luck."""
+    figures = {name: figure(report, *path) for name, path in COLUMNS.items()}
+    return figures if (figures["workers"] or 0) >= PEOPLE else {**figures, "accuracy_by_worker": None}
 
 
 def counts_told(snapshot: Snapshot, seed: int) -> dict[str, Any]:

@@ -1,10 +1,15 @@
 """How far people agree: with each other, and with themselves. No model can be expected to do better."""
 
+import numpy as np
+
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.report.words import percent, some
 from stream_engine.statistics import judgement_folds
 from stream_engine.statistics.held_out import ceiling
+
+GUESSING = 0.5  # lapse: the share of somebody's answers that a coin gave
+LEAST = 5  # people, below whom nothing is said of their number
 
 
 def section(material: Material) -> Section:
@@ -16,7 +21,7 @@ def section(material: Material) -> Section:
         return Section(
             "How far people agree",
             "Too few answers to say: hardly any question was answered more than once, so nobody knows how well any "
-            "model could do. Ask some questions again to find out.",
+            "model could do. Ask some questions again to find out." + _guessing(material),
         )
     says = (
         f"When a question was answered more than once, an answer was that of the majority of the others "
@@ -28,6 +33,7 @@ def section(material: Material) -> Section:
         says += f" On such questions no model that answers alike for everybody is right above {percent(found.at_most)}."
     if found.themselves is not None:
         says += f" The same person answered in the same way {percent(found.themselves)} of the time."
+    says += _guessing(material)
     rows = {
         "with": ["others", "themselves"],
         "agree": [found.others, found.themselves],
@@ -35,3 +41,18 @@ def section(material: Material) -> Section:
     }
     notes = (f"{some(both, 'question was', 'questions were')} answered both ways.",)
     return Section("How far people agree", says, (), (Table("agreement", rows),), notes)
+
+
+def _guessing(material: Material) -> str:
+    """How many people seem to answer like a coin; who, is told only where that is asked for."""
+    artifact = material.artifact("embedding")
+    lapse = np.asarray(artifact.arrays.get("worker_lapse", ())) if artifact else np.empty(0)
+    if len(lapse) < LEAST:
+        return ""
+    guessing = int((lapse > GUESSING).sum())
+    if not guessing:
+        return f" Of {len(lapse):,} people nobody seems to guess."
+    return (
+        f" {guessing:,} of {len(lapse):,} people {'seems' if guessing == 1 else 'seem'} to guess most of the time, and "
+        "count less for it: report --workers names them."
+    )

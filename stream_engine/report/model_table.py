@@ -49,9 +49,12 @@ def _says(best: dict | None, held_out: int) -> str:
             f"Too few answers to say: only {some(held_out, 'answer')} could be held out, of which the best model "
             f"({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'], 0)}."
         )
+    error = best["standard_error"]
+    sure = "" if error is None else f" (± {196 * error:.1f} %)"
+    of = f"{held_out:,} answers" if held_out else "the answers of judgements"
     says = (
-        f"The best model here ({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'])} of the answers "
-        "of judgements that it never had; a coin would get 50 %"
+        f"The best model here ({best['model'].replace('_', ' ')}) foretells {percent(best['accuracy'])}{sure} of {of} "
+        "that it never had; a coin would get 50 %"
     )
     most = best["ceiling_at_most"]
     if most is None:

@@ -21,8 +21,9 @@ from zlib import crc32
 import numpy as np
 import scipy.sparse as sp
 
-from stream_engine.accumulators.leaving import COUNTS, TRIPLET, minus, triplet_rows
+from stream_engine.accumulators.leaving import COUNTS, TRIPLET, CannotForget, minus, triplet_rows
 from stream_engine.accumulators.worker_votes import names_of
+from stream_engine.data.container import Corrupt
 from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.data.triplet_columns import Columns, columns_from_keys, first_of_equal, net_vote
 from stream_engine.state.snapshot import Snapshot
@@ -71,7 +72,7 @@ class Reliability(NamedTuple):
 
 def votes_of(snapshot: Snapshot) -> Votes:
     """The votes of a snapshot that keeps `worker_votes`, those of nobody in particular among them, by the name "";
-    empty when it has none. O(keys log keys)."""
+    empty when it has none. Raises `Corrupt` where they hold more answers than were counted. O(keys log keys)."""
     kept = snapshot.section("worker_votes")
     if not kept:
         none = np.empty(0, np.int64)
@@ -80,7 +81,10 @@ def votes_of(snapshot: Snapshot) -> Votes:
     lo, hi, anchor, worker, n_lo, n_hi = (kept[name] for name in (*TRIPLET, "worker", *COUNTS))
     if names and names[0] == "" and (counts := snapshot.section("triplet_counts")):
         named = worker > 0
-        nobodys = minus(triplet_rows(counts), TRIPLET, {name: kept[name][named] for name in (*TRIPLET, *COUNTS)})
+        try:
+            nobodys = minus(triplet_rows(counts), TRIPLET, {name: kept[name][named] for name in (*TRIPLET, *COUNTS)})
+        except CannotForget as error:
+            raise Corrupt(f"triplet_counts {error}") from None
         who = np.concatenate([np.zeros(len(nobodys["lo"]), np.int32), worker[named]])
         columns = [np.concatenate([nobodys[name], kept[name][named]]) for name in (*TRIPLET, *COUNTS)]
         order = np.lexsort((who, *columns[2::-1]))

@@ -244,7 +244,7 @@ def test_a_study_can_begin_with_names_alone(tmp_path, capfd):
 
 def test_questions_go_to_a_file(state, capfd):
     assert main(["ask", "--state", str(state / "state"), "--n", "5", "--out", str(state / "q.jsonl")]) == 0
-    assert "5 questions by information-gain over 9 objects, snapshot 1: 200 comparisons" in capfd.readouterr().out
+    assert "5 questions by random over 9 objects, snapshot 1: 200 comparisons" in capfd.readouterr().out
     assert len((state / "q.jsonl").read_text().splitlines()) == 5
 
 

@@ -255,7 +255,7 @@ def test_online_nothing_breaks_its_numbers():
             )
             made.learn(np.tile([[0, 1, 0, 2]], (2000, 1)))
             assert all(np.isfinite(array).all() for array in made.state().values())
-            assert np.abs(made.mean).max() <= online_step.LARGEST
+            assert np.abs(made.mean).max() <= online_step.LARGEST * (1 + 1e-9)  # a mean of such, and its rounding
     assert not OnlineEmbedding(2).take(
         Fitted(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
     )

@@ -13,7 +13,7 @@ from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.commands.inspect_text import as_text
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
-from stream_engine.exports import Content, NothingToExport, json_text
+from stream_engine.exports import Content, NothingToExport, json_text, models
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
 from stream_engine.exports.models import table
@@ -80,7 +80,7 @@ def state() -> Published:
                 "log_loss": 0.4,
                 "calibration_error": 0.01,
                 "standard_error": 0.02,
-                "by_worker": {"accuracy": 0.75, "standard_error": None, "clusters": 2},
+                "by_worker": {"accuracy": 0.75, "standard_error": None, "clusters": 6},
                 "ceiling": None,
             },
         ),
@@ -375,18 +375,21 @@ def test_models_are_a_table_with_the_best_first(published):
     assert rows["model"] == ["other", "kernel_learning", "another"] and rows["seconds"] == [1.5, None, None]
     assert rows["accuracy_by_worker"] == [0.75, 0.75, None] and rows["ceiling"] == [0.85, None, None]
     assert rows["standard_error"] == [0.02, 0.02, None] and rows["standard_error_by_worker"] == [None] * 3
-    assert rows["workers"] == [2, 2, None] and "NaN" not in str(files("models", made, "json")["models.json"])
+    assert rows["workers"] == [6, 6, None] and "NaN" not in str(files("models", made, "json")["models.json"])
+    few = said._replace(report=said.report | {"by_worker": {"accuracy": 1.0, "standard_error": None, "clusters": 2}})
+    (row,) = (each for each in models.table(published._replace(artifacts={"few": few})) if each["model"] == "few")
+    assert row["accuracy_by_worker"] is None and row["workers"] == 2, "of two people it would be luck"
     accuracy = exports.contents("models", made)["models"].arrays["accuracy"]
     assert np.isnan(accuracy[mine]).tolist() == [False, False, True]
 
 
 def test_what_is_unknown_is_said_in_text(published):
-    """No standard error of two workers: `-` in the table, a word in the report."""
+    """No standard error by worker: `-` in the table, a word in the report."""
     rows, report = table(published), published.artifacts["kernel_learning"].report
     artifacts = {"kernel_learning": {"snapshot": 1, "report": report}}
     text = as_text({"state": "", "snapshots": [], "summary": {}, "artifacts": artifacts, "models": rows})
     line = next(each for each in text.splitlines() if each.startswith("  kernel_learning  "))
-    assert line.split()[1:6] == ["0.800", "0.020", "0.750", "-", "2"]
+    assert line.split()[1:6] == ["0.800", "0.020", "0.750", "-", "6"]
     assert "standard_error=unknown" in text and "None" not in text
 
 

@@ -32,13 +32,17 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """One browser for all tests of a process."""
+def browser(request):
+    """One browser for all tests of a process, whichever room asks first: there cannot be two players."""
     from playwright.sync_api import sync_playwright
 
+    if (launched := getattr(request.config, "_browser", None)) is not None:
+        yield launched
+        return
     with sync_playwright() as player:
         # a container without user namespaces, run by root, has no sandbox to offer; the pages are ours
         launched = player.chromium.launch(executable_path=chromium(), args=["--no-sandbox"] if not os.geteuid() else [])
+        request.config._browser = launched
         yield launched
         launched.close()
 

@@ -33,6 +33,8 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
     (best,) = (row for row in table(study) if row["model"] == "embedding")
     assert f"{100 * best['accuracy']:.1f} %" in made["models"].says
     assert "1 worker seems to guess more than half of the time: w9" in made["workers"].says
+    assert "1 of 10 people seems to guess most of the time" in sections(study)["agreement"].says
+    assert f"of {study.artifacts['embedding'].report['held_out_comparisons']:,} answers" in made["models"].says
     rows = made["objects"].tables[0].columns
     assert sorted(rows["object"]) == sorted(names(24))
     assert rows["answers"] == sorted(rows["answers"])
