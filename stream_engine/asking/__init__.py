@@ -29,7 +29,7 @@ STRATEGIES = {
     "landmark": "stream_engine.asking.landmark",
     "coverage": "stream_engine.asking.coverage",
 }
-DEFAULT = "information-gain"
+DEFAULT = "coverage"
 BLOCK = 500  # questions that are chosen at once when some are taken again and again
 
 __all__ = [

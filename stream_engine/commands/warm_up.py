@@ -138,8 +138,12 @@ def _online() -> None:
 
 def _predict() -> None:
     from stream_engine.data.comparisons import empty_batch
+    from stream_engine.prediction import PREDICTORS, predictor
     from stream_engine.prediction.observer import Observer
+    from stream_engine.state.published import Published
 
+    for name in PREDICTORS:  # a run makes them in a thread of its own, sooner or later
+        predictor(name, Published(_counted(), {}))
     observer = Observer()
     observer.serve(_counted())
     observer.observe(empty_batch(OBJECTS)._replace(triplets=np.array([[0, 1, 2]], np.int32)), {})

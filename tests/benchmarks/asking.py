@@ -67,6 +67,7 @@ SIMULATED = ("scale-90", "scale-150", "scale-300")
 PER_OBJECT = (2, 4, 6, 8, 10, 13, 16, 20, 25, 30)  # answers an object after each round of a simulation
 JUDGE = (13.39, 0.035)  # steepness and lapse fitted to the eggs' random answers, for where these are not at hand
 POOL = 40_000
+BY_MODEL = "information-gain"
 LONGEST = 60.0  # seconds of an answer
 
 
@@ -119,7 +120,7 @@ def replayed(name: str, seed: int) -> World:
 
         ways = {strategy: best, "random": lambda known, n, rng: left(known, rng, n)}
         if strategy == "random" and known.model is not None:  # as the other arm, while its model may choose nothing
-            return mixed(known, n, asking.DEFAULT, ways | {asking.DEFAULT: best}, 1.0, rng)
+            return mixed(known, n, BY_MODEL, ways | {BY_MODEL: best}, 1.0, rng)
         return mixed(known, n, strategy, ways, asking.RANDOM_SHARE, rng)
 
     def answer(asked: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +145,7 @@ def simulated(name: str, seed: int) -> World:
     def ask(known: Known, n: int, strategy: str, rng: np.random.Generator) -> asking.Questions:
         seed, at_random = int(rng.integers(1 << 31)), strategy == "random"
         share = 1.0 if at_random else asking.RANDOM_SHARE
-        return asking.questions(known, n, asking.DEFAULT if at_random else strategy, seed, share)
+        return asking.questions(known, n, BY_MODEL if at_random else strategy, seed, share)
 
     return World(names, ask, answer, test, tuple(n * each for each in PER_OBJECT), False)
 

@@ -26,7 +26,8 @@ warmed = dict(warm_up.warm_up())
 before = compiled()
 for policy, source in zip(("first", "drop-both", "majority", "sift"), sys.argv[2:] * 2):
     state = f"{sys.argv[1]}/{policy}"
-    run(load(None, {"source": [source], "state": state, "guard.policy": policy, "snapshot.every": 150}))
+    settings = {"source": [source], "state": state, "guard.policy": policy, "snapshot.every": 150}
+    run(load(None, settings | {"refits.enabled": policy == "first"}))
 after = compiled()
 print(json.dumps({"warmed": len(warmed), "kernels": sum(map(bool, before.values())),
                   "new": {name: found for name, found in after.items() if found != before.get(name, [])}}))
