@@ -118,7 +118,10 @@ def replayed(name: str, seed: int) -> World:
             free, by = left(known, rng, POOL), information_gain if strategy == "information-gain" else uncertainty
             return free[by.best(known.model, free, n, rng)] if known.model else free[:0]
 
-        ways = {strategy: best, "random": lambda known, n, rng: left(known, rng, n)}
+        def least_asked(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+            return by_coverage(known, left(known, rng, len(pool)), n, rng)
+
+        ways = {strategy: best, "random": lambda known, n, rng: left(known, rng, n), "coverage": least_asked}
         if strategy == "random" and known.model is not None:  # as the other arm, while its model may choose nothing
             return mixed(known, n, BY_MODEL, ways | {BY_MODEL: best}, 1.0, rng)
         return mixed(known, n, strategy, ways, asking.RANDOM_SHARE, rng)
@@ -128,6 +131,25 @@ def replayed(name: str, seed: int) -> World:
         return (pool[place, 1] != asked[:, 1]), took[place]
 
     return World(names, ask, answer, rows[test], rounds, True)
+
+
+def by_coverage(known: Known, free: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """As the strategy `coverage`, of the questions that people were asked: (at most n, 3)."""
+    objects, done = len(known.names), answered(known)
+    asked = np.bincount(done // objects**2, minlength=objects)
+    shown = np.bincount(np.concatenate([done // objects % objects, done % objects]), minlength=objects)
+    left = {a: free[free[:, 0] == a] for a in np.unique(free[:, 0]).tolist()}
+    rows = []
+    while left and len(rows) < n:
+        a = min(left, key=lambda each: (asked[each], rng.random()))
+        at = int(shown[left[a][:, 1:]].sum(axis=1).argmin())
+        rows.append(left[a][at])
+        asked[a] += 1
+        shown[rows[-1][1:]] += 1
+        left[a] = np.delete(left[a], at, axis=0)
+        if not len(left[a]):
+            del left[a]
+    return np.array(rows, np.int32).reshape(-1, 3)
 
 
 def simulated(name: str, seed: int) -> World:

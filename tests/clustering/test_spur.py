@@ -40,6 +40,11 @@ def world():
     return triplets, labels
 
 
+def without_verdict(**params):
+    """Parameters of a refit that is looked at for its clusters, not for whether there are any."""
+    return Params(test=0, bootstrap=0, **params)
+
+
 # --- SPUR ------------------------------------------------------------------------------------------------------------
 
 
@@ -192,12 +197,12 @@ def test_the_artifact_holds_what_the_contract_names(world):
 
 def test_the_same_twice_and_the_same_under_other_names_and_orders(world):
     triplets = world[0]
-    first = refit(snapshot_of(triplets), Params(bootstrap=0), 3)
-    chunks = [b"".join(artifact.encode(refit(snapshot_of(triplets), Params(bootstrap=0), 3))[0]) for _ in range(2)]
+    first = refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3)
+    chunks = [b"".join(artifact.encode(refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3))[0]) for _ in range(2)]
     assert chunks[0] == chunks[1] == b"".join(artifact.encode(first)[0])
     rng = np.random.default_rng(0)
     shuffled = snapshot_of(triplets[rng.permutation(len(triplets))])
-    other = refit(shuffled, Params(bootstrap=0), 3)
+    other = refit(shuffled, Params(bootstrap=0, test=19), 3)
     a, b = by_name(snapshot_of(triplets), first), by_name(shuffled, other)
     assert adjusted_rand_score([a[o] for o in a], [b[o] for o in a]) == 1
     assert float(first.arrays["objective"]) == pytest.approx(float(other.arrays["objective"]), rel=1e-12)
@@ -208,7 +213,7 @@ def test_noise_too_is_equivariant_under_renaming():
     rng = np.random.default_rng(1)
     triplets = np.array([rng.choice(40, 3, replace=False) for _ in range(1500)])
     a, b = snapshot_of(triplets), snapshot_of(triplets[rng.permutation(1500)])
-    x, y = (by_name(s, refit(s, Params(k=4, bootstrap=0), 0)) for s in (a, b))
+    x, y = (by_name(s, refit(s, without_verdict(k=4), 0)) for s in (a, b))
     assert adjusted_rand_score([x[o] for o in x], [y[o] for o in x]) == 1
 
 
@@ -240,30 +245,30 @@ def test_objects_without_evidence_are_left_out_not_guessed(world):
     names = [f"o{i}" for i in range(60)] + ["x", "y", "z"]
     cancelled = np.array([[60, 61, 62], [60, 62, 61]])  # said both ways: nothing is known about these three
     snapshot = snapshot_of(np.concatenate([world[0], cancelled]), names)
-    made = refit(snapshot, Params(k=3), 0)
+    made = refit(snapshot, without_verdict(k=3), 0)
     labels = by_name(snapshot, made)
     assert labels["x"] == labels["y"] == labels["z"] == -1 and made.report["clustered"] == 60
     assert min(labels[f"o{i}"] for i in range(60)) == 0
-    more = refit(snapshot, Params(k=3, min_links=55), 0)
+    more = refit(snapshot, without_verdict(k=3, min_links=55), 0)
     assert 3 <= more.report["clustered"] < 60
 
 
 def test_k_lam_and_solver_have_effect(world):
     snapshot = snapshot_of(world[0][:1200])
-    five = refit(snapshot, Params(k=5), 0)
+    five = refit(snapshot, without_verdict(k=5), 0)
     assert five.arrays["k"] == 5 and five.report["k_by"] == "given" and np.isnan(five.arrays["lam"])
-    at = refit(snapshot, Params(lam=30.0), 0)
+    at = refit(snapshot, without_verdict(lam=30.0), 0)
     assert at.report["k_by"] == "lam" and at.arrays["lam"] == 30.0 and at.arrays["k"] == round(at.report["trace"])
-    slow = refit(snapshot, Params(k=5, solver="cvxpy"), 0)
+    slow = refit(snapshot, without_verdict(k=5, solver="cvxpy"), 0)
     assert float(slow.arrays["objective"]) == pytest.approx(float(five.arrays["objective"]), rel=2e-3)
-    few = refit(snapshot, Params(k=5, max_iterations=10, tol=1e-9), 0)
+    few = refit(snapshot, without_verdict(k=5, max_iterations=10, tol=1e-9), 0)
     assert not few.report["certified"] and few.report["iterations"] == 10
     with pytest.raises(CannotRefit, match="got k=61, but only 60 of 60 objects"):
-        refit(snapshot, Params(k=61), 0)
+        refit(snapshot, without_verdict(k=61), 0)
     with pytest.raises(
         CannotRefit, match=r"sdp_clustering: sdp of 60 objects \(18 .*: needs 0.00052 GB, 1e-06 GB may be used"
     ):
-        refit(snapshot, Params(k=5, memory_gb=1e-6), 0)
+        refit(snapshot, without_verdict(k=5, memory_gb=1e-6), 0)
     with pytest.raises(msgspec.ValidationError, match="got k=2 and lam=1.0, expected at most one"):
         msgspec.convert({"k": 2, "lam": 1.0}, Params)
 
@@ -276,10 +281,10 @@ def test_an_unknown_similarity_is_refused_with_the_known_names(module):
 
 def test_the_kernels_take_k_from_adds_as_in_the_paper(world):
     snapshot = snapshot_of(world[0])
-    made = refit(snapshot, Params(similarity="k1", bootstrap=0), 0)
+    made = refit(snapshot, without_verdict(similarity="k1"), 0)
     truth = [world[1][int(name[1:])] for name in snapshot.objects]
     assert made.arrays["k"] == 3 and adjusted_rand_score(truth, made.arrays["labels"]) == 1
-    same = refit(snapshot, Params(similarity="mulk3", bootstrap=0), 0)
+    same = refit(snapshot, without_verdict(similarity="mulk3"), 0)
     np.testing.assert_array_equal(made.arrays["labels"], same.arrays["labels"])
 
 
@@ -310,12 +315,12 @@ def test_resampled_counts_are_unbiased_and_keep_the_sum(world):
 
 def test_labels_keep_their_meaning_and_the_agreement_is_reported(world):
     triplets = world[0]
-    first = refit(snapshot_of(triplets[:2500]), Params(k=3), 0)
+    first = refit(snapshot_of(triplets[:2500]), without_verdict(k=3), 0)
     turned = first._replace(arrays=dict(first.arrays) | {"labels": (first.arrays["labels"] + 1) % 3})
-    second = refit(snapshot_of(triplets), Params(k=3), 0, turned)
+    second = refit(snapshot_of(triplets), without_verdict(k=3), 0, turned)
     same = (turned.arrays["labels"] == second.arrays["labels"][: len(turned.arrays["labels"])]).mean()
     assert same > 0.95 and second.report["ari_to_previous"] > 0.9
-    assert refit(snapshot_of(triplets), Params(k=3), 0).report["ari_to_previous"] is None
+    assert refit(snapshot_of(triplets), without_verdict(k=3), 0).report["ari_to_previous"] is None
 
 
 def test_matching_maximises_the_overlap():
@@ -342,7 +347,7 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects():
     triplets, _ = planted(150, 4, 2.5)
     few = triplets[(triplets < 140).all(axis=1)]
     names = [f"o{i}" for i in range(150)]
-    params = Params(k=4, tol=1e-4)
+    params = without_verdict(k=4, tol=1e-4)
     before = refit(snapshot_of(few, names), params, 0)
     assert before.arrays["warm_v"].dtype == np.float32 and before.report["warm_bytes"] > 4 * 140 * 141 / 2
     snapshot = snapshot_of(np.concatenate([few, triplets[(triplets >= 140).any(axis=1)][:60]]), names)
@@ -351,9 +356,11 @@ def test_a_warm_start_comes_with_the_artifact_and_survives_new_objects():
     assert float(started.arrays["objective"]) == pytest.approx(float(cold.arrays["objective"]), rel=2e-4)
     again = refit(snapshot, params, 0, started)
     assert again.report["iterations"] == 10
-    other = refit(snapshot, Params(k=4, tol=1e-4, similarity="k1"), 0, before)  # another similarity: no start from it
+    other = refit(
+        snapshot, without_verdict(k=4, tol=1e-4, similarity="k1"), 0, before
+    )  # another similarity: no start from it
     assert other.report["certified"]
-    none = refit(snapshot, Params(k=4, warm_up_to=100), 0)
+    none = refit(snapshot, without_verdict(k=4, warm_up_to=100), 0)
     assert "warm_v" not in none.arrays and none.report["warm_bytes"] == 0
 
 
