@@ -31,18 +31,15 @@ def pytest_collection_modifyitems(config, items):
     leave_out_without(config, items, chosen, chromium, "tests in a real Chromium")
 
 
-@pytest.fixture(scope="session")
-def browser(request):
-    """One browser for all tests of a process, whichever room asks first: there cannot be two players."""
+@pytest.fixture(scope="module")
+def browser():
+    """One browser for the tests of a file. Its player is a running event loop of this thread, and there cannot be two:
+    it ends with the file, for tests that need the loop."""
     from playwright.sync_api import sync_playwright
 
-    if (launched := getattr(request.config, "_browser", None)) is not None:
-        yield launched
-        return
     with sync_playwright() as player:
         # a container without user namespaces, run by root, has no sandbox to offer; the pages are ours
         launched = player.chromium.launch(executable_path=chromium(), args=["--no-sandbox"] if not os.geteuid() else [])
-        request.config._browser = launched
         yield launched
         launched.close()
 

@@ -32,8 +32,10 @@ def code(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 def run(notebook: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """Run the cells in the folder where we are; what each shows. Raises `CellFailed`."""
     import matplotlib
+    from matplotlib import pyplot
 
     matplotlib.use("Agg")
+    pyplot.close("all")  # figures that others left open are not the notebook's
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(code(notebook), 1):
         source = "".join(cell["source"])
