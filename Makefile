@@ -11,20 +11,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run check test coverage bench docs lock sbom manifests clean
+.PHONY: run lint check test coverage bench docs lock sbom manifests clean
 
 run: $(VENV)/installed
 	$(BIN)/stream-engine demo --state demo
 
-check: $(VENV)/installed
+lint: $(VENV)/installed
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy
+
+check: lint
 	$(BIN)/python -m pytest -q -n 2 tests/house/test_layers.py stream_engine connectors
 
-# What the tests compile is compiled first, once, beside the checks.
+# What the tests compile is compiled first, once, beside what reads the sources.
 test: $(VENV)/installed
-	$(BIN)/stream-engine warm-up > /dev/null & warm=$$!; $(MAKE) --no-print-directory check && wait $$warm
+	$(BIN)/stream-engine warm-up > /dev/null & warm=$$!; $(MAKE) --no-print-directory lint && wait $$warm
 	$(BIN)/python -m pytest -n 2
 
 coverage: $(VENV)/installed
