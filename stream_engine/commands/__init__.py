@@ -41,7 +41,7 @@ FIRST_SENTENCES = {
     "run": "Consume SOURCE..., snapshot, refit, serve.",
     "preview": "Show how the first events of files would be read, and what to look at.",
     "export": "Write files that scientists load: all, or those named in WHAT.",
-    "inspect": "What is in the state: counts, positions, snapshots, artifacts.",
+    "inspect": "What is in the state: what was counted, how consistent it is, models, clusters, what is missing.",
     "refit": "One refit of a published snapshot, in the foreground.",
     "check-config": "Say what is wrong with a configuration file, or print the settings in force.",
     "dead-letters": "What was refused, grouped (list) or one by one (show), and a second try (replay).",

@@ -1,6 +1,6 @@
 """The options that say how input is read, as `run` has them, for verbs that read the same sources again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -11,10 +11,14 @@ from stream_engine.formats.options import FIRST_OF
 from stream_engine.service import settings as configuration
 from stream_engine.service.settings import Settings
 
-_COLUMNS = "Names of fields in the input, as given to run."
-
-
-_TEXT = (
+_READING = (
+    ("--type", "type", dict(type=click.Choice(EVENT_TYPES), help="The type of every event.")),
+    (
+        "--columns",
+        "columns",
+        dict(metavar="A=B,...", help="Names of fields in the input: anchor=probe,objects=a|b|c."),
+    ),
+    ("--format", "format", dict(type=click.Choice(list(FORMATS)), help="Instead of going by the file name.")),
     (
         "--delimiter",
         "delimiter",
@@ -29,40 +33,53 @@ _TEXT = (
         dict(type=click.Choice(list(FIRST_OF)), help="odd, central, chosen: names, places from 1, or from 0."),
     ),
 )
+_WHERE = "Only matching events; others are counted as filtered."
+_LABELS = (
+    ("--labels", "labels", dict(metavar="FILE", help="File of object,label.")),
+    ("--labels-columns", "labels_columns", dict(metavar="A=B,...", help="Names of its columns: label=sweet.")),
+)
+_MAPPINGS = {"input.columns": "--columns", "input.labels_columns": "--labels-columns"}
+
+Command = Callable[..., Any]
 
 
-def text_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how tables of text are laid out; each sets the key of [input] of its name."""
-    for option, key, more in reversed(_TEXT):
+def reading_options(command: Command) -> Command:
+    """Add the options that say how events are read; each sets the key of [input] of its name."""
+    command = _with(_READING, command)
+    return click.option("--where", multiple=True, metavar="FIELD=VALUE", help=_WHERE)(command)
+
+
+def labels_options(command: Command) -> Command:
+    """Add the options that name a file of labels."""
+    return _with(_LABELS, command)
+
+
+def input_options(command: Command) -> Command:
+    """Add SOURCE..., a run's configuration and all that says how it reads; `settings_of` makes settings of them."""
+    command = reading_options(labels_options(command))
+    command = click.option("--config", metavar="FILE", help="TOML file of the run.")(command)
+    return click.argument("source", nargs=-1)(command)
+
+
+def _with(options: Iterable[tuple[str, str, dict[str, Any]]], command: Command) -> Command:
+    for option, key, more in reversed(list(options)):
         command = click.option(option, f"input__{key}", default=None, **more)(command)
     return command
 
 
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add SOURCE... and the options; `settings_of` makes settings of them."""
-    options = [
-        click.argument("source", nargs=-1),
-        click.option("--config", metavar="FILE", help="TOML file of the run."),
-        click.option("--type", "input__type", type=click.Choice(EVENT_TYPES), help="The type of every event."),
-        click.option("--columns", "input__columns", metavar="A=B,...", help=_COLUMNS),
-        click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only matching events, as given to run."),
-        click.option("--format", "input__format", type=click.Choice(list(FORMATS)), help="Instead of by file name."),
-        click.option("--labels", "input__labels", metavar="FILE", help="File of object,label."),
-        click.option("--labels-columns", "input__labels_columns", metavar="A=B,...", help="Names of its columns."),
-    ]
-    command = text_options(command)
-    for option in reversed(options):
-        command = option(command)
-    return command
+def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of settings that options set (`input__type` is `input.type`), mappings and `--where` read. Raises
+    `BadSettings`."""
+    overrides = {name.replace("__", "."): value for name, value in given.items() if name != "where"}
+    for key, option in _MAPPINGS.items():
+        if overrides.get(key) is not None:
+            overrides[key] = configuration.mapping(overrides[key], option)
+    where = dict(kv for text in given["where"] for kv in configuration.mapping(text, "--where", "\0").items())
+    return overrides | {"input.where": where or None}
 
 
 def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
     """The settings that the options of `input_options` ask for. Raises `BadSettings`."""
-    overrides = {name.replace("__", "."): value for name, value in given.items() if name.startswith("input__")}
-    for option in ("input.columns", "input.labels_columns"):
-        if overrides[option] is not None:
-            overrides[option] = configuration.mapping(overrides[option], "--" + option.split(".")[1].replace("_", "-"))
-    where = dict(kv for text in given["where"] for kv in configuration.mapping(text, "--where", "\0").items())
-    return configuration.load(
-        given["config"], overrides | {"input.where": where or None, "source": list(given["source"]) or None} | more
-    )
+    chosen = {name: value for name, value in given.items() if name.startswith("input__") or name == "where"}
+    sources = {"source": list(given["source"]) or None}
+    return configuration.load(given["config"], overrides_of(chosen) | sources | more)

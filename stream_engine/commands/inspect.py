@@ -6,7 +6,9 @@ from typing import Any
 import click
 
 from stream_engine.commands import state_option
+from stream_engine.commands.inspect_page import as_page
 from stream_engine.commands.inspect_text import as_text
+from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports.models import COUNTS_TOLD, fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.published import Published
@@ -17,11 +19,15 @@ from stream_engine.statistics.judgements import judgements_of
 
 @click.command("inspect")
 @state_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-def command(state: str, as_json: bool) -> None:
-    """What is in the state: counts, positions, snapshots, artifacts."""
+@click.option("--all", "everything", is_flag=True, help="Every figure, a line each, by the names of --json.")
+@click.option("--json", "as_json", is_flag=True, help="Every figure, for programs.")
+def command(state: str, everything: bool, as_json: bool) -> None:
+    """What is in the state: what was counted, how consistent it is, models, clusters, what is missing."""
     contents = inspect(state)
-    click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else as_text(contents))
+    if as_json:
+        click.echo(json.dumps(contents, indent=1, ensure_ascii=False))
+    else:
+        click.echo(as_text(contents) if everything else as_page(contents))
 
 
 def inspect(state: str) -> dict[str, Any]:
@@ -45,8 +51,15 @@ def inspect(state: str) -> dict[str, Any]:
         **_models(published, store.noted(COUNTS_TOLD)),
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
+        "workers": _workers(published.snapshot),
         **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
     }
+
+
+def _workers(snapshot: Snapshot) -> int | None:
+    """How many workers events name; None where that is not kept."""
+    votes = snapshot.section("worker_votes")
+    return sum(map(bool, unpack_names(votes["utf8"], votes["offsets"]))) if votes else None
 
 
 def _models(published: Published, noted: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""What `inspect` and `refit` print for people: one fact a line."""
+"""All that `inspect --all` and `refit` print: one figure a line, by the names of JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -8,18 +9,24 @@ def as_text(contents: dict[str, Any]) -> str:
     lines = [f"state       {contents['state']}", f"snapshots   {', '.join(map(str, contents['snapshots']))}"]
     for key, value in contents["summary"].items():
         if key == "history":
-            lines += [f"{'history':24}{_short(deed)}" for deed in value]
+            lines += [f"{'history':24}{short(deed)}" for deed in value]
         else:
-            lines.append(f"{key:24}{_short(value)}")
+            lines.append(f"{key:23} {short(value)}")
     if kept := contents.get("judgements"):
         whole = "all" if kept["complete"] else "a sample by content"
         told = f"{kept['kept']:,}, with {kept['comparisons']:,} of {kept['of']:,} comparisons ({whole})"
         lines.append(f"{'judgements kept':24}{told}")
     for kind, artifact in contents["artifacts"].items():
         lines.append(f"{kind} (snapshot {artifact['snapshot']})")
-        lines += [f"  {key:22}{_short(value)}" for key, value in _said(artifact["report"]).items()]
+        lines += [f"  {key:21} {short(value)}" for key, value in _said(artifact["report"]).items()]
     models = _models(contents.get("models", []), contents.get("models_left_out"))
-    return "\n".join(lines + models + _told(contents.get("progressive", {})))
+    return "\n".join(lines + models + predictions(contents.get("progressive", {})))
+
+
+def aligned(rows: Mapping[str, str]) -> list[str]:
+    """A line a row, what is said of it in a column of its own."""
+    width = max(map(len, rows), default=0) + 2
+    return [f"{name:{max(width, 12)}}{text}" for name, text in rows.items()]
 
 
 def _said(report: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +71,7 @@ def _cell(name: str, value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}" if name == "workers" else f"{value:.3f}"
 
 
-def _told(figures: dict[str, Any]) -> list[str]:
+def predictions(figures: dict[str, Any]) -> list[str]:
     """How predictions went, as a run noted it in a file that anybody may have changed: it is no part of the state."""
     try:
         return _predictions(figures)
@@ -94,11 +101,12 @@ def _predictions(figures: dict[str, Any]) -> list[str]:
     return [*lines, *([f"  alarms of change: {alarms}"] if alarms else [])]
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value on one line."""
     if isinstance(value, dict):
-        return "  ".join(f"{k}={_short(v)}" for k, v in value.items()) or "-"
+        return "  ".join(f"{k}={short(v)}" for k, v in value.items()) or "-"
     if isinstance(value, list):
-        return ", ".join(map(_short, value[:8])) + (" …" if len(value) > 8 else "") or "-"
+        return ", ".join(map(short, value[:8])) + (" …" if len(value) > 8 else "") or "-"
     if value is None:
         return "unknown"
     return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)

@@ -11,30 +11,35 @@ import click
 import numpy as np
 
 from connectors.disk import Disk, write_whole
+from connectors.files.readers import KINDS
 from stream_engine.commands import snapshot_option, state_option
-from stream_engine.commands.question_files import OUT, BadQuestion, Questions, read, written
-from stream_engine.service import settings as configuration
+from stream_engine.commands.answer_files import OUT, written
+from stream_engine.commands.input_options import reading_options, settings_of
+from stream_engine.prediction.questions import BadQuestion, Questions
+from stream_engine.service.question_files import read
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
 
 @click.command("predict")
 @state_option
-@click.argument("file", nargs=-1, required=True)
+@click.argument("source", nargs=-1, required=True)
 @click.option("--model", metavar="NAME", help="Instead of the one with the least held-out log loss: see inspect.")
 @click.option("--out", metavar="FILE", help="Instead of standard output; .csv, .jsonl or .parquet.")
-@click.option("--columns", metavar="A=B,...", help="Names of fields in the files: anchor=probe,left=a,right=b.")
+@reading_options
+@click.option("--config", metavar="FILE", help="TOML file of a run, whose [input] says how SOURCE is read.")
 @snapshot_option
 def command(
-    state: str, file: tuple[str, ...], model: str | None, out: str | None, columns: str | None, snapshot: str
+    state: str, source: tuple[str, ...], model: str | None, out: str | None, snapshot: str, **given: Any
 ) -> None:
     """Answer questions: the probability that the first of two objects, or pairs, is the nearer one.
 
-    FILE: .csv, .jsonl, .parquet, .arrow, also .gz, or - with anchor, left, right, or with pairs near and far. The
-    output has the same fields, p, and model. p is empty about objects that the model does not know.
+    SOURCE: a file or a glob, as for run, or -, with anchor, left, right, or with pairs near and far, or a file of
+    answers: what was asked is asked again. The output has the same fields, p, and model. p is empty where the model
+    knows nothing of an object.
     """
-    suffix = _suffix(file[0], out)
-    questions = read(file, configuration.mapping(columns, "--columns") if columns else {})
+    suffix = _suffix(source[0], given["input__format"], out)
+    questions = read(settings_of({**given, "source": source}))
     answered = answers(Store(state).published(snapshot), questions, model)
     content = written(answered.rows, suffix)
     if out is None:
@@ -45,7 +50,7 @@ def command(
 
 
 class Answered(NamedTuple):
-    """The questions with `p` and `model`; `about` says in one line what answered them."""
+    """The questions with `p` and `model`; `about` says in a line what answered them, in another what asks nothing."""
 
     rows: list[dict[str, Any]]
     about: str
@@ -59,13 +64,14 @@ def answers(published: Published, questions: Questions, name: str | None = None)
     found = answered(published, questions.names, name)
     columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
     rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
-    return Answered(rows, found.about)
+    return Answered(rows, "\n".join(filter(None, (found.about, questions.note))))
 
 
-def _suffix(first: str, out: str | None) -> str:
+def _suffix(first: str, format: str | None, out: str | None) -> str:
     """What the output is written as. Raises `BadQuestion`."""
     if out is None:
-        return ".csv" if first.removesuffix(".gz").endswith(".csv") else ".jsonl"
+        plain = first.lower().removesuffix(".gz").removesuffix(".zst")
+        return ".csv" if (format or KINDS.get(Path(plain).suffix)) == "csv" else ".jsonl"
     suffix = os.path.splitext(out)[1]
     if suffix not in OUT:
         raise BadQuestion(f"--out {out}: got a name ending in {suffix!r}, expected one of {', '.join(OUT)}")

@@ -6,9 +6,7 @@ from typing import Any
 import click
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
-from stream_engine.commands.input_options import text_options
-from stream_engine.data.comparisons import EVENT_TYPES
-from stream_engine.formats import FORMATS
+from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
 from stream_engine.guard.policies import POLICIES
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
@@ -48,20 +46,8 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     metavar="FOLDER|FILE",
     help="Pictures named after objects, or a table object,image,text, which the page at / shows.",
 )
-@_option("--type", key="input.type", type=click.Choice(EVENT_TYPES), help="The type of every event.")
-@_option(
-    "--columns",
-    key="input.columns",
-    metavar="A=B,...",
-    help="Names of fields in the input: anchor=probe,objects=a|b|c.",
-)
-@click.option(
-    "--where", multiple=True, metavar="FIELD=VALUE", help="Only matching events; others are counted as filtered."
-)
-@_option("--format", key="input.format", type=click.Choice(list(FORMATS)), help="Instead of going by the file name.")
-@text_options
-@_option("--labels", key="input.labels", metavar="FILE", help="File of object,label.")
-@_option("--labels-columns", key="input.labels_columns", metavar="A=B,...", help="Names of its columns: label=sweet.")
+@reading_options
+@labels_options
 @_option(
     "--snapshot-every",
     key="snapshot.every",
@@ -73,7 +59,14 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     "--snapshot-interval", key="snapshot.interval", type=float, metavar="SECONDS", help="Seconds between snapshots."
 )
 @_option("--keep", key="snapshot.keep", type=int, metavar="K", help="Snapshots that stay.")
-@click.option("--refit", "refit", multiple=True, type=click.Choice(list(REFITS)), help="Refits to run (repeatable).")
+@click.option(
+    "--refit",
+    "refit",
+    multiple=True,
+    type=click.Choice([*REFITS, *(f"+{kind}" for kind in REFITS)]),
+    metavar="[+]KIND",
+    help="+KIND: this refit beside the others; KIND: it instead of them (repeatable).",
+)
 @click.option("--no-refits", is_flag=True, help="Count only.")
 @_option(
     "--dead-letters",
@@ -116,7 +109,6 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 def command(
     source: tuple[str, ...],
     config: str | None,
-    where: tuple[str, ...],
     refit: tuple[str, ...],
     no_refits: bool,
     start_over: bool,
@@ -129,16 +121,11 @@ def command(
     from stream_engine.service import progress_bars
     from stream_engine.service import run as service
 
-    overrides = {name.replace("__", "."): value for name, value in given.items()}
-    for option in ("input.columns", "input.labels_columns"):
-        if overrides[option] is not None:
-            overrides[option] = configuration.mapping(overrides[option], "--" + option.split(".")[1].replace("_", "-"))
-    overrides |= {
+    overrides = overrides_of(given) | {
         "source": list(source) or None,
-        "refits.kinds": list(refit) or None,
+        "refits.kinds": [kind for kind in refit if not kind.startswith("+")] or None,
+        "refits.also": [kind[1:] for kind in refit if kind.startswith("+")] or None,
         "refits.enabled": False if no_refits else None,
-        "input.where": dict(kv for text in where for kv in configuration.mapping(text, "--where", "\0").items())
-        or None,
     }
     settings = configuration.load(config, overrides)
     logs.configure(settings.log.format, settings.log.level)

@@ -51,7 +51,7 @@ def option(context: click.Context, of: click.Option) -> str:
     """
     names = ", ".join(f"`{name}`" for name in [*of.opts, *of.secondary_opts])
     takes = "" if of.is_flag else f" `{of.make_metavar(context)}`"
-    if isinstance(of.type, click.Choice):
+    if isinstance(of.type, click.Choice) and of.metavar is None:
         takes = " " + " or ".join(f"`{choice}`" for choice in of.type.choices)
     text = f"{names}{takes}: {' '.join((of.help or '').split())}"
     default = of.default

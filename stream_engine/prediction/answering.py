@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.prediction.probability import Model, model
+from stream_engine.prediction.questions import Four
 from stream_engine.state.published import Published
 from stream_engine.statistics.judgement_folds import anchored
-
-Four = tuple[str, str, str, str]  # i, j, k, l: is d(i, j) < d(k, l)?
 
 
 class Answers(NamedTuple):

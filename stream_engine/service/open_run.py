@@ -95,7 +95,7 @@ def open_run(
     stack.callback(lock.release)
     signing = wiring.signing(settings)
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
-    params = {kind: params_of(settings, kind) for kind in settings.refits.kinds if settings.refits.enabled}
+    params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
     workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
     budget = available_memory.limit_in_bytes(settings.memory_gb)
     available_memory.give(budget)
@@ -130,7 +130,7 @@ def open_run(
         _learn_labels(settings.input.labels, settings.input.labels_columns, engine, dead_letters, log)
         metrics.follow(engine.counters)
     sources = _open_sources(settings, engine.positions, health, stack)
-    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.kinds)
+    metrics.expect(partition_numbers(settings, engine.positions), settings.refits.wanted)
     in_flight = _in_flight(settings, directory, engine, stack, log)
     reading = ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight)
     beside = cpus() > 1 and not in_flight.suspects  # one by one until it is known which record kills the process

@@ -96,9 +96,9 @@ class RefitSchedule:
 
     def _kinds(self, snapshot: Snapshot) -> list[str]:
         """What the settings say; where they say nothing, no refit of labels before there is a label."""
-        kinds = list(self._settings.kinds)
+        kinds = list(self._settings.wanted)
         if self._settings.kinds == RefitSettings().kinds and not snapshot.labels:
-            for kind in OF_LABELS:
+            for kind in set(OF_LABELS) - set(self._settings.also):
                 kinds.remove(kind)
                 self._log.debug("refit not planned, no object has a label", refit=kind, snapshot=snapshot.sequence)
         return kinds

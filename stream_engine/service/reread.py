@@ -18,6 +18,7 @@ CAN_CHANGE = (
     "input.max_reject_ratio",
     "input.stall_after",
     "log.level",
+    "refits.also",
     "refits.enabled",
     "refits.kinds",
     "refits.params",
@@ -44,7 +45,7 @@ class Reread:
     def _taken(self, run: OpenRun, read: Callable[[], Settings]) -> bool:
         try:
             settings = read()
-            params = {kind: params_of(settings, kind) for kind in settings.refits.kinds}
+            params = {kind: params_of(settings, kind) for kind in settings.refits.wanted}
         except BadSettings as error:
             run.log.error("configuration not taken, the one before it stays", problem=str(error))
             return False

@@ -9,6 +9,7 @@ Nothing is computed here that is not computed elsewhere: what is read is read by
 
     frames      pandas, polars, Arrow and what else people hold tables in, as Arrow columns
     reading     `read`: files or a frame to a study
+    options     how answers and questions are read, and which files are meant
     learning    an engine that judges when somebody asks
     feeding     columns to an engine, in batches; what was refused
     study       `Study`

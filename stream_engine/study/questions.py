@@ -1,11 +1,14 @@
-"""Questions from frames, to be answered by a model."""
+"""Questions from frames, dicts, tuples or files, to be answered by a model."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from stream_engine.prediction.questions import names_of
+from stream_engine.formats.options import EventOptions
+from stream_engine.prediction.questions import Asking, Questions
 from stream_engine.study.frames import columns_of, is_dicts
+from stream_engine.study.options import as_known, check_layout, paths_in, settings_of
 
 WIDTHS = {3: ("anchor", "left", "right"), 4: ("near_i", "near_j", "far_i", "far_j")}  # of rows without names of columns
 
@@ -23,11 +26,17 @@ def rows_of(questions: Any) -> list[dict[str, Any]]:
     return [dict(zip(held, row)) for row in zip(*held.values())]
 
 
-def names_in(rows: list[dict[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """i, j, k, l of each question: is d(i, j) < d(k, l)? Raises `BadQuestion`, which names the row, counted from 0."""
-    return [names_of({name: _whole(value) for name, value in row.items()}, f"row {at}") for at, row in enumerate(rows)]
+def questions_in(data: Any, options: EventOptions, layout: Mapping[str, Any]) -> Questions:
+    """The questions of a table, of rows or of files, read by the options of events; a table's rows count from 0.
+    Raises `BadFrame`, `BadQuestion`."""
+    paths = paths_in(data)
+    check_layout(layout, paths)
+    if paths is not None:
+        from stream_engine.service.question_files import read
 
-
-def _whole(value: Any) -> Any:
-    """A whole number as one: a column of numbers with a gap holds floats."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+        return read(settings_of(paths, options, layout))
+    rows = rows_of(data)
+    asking = Asking(as_known(list(rows[0]) if rows else (), options)[0])
+    for number, row in enumerate(rows):
+        asking.add(row, f"row {number}")
+    return asking.questions()

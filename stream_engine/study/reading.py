@@ -1,29 +1,23 @@
 """`read`: answers from files, frames or a state directory to a `Study`."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from glob import glob
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stream_engine.accumulators import DEFAULT_ACCUMULATORS, accumulator
 from stream_engine.data.comparisons import Label
 from stream_engine.formats.event_fields import fields_of
-from stream_engine.formats.known_layouts import recognised
 from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
 from stream_engine.study.feeding import TOLD, Refused, check_refused, feed, feed_dicts
-from stream_engine.study.frames import EXPECTED, BadFrame, Columns, columns_of, is_dicts, library_of
+from stream_engine.study.frames import BadFrame, Columns, columns_of, is_dicts, library_of
 from stream_engine.study.learning import Learning
+from stream_engine.study.options import as_known, check_layout, options_of, paths_in, settings_of
 from stream_engine.study.results import chosen
 from stream_engine.study.study import Study
-
-if TYPE_CHECKING:
-    from stream_engine.service.settings import Settings
-
-LAYOUT = ("delimiter", "encoding", "header", "skip_rows", "format")  # how files of text are laid out
 
 
 def read(
@@ -64,24 +58,16 @@ def read(
     """
     if on_refused not in ("warn", "raise"):
         raise BadFrame(f"on_refused: got {on_refused!r}, expected warn or raise")
-    if unknown := [name for name in layout if name not in LAYOUT]:
-        raise BadFrame(f"read: got {unknown[0]}, expected one of {', '.join(LAYOUT)}")
-    options = EventOptions(
-        type,
-        {field: (names,) if isinstance(names, str) else tuple(names) for field, names in (columns or {}).items()},
-        {name: _as_text(value) for name, value in (where or {}).items()},
-        answers_by=answers_by,
-    )
+    options = options_of(type, columns, where, answers_by)
     fields_of(options)  # raises for options that fit nothing
-    paths = _paths(data)
+    paths = paths_in(data)
+    check_layout(layout, paths)
     if paths is not None and len(paths) == 1 and os.path.isdir(paths[0]):
         return Study(Store(paths[0]).published(), seed=seed, frames=chosen(frames, ""), directory=paths[0])
     if paths is not None:
         library = ""
         engine, refused, said = _read_files(paths, options, layout)
     else:
-        if layout:
-            raise BadFrame(f"read: got {', '.join(layout)}, which say how files of text are laid out; got no file")
         library = library_of(data)
         engine, refused, said = (
             _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
@@ -92,23 +78,6 @@ def read(
     return Study(engine, refused, said, seed=seed, frames=chosen(frames, library))
 
 
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _paths(data: Any) -> list[str] | None:
-    """Files, where `data` names some; None where it is a table. Raises `BadFrame`."""
-    if isinstance(data, (str, os.PathLike)):
-        data = [data]
-    if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (str, os.PathLike)):
-        return None
-    if len(data) in (3, 4) and not any(os.path.exists(each) or glob(str(each)) for each in data):
-        raise BadFrame(f"read: got {data!r}, none of which is a file; one triplet stands in a list: [{data!r}]")
-    if odd := [each for each in data if not isinstance(each, (str, os.PathLike))]:
-        raise BadFrame(f"read: got {odd[0]!r} among files, {EXPECTED}")
-    return [os.fspath(each) for each in data]
-
-
 def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     """An engine as a run makes it by default, and the options that ask for what it needs of each event."""
     return Learning(Engine()), options._replace(
@@ -116,27 +85,15 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-def _as_known(names: Collection[str], options: EventOptions) -> tuple[EventOptions, str]:
-    """The options of a table with these columns, where nobody described it, and one line that says what it is."""
-    if options.type is not None or options.columns or options.answers_by != "name" or "type" in names:
-        return options, ""
-    if {"near_i", "near_j", "far_i", "far_j"} <= set(names):
-        return options._replace(type="quadruplet"), ""
-    if (found := recognised(names)) is None:
-        return options, ""
-    columns = {field: tuple(sources.split("|")) for field, sources in found.columns.items()}
-    return options._replace(type=found.type, columns=columns, answers_by=found.answers_by), found.said
-
-
 def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[Refused], str]:
-    options, said = _as_known(table.names, options)
+    options, said = as_known(table.names, options)
     engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
 def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[Refused], str]:
     names = [str(name) for name in rows[0]]
-    options, said = _as_known(names, options)
+    options, said = as_known(names, options)
     engine, options = _engine(options)
     return engine, feed_dicts(engine, rows, options), said
 
@@ -151,7 +108,7 @@ def _read_files(
     from stream_engine.service.runnable import check_runnable
     from stream_engine.service.wiring import event_options, source, text_layout_of
 
-    settings = _settings(paths, options, layout)
+    settings = settings_of(paths, options, layout)
     check_runnable(settings)
     settings, said = with_recognised(settings)
     options = event_options(settings)
@@ -171,16 +128,6 @@ def _read_files(
             opened.close()
     lines.close()
     return engine, refused, said
-
-
-def _settings(paths: list[str], options: EventOptions, layout: Mapping[str, Any]) -> "Settings":
-    from stream_engine.service import settings
-
-    columns = {field: "|".join(names) for field, names in options.columns.items()}
-    given: dict[str, Any] = {"type": options.type, "columns": columns, "where": dict(options.where), **layout}
-    given["answers_by"] = options.answers_by
-    told = {f"input.{key}": value for key, value in given.items() if value is not None}
-    return settings.load(None, {"source": tuple(paths), **told}, {})
 
 
 def _learn_labels(engine: Learning, labels: Any) -> None:

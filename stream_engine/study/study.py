@@ -1,6 +1,7 @@
 """`Study`: what is known after some answers, and what can be learned of them when somebody asks."""
 
 import time
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -156,21 +157,35 @@ class Study:
             columns["lapse"] = [lapse.get(worker) for worker in columns["worker"]]
         return self._frame(columns)
 
-    def predict(self, questions: Any, model: str | None = None) -> Any:
+    def predict(
+        self,
+        questions: Any,
+        model: str | None = None,
+        *,
+        type: str | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        where: Mapping[str, Any] | None = None,
+        answers_by: str = "name",
+        **layout: Any,
+    ) -> Any:
         """The questions with p, the probability that the first is said to be nearer (missing: of an object that the
         model does not know), and model. `questions`: a table or dicts with anchor, left, right (or pairs near_i,
-        near_j, far_i, far_j), or tuples. `model`: a name of `models()`; None: the best. Raises ValueError."""
+        near_j, far_i, far_j), tuples, or files; or answers, whose questions are asked again. `model`: a name of
+        `models()`; None: the best. The others say how questions are read, as for `read`. Raises ValueError."""
         from stream_engine.prediction.answering import answered
-        from stream_engine.study.questions import names_in, rows_of
+        from stream_engine.study.options import options_of
+        from stream_engine.study.questions import questions_in
 
-        rows = rows_of(questions)
+        rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
+        if note:
+            warnings.warn(note, stacklevel=2)
         if model is None or model == "embedding":
             self._artifact("embedding")
-        found = answered(self.published, names_in(rows), model)
+        found = answered(self.published, names, model)
         fields = list(dict.fromkeys(field for row in rows for field in row))
-        columns: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
-        columns["p"] = [None if p != p else p for p in found.p.tolist()]
-        return self._frame(columns | {"model": found.by.tolist()})
+        answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
+        answers["p"] = [None if p != p else p for p in found.p.tolist()]
+        return self._frame(answers | {"model": found.by.tolist()})
 
     def ask(
         self,

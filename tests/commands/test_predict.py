@@ -105,6 +105,52 @@ def test_a_model_by_name_and_columns_by_name(state, tmp_path):
     assert row["model"] == "k1" and row["p"] > 0.7 and row["probe"] == "0"
 
 
+SURVEY = [  # a column that nobody mapped, spaces, latin-1, a row that is refused
+    "Prüfer; Probe ;Left;Right;Response;kept",
+    "Zoë;0;1;4;left;yes",
+    "Zoë; 0 ;4;1;right;yes",
+    "Zoë;0;4;1;left;no",
+    "Zoë;0;1;1;left;yes",
+    "Zoë;5;0;2;2;yes",
+]
+OPTIONS = ["--encoding", "latin-1", "--type", "pick", "--columns", "anchor=Probe,shown=Left|Right,chosen=Response"]
+OPTIONS += ["--answers-by", "position", "--where", "kept=yes"]
+
+
+def test_a_survey_is_predicted_with_the_options_that_read_it(state, tmp_path):
+    path = tmp_path / "survey.txt"
+    path.write_bytes("\n".join(SURVEY).encode("latin-1"))
+    assert "3 (all of it)" in engine("preview", path, *OPTIONS).stdout
+    told = engine("predict", "--state", state, path, *OPTIONS, "--out", tmp_path / "p.csv").stderr
+    rows = rows_of(tmp_path / "p.csv")
+    assert [row["Probe"] for row in rows] == ["0", "0", "0", "5"] and rows[0]["Prüfer"] == "Zoë"
+    assert rows[0]["p"] > 0.8 and rows[0]["p"] + rows[1]["p"] == pytest.approx(1), "the answers are not looked at"
+    assert rows[2]["p"] is None and rows[3]["p"] < 0.5
+    assert "1 of 4 rows ask nothing; the first, " in told and "survey.txt line 5: shown: got 1, 1;" in told
+    plain = jsonl(tmp_path / "q.jsonl", [{"anchor": "0", "left": "1", "right": "4"}])
+    assert json.loads(engine("predict", "--state", state, plain).stdout)["p"] == rows[0]["p"]
+    assert engine("predict", "--state", state, path, *OPTIONS).stdout == (tmp_path / "p.csv").read_text()
+
+
+def test_an_event_that_asks_several_questions_has_a_row_for_each(state, tmp_path):
+    """What was answered is not looked at: all that was asked is."""
+    events = [
+        {"type": "odd_one_out", "objects": ["0", "1", "4"], "odd": "4", "worker": "w"},
+        {"type": "ranking", "anchor": "0", "ranked": ["1", "2", "5"]},
+        {"type": "pick", "anchor": "0", "shown": ["4", "1"], "chosen": ["1"]},
+        {"anchor": "0", "near": "1", "far": "4"},
+    ]
+    engine("predict", "--state", state, jsonl(tmp_path / "e.jsonl", events), "--out", tmp_path / "p.jsonl")
+    rows = rows_of(tmp_path / "p.jsonl")
+    asked = [[row.get(f"asked_{name}") for name in ("anchor", "left", "right")] for row in rows]
+    assert asked[:3] == [["0", "1", "4"], ["1", "0", "4"], ["4", "0", "1"]] and rows[1]["worker"] == "w"
+    assert asked[3:6] == [["0", "1", "2"], ["0", "1", "5"], ["0", "2", "5"]]
+    assert asked[6:] == [[None] * 3] * 2
+    lines = [dict(zip(("anchor", "left", "right"), each)) for each in [*asked[:6], ["0", "4", "1"], ["0", "1", "4"]]]
+    engine("predict", "--state", state, jsonl(tmp_path / "q.jsonl", lines), "--out", tmp_path / "q.csv")
+    assert [row["p"] for row in rows] == [row["p"] for row in rows_of(tmp_path / "q.csv")]
+
+
 @pytest.mark.parametrize(
     "name, content, expected",
     [
@@ -113,18 +159,32 @@ def test_a_model_by_name_and_columns_by_name(state, tmp_path):
             b'{"anchor": "a", "left": "a", "right": "b"}',
             "q.jsonl line 1: got anchor 'a', left 'a', right 'b'",
         ),
-        ("q.jsonl", b'\n{"anchor": "a", "left": "b"}', "line 2: right: got None, expected the name"),
+        ("q.jsonl", b'\n{"anchor": "a", "left": "b"}', "line 2: right: got nothing, expected the name"),
         ("q.jsonl", b'{"anchor": "a", "left": 1.5, "right": "b"}', "left: got 1.5, expected the name"),
-        ("q.jsonl", b"[1]", "got [1], expected an object"),
+        ("q.jsonl", b"[1]", "got 1, expected an object"),
         ("q.jsonl", b"{", "line 1: not JSON"),
         ("q.jsonl", b'{"near": ["a", "b"], "far": ["b", "a"]}', "expected two different pairs"),
-        ("q.jsonl", b'{"near": ["a", "b"], "far": ["c"]}', "expected anchor, left, right, or pairs"),
-        ("q.jsonl", b"\xff\xfe", "byte 0 is not UTF-8"),
+        ("q.jsonl", b'{"near": ["a", "b"], "far": ["c"]}', "far: got ['c'], expected 2 names"),
+        ("q.jsonl", b'{"anchor": "a", "left": "b", "right": "\xff"}', "line 1: not UTF-8"),
+        (
+            "q.csv",
+            b"anchor,left,right\n\xff,b,c\n",
+            "line 2: the row is not UTF-8; say what it is, as in --encoding latin-1",
+        ),
+        (
+            "q.csv",
+            b"anchor,left,r\xfc\n1,2,3\n",
+            "q.csv: the header is not UTF-8; say what it is, as in --encoding latin-1",
+        ),
         ("q.csv", b"x,y\n1,2\n", "q.csv line 2: got fields x, y; expected anchor, left, right"),
-        ("q.csv", b"anchor,left,right\n1,2\n", "line 2: expected 3 fields"),
-        ("q.parquet", b"junk", "q.parquet: cannot be read"),
-        ("q.jsonl.gz", b"junk", "not gzip"),
-        ("q.txt", b"", "expected one of .jsonl"),
+        ("q.csv", b"anchor,left,right\n1,2\n", "line 2: the row has 2 fields"),
+        ("q.parquet", b"junk", "q.parquet: "),
+        ("q.jsonl.gz", b"junk", "q.jsonl.gz"),
+        ("q.doc", b"", "no format is known by the suffix '.doc'"),
+        ("q.jsonl", b'{"type": "label", "object": "a", "label": "x"}', "line 1: got a label, expected a question"),
+        ("q.jsonl", b'{"type": "duel", "anchor": "a"}', "type: got 'duel', expected one of triplet"),
+        ("q.jsonl", b'{"objects": ["a", "b", "a"]}', "objects: got a, b, a; expected different objects"),
+        ("q.jsonl", b'{"anchor": "a", "shown": ["a", "b"]}', "shown: got the anchor 'a' among them"),
     ],
 )
 def test_a_bad_file_is_one_line_and_writes_nothing(state, tmp_path, name, content, expected):
@@ -135,7 +195,7 @@ def test_a_bad_file_is_one_line_and_writes_nothing(state, tmp_path, name, conten
 
 def test_bad_arguments_are_one_line(state, tmp_path):
     path = jsonl(tmp_path / "q.jsonl", [QUESTIONS[0]])
-    assert "cannot be read" in one_line(engine("predict", "--state", state, tmp_path / "no.csv", status=2).stderr)
+    assert "no.csv" in one_line(engine("predict", "--state", state, tmp_path / "no.csv", status=2).stderr)
     out = engine("predict", "--state", state, path, "--out", tmp_path / "p.txt", status=2)
     assert "expected one of .jsonl, .csv, .parquet" in one_line(out.stderr)
     out = engine("predict", "--state", state, path, "--model", "kernel_learning", status=1)

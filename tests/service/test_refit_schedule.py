@@ -51,12 +51,12 @@ class FakeWorkers:
 class World:
     """A schedule of some kinds over fake workers; `publish(n)` makes n the newest snapshot."""
 
-    def __init__(self, kinds, at_end=False, cores=2, at_once=False, held=GB):
+    def __init__(self, kinds, at_end=False, cores=2, at_once=False, held=GB, also=()):
         self.workers, self.requests = FakeWorkers(at_once), Requests()
         self.published = SimpleNamespace(newest=None, renew_artifacts=lambda: None)
         memory = Memory(10 * GB, Metrics(), Lines(), tuple, lambda pid: held)
         self.schedule = RefitSchedule(
-            RefitSettings(kinds=tuple(kinds)),
+            RefitSettings(kinds=tuple(kinds), also=tuple(also)),
             self.workers,
             self.published,
             self.requests,
@@ -92,6 +92,14 @@ def test_refits_of_labels_wait_for_a_label():
     world.published.newest = SimpleNamespace(snapshot=somebody, artifacts={})
     world.schedule.start_due()
     assert {kind for kind, at in world.workers.started if at == 2} == {"triplet_boost", "classify"}
+
+
+def test_what_is_wanted_too_runs_beside_the_others():
+    world = World(RefitSettings().kinds, cores=9, also=["reliability", "classify"])
+    nobody = SimpleNamespace(sequence=1, digest="digest 1", labels={})
+    world.published.newest = SimpleNamespace(snapshot=nobody, artifacts={})
+    world.schedule.start_due()
+    assert {kind for kind, _ in world.workers.started} == {"sdp_clustering", "embedding", "reliability", "classify"}
 
 
 def test_what_someone_asks_for_does_not_wait_for_the_end():

@@ -109,7 +109,7 @@ def test_the_map_is_drawn_and_told(study):
     assert np.allclose(told["sd_2"] ** 2, shown.covariance[:, 1, 1])
 
 
-def test_predictions(study):
+def test_predictions(study, tmp_path):
     nearer, unknown = ("object 0", "object 3", "object 1"), ("object 0", "nobody", "object 1")
     found = study.predict([nearer, (nearer[0], *nearer[:0:-1]), unknown])
     assert found["p"][0] > 0.8 and found["p"][1] == pytest.approx(1 - found["p"][0]) and np.isnan(found["p"][2])
@@ -120,6 +120,20 @@ def test_predictions(study):
     pairs = study.predict([{"near": list(nearer[:2]), "far": [nearer[0], nearer[2]], "id": 7}])
     assert pairs["p"][0] == found["p"][0] and pairs["id"][0] == 7
     assert study.predict([nearer], "adds3")["model"][0] == "adds3"
+    survey = pd.DataFrame([nearer, nearer[:1] + nearer[:0:-1], nearer], columns=["probe", "L", "R"]).assign(
+        said=["L", "2", "1"], ok=[True, True, False]
+    )
+    options = dict(type="pick", columns={"anchor": "probe", "shown": ["L", "R"], "chosen": "said"})
+    told = study.predict(survey, answers_by="position", where={"ok": True}, **options)
+    assert told["p"].tolist() == found["p"][:2].tolist() and told["said"].tolist() == ["L", "2"]
+    file = tmp_path / "survey.txt"
+    survey.rename(columns={"said": "gewählt"}).to_csv(file, sep=";", encoding="latin-1", index=False)
+    options["columns"]["chosen"] = "gewählt"
+    assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
+    with pytest.raises(ValueError, match="got encoding, which say how files"):
+        study.predict([nearer], encoding="latin-1")
+    with pytest.warns(UserWarning, match="1 of 3 rows ask nothing; the first, row 2: got anchor"):
+        assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
     with pytest.raises(ValueError, match="row 1: got anchor 'a', left 'a'"):
         study.predict([nearer, ("a", "a", "b")])
     with pytest.raises(NoModel, match="kernel_learning"):

@@ -59,8 +59,14 @@ class RefitSettings(_Section, frozen=True):
 
     enabled: bool = True  # false: count only
     kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two need labels
+    also: tuple[choices.Refit, ...] = ()  # beside `kinds`
     seed: int = 0  # of every refit
     params: dict[str, dict[str, Any]] = {}  # kind -> parameter -> value, as `[refits.params.KIND]`
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Every kind that runs."""
+        return tuple(dict.fromkeys((*self.kinds, *self.also)))
 
 
 class CountSettings(_Section, frozen=True):
