@@ -153,6 +153,7 @@ def _progress(shown: str, kind: str, bars: Bars) -> Callable[..., None]:
     shown_at = 0.0
 
     def progress(done: float, total: float, **figures: Any) -> None:
+        """`done` of `total` steps, and figures of the solver (objective, gap, ...) by name."""
         nonlocal shown_at
         now = time.monotonic()
         if shown == "none" or (now - shown_at < 0.2 and done < total):

@@ -4,6 +4,7 @@ What is learned has one row an object (`objects_`), not one a row of X; `set_out
 the objects as its index, of polars without.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from stream_engine.estimators.answers import places_of, rows_of, with_names
 from stream_engine.statistics.judgement_folds import anchored
 
 
-class LearnedObjects(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """`predict`, `predict_proba`, `score` and `transform` of anything with `objects_`, `_probability(rows)` of (m, 4)
     rows i, j, k, l, `_margin(rows)` above 0 where the first is nearer, and `_learned()`, a row an object. scikit-learn
     is told not to wrap `transform`: it would give the objects the index of the comparisons."""
@@ -52,14 +53,17 @@ class LearnedObjects(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
         check_is_fitted(self)
         return np.array([f"axis_{number + 1}" for number in range(self._learned().shape[1])], object)
 
+    @abstractmethod
     def _learned(self) -> np.ndarray:
-        raise NotImplementedError
+        """A row an object."""
 
+    @abstractmethod
     def _margin(self, rows: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """(m,) above 0 where the first of each row (m, 4) is nearer; NaN: unknown."""
 
+    @abstractmethod
     def _probability(self, rows: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        """(m,) how likely people find the first of each row nearer."""
 
     def _answer(self, X: Any, say: Any, unknown: float, y: Any = None) -> np.ndarray:
         """What `say` says of each row, `unknown` where an object is."""

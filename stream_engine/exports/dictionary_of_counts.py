@@ -74,7 +74,9 @@ COUNTS: Mapping[str, Entries] = {
         "n_near": held("t", "iu", "how many answers said so", within="questions"),
         "n_far": held("t", "iu", "how many said the opposite", within="questions"),
         "confidence": held("t", "f", "probability that the majority is right, by these answers", within="questions"),
-        "predicted": held("t", "f", "probability that `near` is nearer, by all other answers", within="questions"),
+        "predicted": held(
+            "t", "f", "probability that `near` is nearer, by AddS-3 of all other answers", within="questions"
+        ),
     },
     "confidence": {
         **_KEY,

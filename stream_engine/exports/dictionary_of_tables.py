@@ -31,7 +31,7 @@ TABLE_COLUMNS: Mapping[str, Mapping[str, str]] = {
         "n_near": "how many answers said so",
         "n_far": "how many said the opposite",
         "confidence": "probability that the majority is right, by these answers alone",
-        "predicted": "probability that `near` is nearer, by all other answers",
+        "predicted": "probability that `near` is nearer, by AddS-3 of all other answers: no model that was fitted",
     },
     "workers": {
         "worker": "name",
@@ -87,6 +87,7 @@ TABLE_COLUMNS: Mapping[str, Mapping[str, str]] = {
         "object": _OBJECT,
         "cluster": "its cluster, -1 not clustered",
         "stability": "how much its cluster stays the same in resampled answers, from 0 to 1",
+        "verdict": "of all of them, in every row: whether there are clusters, or the groups are pieces of a continuum",
     },
     "cluster_verdict": {
         "verdict": "whether there are clusters, in words",

@@ -37,7 +37,7 @@ def confidence(published: Published) -> dict[str, Content]:
 def questions(published: Published) -> dict[str, Content]:
     """A row for each question that was asked: anchor, near (by the majority of its answers; at a tie the first by
     name), far, n_near and n_far answers, confidence (P that the majority is right, from these alone), predicted (P
-    that `near` is nearer, from all other answers). The table has names, and can be read again as answers."""
+    that `near` is nearer, by AddS-3 of all other answers). The table has names, and can be read again as answers."""
     columns, names = _columns(published), published.snapshot.objects
     pair, order = pair_of_entry(columns), by_anchor(columns)
     lo, hi = columns.lo[pair], columns.hi[pair]

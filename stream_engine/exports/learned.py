@@ -27,7 +27,7 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
     the verdict; level_k, level_criterion, level_peak, level_ari of all numbers of clusters that were looked at; tables
-    clusters (object, cluster, stability), cluster_verdict in words, cluster_levels."""
+    clusters (object, cluster, stability, verdict), cluster_verdict in words, cluster_levels."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
@@ -39,6 +39,7 @@ def clusters(published: Published) -> dict[str, Content]:
     if "stability" in arrays:
         tables["clusters"]["stability"] = arrays["stability"]
     if "verdict" in artifact.report:
+        tables["clusters"]["verdict"] = [artifact.report["verdict"]] * len(labels)  # who reads this file alone knows it
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
         told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
         row |= {name: float(held[name]) for name in told}

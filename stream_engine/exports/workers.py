@@ -59,6 +59,7 @@ def workers_online(published: Published) -> dict[str, Content]:
 
 def _adds(how: str):
     def contents(published: Published) -> dict[str, Content]:
+        """Dense (n, n) up to `DENSE_LIMIT` objects, else entries i < j, w. Raises `NothingToExport`."""
         name, n = f"adds3_{how}", len(published.snapshot.objects)
         try:
             weighted = weighted_counts.adds3(published.snapshot, how)
@@ -68,12 +69,13 @@ def _adds(how: str):
             return {name: Content({"i": weighted.i, "j": weighted.j, "w": weighted.w})}
         return {name: Content({"W": dense_matrix(weighted.i, weighted.j, weighted.w, n)})}
 
-    contents.__doc__ = f"W of AddS-3, {weighted_counts.HOWS[how]}."
+    contents.__doc__ = f"W of AddS-3, {weighted_counts.HOWS[how]}. {contents.__doc__}"
     return contents
 
 
 def _counts(how: str):
     def contents(published: Published) -> dict[str, Content]:
+        """Rows anchor, lo, hi, n_lo, n_hi by anchor, lo, hi. Raises `NothingToExport`. O(keys log keys)."""
         name = f"triplet_counts_{how}"
         try:
             columns = weighted_counts.counts(published.snapshot, how)
@@ -90,7 +92,7 @@ def _counts(how: str):
         order = np.lexsort((rows["hi"], rows["lo"], rows["anchor"]))
         return {name: Content({key: column[order] for key, column in rows.items()})}
 
-    contents.__doc__ = f"Triplet counts, {weighted_counts.HOWS[how]}."
+    contents.__doc__ = f"Triplet counts, {weighted_counts.HOWS[how]}. {contents.__doc__}"
     return contents
 
 

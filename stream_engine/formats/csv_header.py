@@ -29,7 +29,9 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
     try:
         names = [name.strip() for name in column_names(header)]
     except UnicodeDecodeError:
-        raise UnreadableHeader("the header is not UTF-8 text; is this a CSV file?") from None
+        raise UnreadableHeader(
+            "the header is not UTF-8 text; say what it is, as in --encoding latin-1, if this is a CSV file"
+        ) from None
     except ValueError as error:
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     needed = dict.fromkeys(needed_columns(event_fields, options, names))

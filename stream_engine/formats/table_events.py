@@ -329,6 +329,7 @@ class _Columns:
         absent = "" if self.table.text else None
 
         def cell(source: str) -> Any:
+            """The value of one input field in this row, `MISSING` where it is null or there is no such column."""
             if source not in self.table.columns:
                 return MISSING
             value = plain_value(self.table.columns[source][row])

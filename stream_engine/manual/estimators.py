@@ -83,11 +83,12 @@ def _part(part: str) -> str:
 def _parameters(lines: list[str]) -> Iterator[str]:
     text = ""
     for line in lines:
-        if line[0] == " ":
+        matched = _PARAMETER.match(line)
+        if line[0] == " " or matched is None:
             text += " " + line.strip()
             continue
         if text:
             yield item(text)
-        name, says = _PARAMETER.match(line).groups()  # type: ignore[union-attr]  # all lines matched
+        name, says = matched.groups()
         text = f"`{name}`: {says}" if says else f"`{name}`:"
     yield item(text)

@@ -233,6 +233,7 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
     tried: list[dict[str, float]] = []
 
     def attempt(lambdas: Lambdas, start: rckl.Start | None) -> Attempt:
+        """A rough fit with these two, begun at `start`: its log loss on the answers that choose, and where it ended."""
         learned = _rough(params, training, lambdas, whole, start)
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)

@@ -51,7 +51,7 @@ def _both_ways(material: Material, columns, smaller: np.ndarray) -> Table:
     near = np.where(swap, columns.hi[pair], columns.lo[pair])
     far = np.where(swap, columns.lo[pair], columns.hi[pair])
     return Table(
-        "contradictions",
+        "both_ways",
         {
             "anchor": [material.names[i] for i in columns.anchor[most].tolist()],
             "nearer": [material.names[i] for i in near.tolist()],
@@ -59,5 +59,6 @@ def _both_ways(material: Material, columns, smaller: np.ndarray) -> Table:
             "said so": np.maximum(columns.n_lo, columns.n_hi)[most].tolist(),
             "said the opposite": smaller[most].tolist(),
         },
-        about=f"The questions with the most answers against the majority, at most {SHOWN}.",
+        about=f"Questions that were answered both ways, the most divided first, at most {SHOWN}; where both were said "
+        "equally often, there is no majority.",
     )

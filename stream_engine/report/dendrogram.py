@@ -7,6 +7,7 @@ from stream_engine.report.drawings import Axis, Drawing, Segments
 from stream_engine.report.material import Material
 
 MOST = 1500  # objects of which it is made: of more, of those that are shown first
+LONGEST = 24  # letters of a name
 LEAVES = 120  # that are drawn; of more objects, the last merges
 
 
@@ -82,7 +83,10 @@ def draw(merges: np.ndarray, names: list[str], cluster: np.ndarray) -> Drawing:
         [np.stack([across[:, k], along[:, k], across[:, k + 1], along[:, k + 1]], axis=1) for k in range(3)]
     )
     height = int(max(200, 14 * len(leaves) + 60))
-    ticks = tuple((10.0 * place + 5.0, text[:18]) for place, text in enumerate(texts))
+    ticks = tuple(
+        (10.0 * place + 5.0, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+        for place, text in enumerate(texts)
+    )
     return Drawing(
         "dendrogram",
         "Dendrogram",

@@ -43,7 +43,8 @@ class Ellipses(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A line through points, with what it is; `error` (k,) is half of a 95 % interval."""
+    """A line through points, with what it is; `error` (2, k) is how far its 95 % intervals reach down and up; `hollow`
+    (k,) bool: points that rest on few answers."""
 
     x: np.ndarray
     y: np.ndarray
@@ -51,6 +52,7 @@ class Curve(NamedTuple):
     error: np.ndarray | None = None
     dashed: bool = False
     marked: bool = True
+    hollow: np.ndarray | None = None
 
 
 class Bars(NamedTuple):
@@ -129,7 +131,7 @@ def _spread(mark: Mark) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(mark, Rules):
         return none, np.array(mark.y)
     if isinstance(mark, Curve) and mark.error is not None:
-        return mark.x, np.concatenate([mark.y - mark.error, mark.y + mark.error])
+        return mark.x, np.concatenate([mark.y - mark.error[0], mark.y + mark.error[1]])
     return mark.x, mark.y
 
 
@@ -148,22 +150,12 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [round(k * step, 12) + 0.0 for k in range(first, int(np.floor(high / step + 1e-9)) + 1)]
 
 
-CROWDED = 300  # places
-
-
-def with_room(x: np.ndarray, y: np.ndarray, widths: np.ndarray, height: float) -> np.ndarray:
-    """(k,) bool: which texts, right of the places (x, y) in pixels, are drawn so that none lies on another; those that
-    come first win. Of more than `CROWDED` only those whose text covers no other place. O(k) by a grid."""
-    own = list(zip((y // height).astype(int).tolist(), (x // height).astype(int).tolist()))
-    taken: set[tuple[int, int]] = set(own) if len(x) > CROWDED else set()
-    drawn = np.zeros(len(x), bool)
-    for number in range(len(x)):
-        row = int(y[number] // height)
-        cells = range(int(x[number] // height), int((x[number] + widths[number]) // height) + 1)
-        wanted = {(row, cell) for cell in cells}
-        if len(x) > CROWDED:
-            wanted.discard(own[number])
-        if not wanted & taken:
-            taken |= wanted | {(row + 1, cell) for cell in cells if y[number] % height > height / 2}
-            drawn[number] = True
-    return drawn
+def rule_texts(drawing: Drawing, rules: Rules, line: float) -> tuple[float, list[bool]]:
+    """Where along x the texts of rules stand, in the middle of the widest gap between the points of curves; and of each
+    whether it stands above its rule: below where another rule lies within `line`, in units of y, above it."""
+    x0, x1 = extent(drawing)[:2]
+    places = [mark.x for mark in drawing.marks if isinstance(mark, Curve) and mark.marked]
+    edges = np.sort(np.concatenate([[x0, x1], *places]))
+    widest = int(np.diff(edges).argmax())
+    above = [not any(0 < other - height < line for other in rules.y) for height in rules.y]
+    return float(edges[widest : widest + 2].mean()), above

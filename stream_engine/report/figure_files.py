@@ -17,14 +17,18 @@ from stream_engine.report.drawings import (
     Rules,
     Segments,
     extent,
+    rule_texts,
     shape_number,
-    with_room,
 )
+from stream_engine.report.labels import placed
 
 FORMATS = ("svg", "pdf")
 MARKERS = ("o", "s", "^", "D", "X", "v", "P", "p")  # as `drawings.SHAPES`
 INCH = 100.0  # pixels of the page
-LETTER, LINE, LONGEST = 5.0, 10.0, 24  # pixels of a usual letter and of a line; letters of a name
+LETTER, LINE, LONGEST = 4.6, 9.0, 24  # pixels of a usual letter and of a line; letters of a name
+LINES_UP_TO = 150  # objects, whose names are tied to them by lines where there is no room beside them
+INSIDE = 0.86  # of a figure, inside its axes
+POINTS = 72 / INCH  # typographic points of a pixel
 NONE = "#8b949e"  # of what is in no group
 STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
@@ -94,12 +98,33 @@ def _points(mark: Points, axes: Any, drawing: Drawing) -> None:
             label=said.get(group),
             zorder=3,
         )
+    names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in mark.names]
+    x, y, within = _pixels(mark, drawing)
+    widths = np.array([LETTER * len(each) + 2 for each in names])
+    for name in placed(x, y, widths, LINE, within, lines=len(names) <= LINES_UP_TO):
+        i = name.number
+        away = (name.x - float(x[i])) * POINTS, (name.y - float(y[i])) * POINTS
+        axes.annotate(
+            names[i],
+            (mark.x[i], mark.y[i]),
+            away,
+            textcoords="offset points",
+            fontsize=5.5,
+            ha={1: "left", 0: "center", -1: "right"}[name.side],
+            va="center",
+            zorder=4,
+            arrowprops={"arrowstyle": "-", "lw": 0.3, "color": "#666666", "shrinkA": 0, "shrinkB": 2}
+            if name.far
+            else None,
+        )
+
+
+def _pixels(mark: Points, drawing: Drawing) -> tuple[np.ndarray, np.ndarray, tuple[float, float, float, float]]:
+    """About where the points will lie, and the axes about them."""
     x0, x1, y0, y1 = extent(drawing)
-    x, y = (mark.x - x0) / (x1 - x0) * drawing.width, (mark.y - y0) / (y1 - y0) * drawing.height
-    widths = np.array([LETTER * min(len(name), LONGEST) + 6 for name in mark.names])
-    for place in np.flatnonzero(with_room(x, y, widths, LINE)).tolist():
-        where = mark.x[place], mark.y[place]
-        axes.annotate(mark.names[place][:LONGEST], where, (3, -2), textcoords="offset points", fontsize=5.5, zorder=4)
+    kx, ky = INSIDE * drawing.width / (x1 - x0), INSIDE * drawing.height / (y1 - y0)
+    kx, ky = (min(kx, ky),) * 2 if drawing.equal else (kx, ky)
+    return (mark.x - x0) * kx, (mark.y - y0) * ky, (0.0, (x1 - x0) * kx, 0.0, (y1 - y0) * ky)
 
 
 def _ellipses(mark: Ellipses, axes: Any, drawing: Drawing) -> None:
@@ -114,6 +139,8 @@ def _curve(mark: Curve, axes: Any, drawing: Drawing) -> None:
     style = {"color": "#666666", "ls": "--", "lw": 0.8} if mark.dashed else {"color": COLOURS[0], "lw": 1.2}
     marker = "o" if mark.marked else None
     axes.errorbar(mark.x, mark.y, mark.error, marker=marker, ms=3, elinewidth=0.7, capsize=2, label=mark.name, **style)
+    if mark.hollow is not None:
+        axes.plot(mark.x[mark.hollow], mark.y[mark.hollow], "o", ms=3, mec=COLOURS[0], mfc="white", zorder=5)
 
 
 def _bars(mark: Bars, axes: Any, drawing: Drawing) -> None:
@@ -131,9 +158,13 @@ def _segments(mark: Segments, axes: Any, drawing: Drawing) -> None:
 
 
 def _rules(mark: Rules, axes: Any, drawing: Drawing) -> None:
-    for height, text in zip(mark.y, mark.names):
+    _, _, y0, y1 = extent(drawing)
+    x, above = rule_texts(drawing, mark, 14 * (y1 - y0) / drawing.height)
+    for height, text, over in zip(mark.y, mark.names, above):
         axes.axhline(height, color="#666666", ls="--", lw=0.8)
-        axes.annotate(text, (1, height), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=6.5)
+        away = (0, 1 if over else -1.5)
+        va = "bottom" if over else "top"
+        axes.annotate(text, (x, height), away, textcoords="offset points", ha="center", va=va, fontsize=6.5)
 
 
 _DRAWN_BY: dict[type, Callable[[Any, Any, Drawing], None]] = {

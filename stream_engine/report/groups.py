@@ -50,7 +50,7 @@ def section(material: Material) -> Section:
         tables.append(
             Table("criterion", {"clusters": list(map(int, criterion)), "criterion": list(criterion.values())})
         )
-    return Section(TITLE, says, drawings, tuple(tables), _notes(report))
+    return Section(TITLE, says, drawings, tuple(tables), (*_tested(report), *_notes(report)))
 
 
 def _stable(report: Mapping[str, Any]) -> str:
@@ -59,8 +59,18 @@ def _stable(report: Mapping[str, Any]) -> str:
         return ""
     return (
         f"; with the answers drawn anew, the same number comes out {percent(again.get('same_k'), 0)} of the time and "
-        f"the clusters agree by {again['mean_ari']:.2f} (adjusted Rand index; 1 the same, 0 by chance)"
+        f"the groups agree by {again['mean_ari']:.2f} (adjusted Rand index; 1 the same, 0 by chance)"
     )
+
+
+def _tested(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of what p is the share."""
+    tested = report.get("verdict_test") or {}
+    shares = {"continua": tested.get("p_continuum"), "answers at random": tested.get("p_coins")}
+    told = [f"{p:.2g} of {what}" for what, p in shares.items() if p is not None]
+    if not told:
+        return ()
+    return (f"p: the share of simulated studies without clusters that look as clustered: {listed(told)}.",)
 
 
 def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:

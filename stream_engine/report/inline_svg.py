@@ -22,13 +22,15 @@ from stream_engine.report.drawings import (
     Rules,
     Segments,
     extent,
+    rule_texts,
     shape_number,
     ticks,
-    with_room,
 )
+from stream_engine.report.labels import placed
 
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 10, 44  # pixels about what is drawn; more at the left where texts there are long
-LETTER, LINE = 6.2, 13.0  # pixels of a usual letter, and of a line
+LETTER, LINE, LONGEST = 6.2, 12.0, 24  # pixels of a usual letter, and of a line; letters of a name
+ANCHOR = {1: "", 0: ' text-anchor="middle"', -1: ' text-anchor="end"'}
 PATHS = {  # about (0, 0), some 8 pixels large
     "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "square": "M-3.5-3.5h7v7h-7z",
@@ -143,12 +145,11 @@ def _points(mark: Points, scale: _Scale) -> Iterator[str]:
             f'y="{y[place]:.1f}" data-i="{i}"/>'
         )
     yield '</g><g class="names">'
-    widths = np.array([LETTER * min(len(text), 24) + 8 for text in mark.names])
-    fits = with_room(x, y, widths, LINE) & (x + widths <= scale.left + scale.wide)
-    for place in np.flatnonzero(fits).tolist():
-        text = mark.names[place]
-        short = text if len(text) <= 24 else text[:23] + "…"
-        yield f'<text x="{x[place] + 7:.1f}" y="{y[place] + 4:.1f}" data-i="{mark.ids[place]}">{escape(short)}</text>'
+    names = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in mark.names]
+    within = scale.left, scale.left + scale.wide, -TOP - scale.high, -TOP
+    for each in placed(x, -y, np.array([LETTER * len(text) + 2 for text in names]), LINE, within):
+        where = f'x="{each.x:.1f}" y="{4 - each.y:.1f}"{ANCHOR[each.side]} data-i="{mark.ids[each.number]}"'
+        yield f"<text {where}>{escape(names[each.number])}</text>"
     yield "</g>"
 
 
@@ -170,12 +171,13 @@ def _curve(mark: Curve, scale: _Scale) -> Iterator[str]:
     line = " ".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y))
     yield f'<path class="curve{dashed}" d="M{line}"><title>{escape(mark.name)}</title></path>'
     if mark.error is not None:
-        low, high = scale.y(mark.y - mark.error), scale.y(mark.y + mark.error)
+        low, high = scale.y(mark.y - mark.error[0]), scale.y(mark.y + mark.error[1])
         for a, b, c in zip(x, low, high):
             yield f'<path class="error" d="M{a:.1f} {b:.1f}V{c:.1f}"/>'
     if mark.marked:
-        for a, b in zip(x, y):
-            yield f'<circle class="c0" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>'
+        hollow = np.zeros(len(x), bool) if mark.hollow is None else mark.hollow
+        for a, b, few in zip(x, y, hollow.tolist()):
+            yield f'<circle class="c0{" hollow" if few else ""}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>'
 
 
 def _bars(mark: Bars, scale: _Scale) -> Iterator[str]:
@@ -196,10 +198,12 @@ def _segments(mark: Segments, scale: _Scale) -> Iterator[str]:
 
 
 def _rules(mark: Rules, scale: _Scale) -> Iterator[str]:
-    for height, text in zip(mark.y, mark.names):
-        y, right = float(scale.y(height)), scale.left + scale.wide
+    along, above = rule_texts(scale.drawing, mark, 20 / scale.ky)
+    for height, text, over in zip(mark.y, mark.names, above):
+        x, y, right = float(scale.x(along)), float(scale.y(height)), scale.left + scale.wide
         yield f'<path class="curve dashed" d="M{scale.left} {y:.1f}H{right}"/>'
-        yield f'<text class="num" x="{right - 4}" y="{y - 4:.1f}" text-anchor="end">{escape(text)}</text>'
+        at = f'x="{x:.1f}" y="{y - 4 if over else y + 13:.1f}"'
+        yield f'<text class="num" {at} text-anchor="middle">{escape(text)}</text>'
 
 
 _DRAWN_BY: dict[type, Callable[[Any, _Scale], Iterator[str]]] = {

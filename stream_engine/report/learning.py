@@ -22,7 +22,7 @@ from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MOST = 200_000  # answers that the curve is made of at most
-IN_A_BIN = 5  # answers, below which a share of them is not drawn
+IN_A_BIN, FEW = 5, 20  # answers, below which a share of them is not drawn; or drawn hollow
 LEAST = 50  # held-out comparisons, below which there is nothing to tell
 TITLE = "Would more answers help?"
 
@@ -67,7 +67,10 @@ def section(material: Material) -> Section:
     tables = [Table("learning_curve", columns)]
     if len(drawings) > 1:
         rows = {"stated": stated.tolist(), "came so": came.tolist(), "questions": answers.tolist()}
-        about = "Calibration: by the probability that was stated, the share that came so; a range of .05 a row."
+        about = (
+            "Calibration: by the probability that was stated, the share that came so; a range of .05 a row, without "
+            f"those of fewer than {IN_A_BIN} answers. Hollow points rest on fewer than {FEW}."
+        )
         tables.append(Table("calibration", rows, about=about))
         says += f" Where it says {percent(stated[-1], 0)}, {percent(came[-1], 0)} come so."
     return Section(TITLE, says, drawings, tuple(tables), _drift(material))
@@ -112,7 +115,8 @@ def _fit(questions: Questions, setting: Setting, smaller: Embedding | None, **mo
 def _curve(steps: list[Step], material: Material) -> Drawing:
     x = np.array([step.answers for step in steps], float)
     y = np.array([step.figures.accuracy for step in steps])
-    error = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
+    half = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
+    error = np.stack([np.minimum(half, y), np.minimum(half, 1.0 - y)])
     ceiling = material.published.artifacts["embedding"].report.get("ceiling") or {}
     said = {"people agree": ceiling.get("others"), "no model above": ceiling.get("at_most")}
     there = {text: float(height) for text, height in said.items() if height is not None}
@@ -120,7 +124,7 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     return Drawing(
         "learning_curve",
         "Accuracy by number of answers",
-        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
+        f"Accuracy goes from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
         Axis("answers fitted", low=0.0),
         Axis("accuracy on held-out judgements"),
         (Curve(x, y, "embedding", error), *rules),
@@ -138,20 +142,35 @@ def _bins(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
     return stated, came, n[there]
 
 
+def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95 % intervals of shares of n answers, within 0 and 1 (Wilson 1927).
+
+    >>> [round(float(each), 3) for each in wilson(np.array(1.0), np.array(5))]
+    [0.566, 1.0]
+    """
+    z2 = 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = 1.96 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
+    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
+
+
 def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, ...]:
     if len(x) < 2:
         return ()
-    error = 1.96 * np.sqrt(y * (1 - y) / n)
+    low, high = wilson(y, n)
     line = np.array([0.5, 1.0])
     return (
         Drawing(
             "calibration",
             "Calibration",
             "How often answers came as expected, by the probability that the embedding gave them; on the dashed line "
-            "both are the same.",
+            f"both are the same. Hollow points rest on fewer than {FEW} answers.",
             Axis("probability that was stated", 0.48, 1.02),
-            Axis("share that came so", 0.3, 1.02),
-            (Curve(line, line, "as stated", dashed=True, marked=False), Curve(x, y, "embedding", error)),
+            Axis("share that came so", min(0.3, float(low.min()) - 0.02), 1.02),
+            (
+                Curve(line, line, "as stated", dashed=True, marked=False),
+                Curve(x, y, "embedding", np.stack([y - low, high - y]), hollow=n < FEW),
+            ),
             width=380,
             height=300,
         ),

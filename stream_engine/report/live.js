@@ -15,7 +15,7 @@
       ["events", whole(now.events)], ["events a second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
       ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["refused", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
-      ["accuracy now", now.accuracy === null ? "" : percent(now.accuracy)],
+      ["accuracy now", now.accuracy === null ? "too few answers to say" : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
       ["refits failed", now.failed.join(", "), true], ["changes noticed", now.drifts ? whole(now.drifts) : "", true],
     ].filter(([, value]) => value !== "");
@@ -58,7 +58,7 @@
   const SHOWN = [
     ["accuracy", "Accuracy of late", percent, (now) => {
       const known = past.accuracy.filter((v) => v !== null), noticed = alarms();
-      if (now.accuracy === null) return "No answer was foretold before it was learned: too few to say how well the models do.";
+      if (now.accuracy === null) return "Hardly an answer was foretold before it was learned: too few to say how well the models do.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
       const change = number ? ` What people say has changed: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No change of what people say was noticed.";
       return `The best model foretells ${percent(now.accuracy)} of the answers before it learns them; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;

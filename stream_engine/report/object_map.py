@@ -12,6 +12,7 @@ from stream_engine.report.material import Material
 from stream_engine.report.words import percent, some
 
 HEIGHT = 560
+CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
 
@@ -94,12 +95,14 @@ def scale(material: Material, places: Places, ids: np.ndarray) -> Drawing:
 
 
 def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
-    """What the colours and shapes stand for: clusters with their sizes; nothing where there are none."""
+    """What the colours and shapes stand for: clusters with their sizes, called groups where the verdict is another one;
+    nothing where there are none."""
     groups, sizes = np.unique(material.cluster[ids], return_counts=True)
     if groups.max(initial=-1) < 0:
         return ()
+    what = "cluster" if _verdict(material) in ("", CLUSTERS) else "group"
     return tuple(
-        (group, f"cluster {group} ({size})" if group >= 0 else f"in no cluster ({size})")
+        (group, f"{what} {group} ({size})" if group >= 0 else f"in no {what} ({size})")
         for group, size in zip(groups.tolist(), sizes.tolist())
     )
 
@@ -122,14 +125,18 @@ def _says(report: Mapping[str, Any], places: Places) -> str:
 
 def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
-    artifact = material.artifact("sdp_clustering")
-    verdict = artifact.report.get("verdict") if artifact is not None else None
-    if verdict in (None, "clusters"):
+    verdict = _verdict(material)
+    if verdict in ("", CLUSTERS):
         return ""
-    found = (
-        "there is a continuum and no clusters" if verdict == "continuum" else "nobody can tell whether there are any"
-    )
+    found = "there is a continuum and no clusters" if verdict == CONTINUUM else "nobody can tell whether there are any"
     return f"Colours and shapes are the groups of the section Clusters, where {found}."
+
+
+def _verdict(material: Material) -> str:
+    """CLUSTERS, CONTINUUM, or that nobody can tell; "" where that was not asked."""
+    artifact = material.artifact("sdp_clustering")
+    said = str(artifact.report.get("verdict") or "") if artifact is not None else ""
+    return CLUSTERS if said.removesuffix(CLUSTERS).strip().isdecimal() else said
 
 
 def _left_out(material: Material, places: Places) -> str:

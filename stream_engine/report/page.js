@@ -192,7 +192,7 @@
     const [x0, x1] = range(xs), [y0, y1] = range(ys), k = 0.88 * Math.min(w / (x1 - x0 || 1), h / (y1 - y0 || 1));
     const at = (i) => [fx + w / 2 + (xs[i] - (x0 + x1) / 2) * k, fy + h / 2 - (ys[i] - (y0 + y1) / 2) * k];
     all("use[data-i]", svg).forEach((e) => { const i = +e.dataset.i; e.classList.toggle("away", !known[i]); if (known[i]) { const [x, y] = at(i); e.setAttribute("x", x.toFixed(1)); e.setAttribute("y", y.toFixed(1)); } });
-    all(".names text", svg).forEach((e) => { const i = +e.dataset.i; if (known[i]) { const [x, y] = at(i); e.setAttribute("x", (x + 7).toFixed(1)); e.setAttribute("y", (y + 4).toFixed(1)); } });
+    all(".names text", svg).forEach((e) => { const i = +e.dataset.i; if (known[i]) { const [x, y] = at(i); e.removeAttribute("text-anchor"); e.setAttribute("x", (x + 7).toFixed(1)); e.setAttribute("y", (y + 4).toFixed(1)); } });
     all("ellipse[data-i]", svg).forEach((e) => {
       const i = +e.dataset.i, c = map.covariance && map.covariance[i];
       shown(e, !!c);

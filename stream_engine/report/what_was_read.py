@@ -4,6 +4,8 @@ from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.report.words import count, listed, percent, some
 
+KINDS = {"odd_one_out": "odd-one-out", "most_central": "most-central"}
+
 
 def section(material: Material) -> Section:
     """How many events of which kinds, how many were refused; a table of reasons."""
@@ -12,7 +14,8 @@ def section(material: Material) -> Section:
     read = summary["events"]
     if not read and not refused:
         return Section("What was read", "Nothing has been read yet: this page fills as answers come.")
-    kinds = [f"{count(n)} {kind.replace('_', '-')}" for kind, n in summary["kinds"].items()]
+    named = {KINDS.get(kind, kind): n for kind, n in summary["kinds"].items()}
+    kinds = [some(n, kind) for kind, n in named.items()] if len(named) > 1 else [f"{kind}s" for kind in named]
     says = (
         f"{some(read, 'event')} ({listed(kinds)}) about {some(summary['objects'], 'object')} gave "
         f"{some(summary['comparisons'], 'comparison')}, that is {_each(summary)} an object."
@@ -33,7 +36,8 @@ def section(material: Material) -> Section:
         "comparisons": summary["comparisons"],
         "of three objects": summary["triplets"],
         "of four objects": summary["quadruplets"],
-        "distinct triplets": summary["unique_triplets"],
+        "different questions": summary["unique_triplets"] - summary["contradicting_pairs"],
+        "different answers to them": summary["unique_triplets"],
         "objects": summary["objects"],
         "objects with a label": summary["labelled_objects"],
     }

@@ -20,6 +20,8 @@ from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.service.triggers import too_many_rejected
 
+ENCODING = "--encoding"  # what the message about a row in another encoding names
+
 
 class DeadLetters:
     """The sinks of one run, by scheme, and how much of each input was refused."""
@@ -36,6 +38,7 @@ class DeadLetters:
     ):
         self._lines = lines or LineNumbers()
         self.first = ""  # refusal of this run: where it stands, and why
+        self.not_utf8 = 0  # rows of this run that were refused because they are in another encoding
         self._limits = limits  # of the folder
         self._sinks, self.max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, requests, log
@@ -49,6 +52,7 @@ class DeadLetters:
         if letters:
             for name, sink in self._sinks.items():
                 self._append(name, sink, letters)
+            self.not_utf8 += sum(ENCODING in letter.message for letter in letters)
         record = block.records[0]
         where = record.partition.rpartition("/")[0] if record.unit == "message" else record.partition
         if letters and where not in self._logged:
@@ -67,7 +71,7 @@ class DeadLetters:
             raise RunFailed(
                 f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
-                "is kept; correct --type, --columns or --format and run again"
+                "is kept; correct --type, --columns, --encoding or --format and run again"
             )
 
     def check_something_was_right(self, last_snapshot: int) -> None:

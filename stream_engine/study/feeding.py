@@ -114,5 +114,15 @@ def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
 
 
 def _told(rejected: Rejected, first: int) -> Refused:
-    got = rejected.value[:200].decode(errors="replace")
-    return Refused(f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {got}")
+    return Refused(f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_got(rejected.value)}")
+
+
+def _got(value: bytes) -> str:
+    """What a row holds: cells that are empty, or in columns that mean nothing and were not looked at, are left out."""
+    try:
+        row = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        row = None
+    if isinstance(row, dict):
+        value = msgspec.json.encode({name: cell for name, cell in row.items() if cell is not None})
+    return value[:200].decode(errors="replace")

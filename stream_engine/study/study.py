@@ -90,7 +90,8 @@ class Study:
 
     def questions(self) -> Any:
         """The export `questions.csv`: a row a question that was asked: anchor, near (by the majority), far, n_near and
-        n_far answers, confidence in the majority, predicted (by all other answers). `read` takes it as answers."""
+        n_far answers, confidence in the majority, predicted (by AddS-3 of all other answers). `read` takes it as
+        answers."""
         from stream_engine.exports import NothingToExport
         from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
         from stream_engine.exports.evidence import questions
@@ -128,8 +129,9 @@ class Study:
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:
-        """A row an object: object, cluster (missing: in none), and stability where it was computed. None: as many
-        clusters as the answers say. `details("sdp_clustering")` says whether there are clusters at all."""
+        """A row an object: object, cluster (missing: in none), stability where it was computed, and in every row the
+        verdict: "3 clusters", "no clusters: a continuum" (then the groups are pieces of it), "cannot tell". None: as
+        many clusters as the answers say. `details("sdp_clustering")` says why."""
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
         labels = artifact.arrays["labels"].tolist()
         columns = {
@@ -138,6 +140,8 @@ class Study:
         }
         if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
             columns["stability"] = [float(each) if each == each else None for each in stability]
+        if "verdict" in artifact.report:
+            columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)
 
     def workers(self) -> Any:

@@ -151,6 +151,12 @@ def test_refused_lines_are_named_by_their_numbers(tmp_path):
 def test_dead_letters_are_replayed_as_the_state_was_read(tmp_path):
     path = tmp_path / "survey.csv"
     path.write_bytes("Über uns\nprobe;near;far\ncafé;b;c\na;b\n;b;c\n".encode("latin-1"))
+    plain = ["--columns", "anchor=probe", "--skip-rows", "1", "--delimiter", ";"]
+    text = path.read_bytes()
+    path.write_bytes(text + b"d;b;c\n")
+    said = engine("run", path, "--state", tmp_path / "plain", "--no-refits", "--max-reject-ratio", 1, *plain).stderr
+    assert "next: run again with --encoding latin-1 --start-over: 1 row not in UTF-8, and the objects in them" in said
+    path.write_bytes(text)
     how = ["--columns", "anchor=probe", "--encoding", "latin-1", "--skip-rows", "1", "--delimiter", ";"]
     run(path, tmp_path / "s", *how)
     done = engine("dead-letters", "replay", "--state", tmp_path / "s", "--dry-run", "--json").stdout

@@ -20,11 +20,13 @@ from stream_engine.report.drawings import (
     Rules,
     Segments,
     extent,
+    rule_texts,
     ticks,
-    with_room,
 )
 from stream_engine.report.figure_files import FORMATS, encoded
 from stream_engine.report.inline_svg import svg
+from stream_engine.report.labels import placed
+from stream_engine.report.learning import wilson
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
@@ -44,7 +46,7 @@ def every_mark() -> tuple:
     return (
         Ellipses(x, y, np.full(9, 0.3), np.full(9, 0.1), np.zeros(9), ids, group),
         Points(x, y, ids, called, group),
-        Curve(x[:3], y[:3], "a curve", np.full(3, 0.1)),
+        Curve(x[:3], y[:3], "a curve", np.full((2, 3), 0.1), hollow=np.arange(3) == 1),
         Curve(x[:2], y[:2], "another", dashed=True, marked=False),
         Bars(np.arange(3.0), np.array([1.0, -1.0, 2.0]), np.array([False, True, False])),
         Segments(rng.normal(size=(4, 4)), np.array([0, 0, 1, -1])),
@@ -89,28 +91,48 @@ def test_one_unit_is_as_long_on_both_axes_where_that_is_wanted():
     assert float(box[1]) == pytest.approx(float(box[2]))
 
 
-def test_texts_do_not_lie_on_each_other():
-    rng = np.random.default_rng(1)
-    x, y, widths = rng.uniform(0, 300, 200), rng.uniform(0, 300, 200), rng.uniform(20, 80, 200)
-    kept = np.flatnonzero(with_room(x, y, widths, 13.0))
-    assert 5 < len(kept) < 200
-    for k in kept:
-        for l in kept[kept > k]:
-            same_row = int(y[k] // 13) == int(y[l] // 13)
-            apart = x[k] + widths[k] < x[l] or x[l] + widths[l] < x[k]
-            assert not same_row or apart
+@pytest.mark.parametrize("k, wide", [(60, 700.0), (200, 300.0), (400, 400.0)])
+def test_names_lie_on_no_other_name_and_on_no_point(k, wide):
+    rng = np.random.default_rng(k)
+    x, y, widths = rng.uniform(0, wide, k), rng.uniform(0, wide, k), rng.uniform(20, 80, k)
+    found = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide))
+    left = np.array([each.x - {1: 0.0, -1: 1.0, 0: 0.5}[each.side] * widths[each.number] for each in found])
+    right = left + widths[[each.number for each in found]]
+    middle = np.array([each.y for each in found])
+    assert (left >= 0).all() and (right <= wide).all() and (middle >= 6).all() and (middle <= wide - 6).all()
+    on = (left[:, None] < right) & (left < right[:, None]) & (np.abs(middle[:, None] - middle) < 12.0)
+    assert on.sum() == len(found), "each lies on itself alone"
+    over = (left[:, None] < x + 4) & (x - 4 < right[:, None]) & (np.abs(middle[:, None] - y) < 10.0)
+    assert not over.any()
+    assert len(found) >= (55 if k == 60 else 5) and len({each.side for each in found}) > 1
+    beside = [each.number for each in found]
+    all_of = placed(x, y, widths, 12.0, (0.0, wide, 0.0, wide), lines=True)
+    assert all_of[: len(found)] == found and all(each.far == (each.number not in beside) for each in all_of)
+    assert len(all_of) == 60 if k == 60 else len(all_of) >= len(found)
+    near = np.hypot([each.x - x[each.number] for each in found], [each.y - y[each.number] for each in found])
+    assert (near < 16).all()
 
 
-def test_of_many_places_only_texts_that_cover_no_other_are_drawn():
-    rng = np.random.default_rng(1)
-    x, y = np.append(rng.uniform(0, 100, 400), [500.0]), np.append(rng.uniform(0, 100, 400), [500.0])
-    widths = np.full(401, 40.0)
-    kept = np.flatnonzero(with_room(x, y, widths, 13.0))
-    assert 400 in kept and len(kept) < 40
-    for k in kept:
-        row, first, last = int(y[k] // 13), int(x[k] // 13), int((x[k] + 40) // 13)
-        covered = (y // 13 == row) & (x // 13 > first) & (x // 13 <= last)
-        assert not covered.any()
+def test_a_name_takes_the_first_side_that_is_free():
+    """Right, left, above, below; one that is shut in on all sides is left out."""
+    x, y = np.array([50.0, 62.0, 150.0]), np.array([50.0, 50.0, 50.0])
+    sides = [each.side for each in placed(x, y, np.full(3, 30.0), 10.0, (0.0, 190.0, 0.0, 100.0))]
+    assert sides == [-1, 1, 1]
+    assert placed(x[:1], y[:1], np.array([80.0]), 10.0, (0.0, 100.0, 0.0, 100.0))[0].side == 0
+    assert placed(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
+
+
+def test_texts_of_rules_stand_apart_from_points_and_from_each_other():
+    curve = Curve(np.array([1.0, 2.0, 8.0]), np.full(3, 0.5), "a curve")
+    rules = Rules((0.80, 0.81, 0.5), ("a", "b", "c"))
+    made = drawing(marks=(curve, rules), x=Axis("", 0.0, 9.0))
+    assert rule_texts(made, rules, 0.05) == (5.0, [False, True, True])
+
+
+@pytest.mark.parametrize("share, n, low, high", [(0.5, 10, 0.237, 0.763), (1.0, 10, 0.722, 1.0), (0.0, 5, 0.0, 0.434)])
+def test_intervals_of_shares_stay_shares(share, n, low, high):
+    """Wilson's intervals, as tables have them."""
+    assert np.allclose(wilson(np.array(share), np.array(n)), (low, high), atol=5e-4)
 
 
 def test_extent_holds_every_mark_and_axes_may_say_otherwise():

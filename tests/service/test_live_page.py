@@ -47,6 +47,18 @@ def test_the_shell_is_the_same_for_everybody_and_its_policy_is_a_header(tmp_path
         assert "unsafe" not in policy and "connect-src 'self'" in policy
 
 
+@pytest.mark.parametrize("tested, said", [(3, None), (49, None), (50, 1.0)])
+def test_of_a_few_answers_no_accuracy_is_told(tested, said):
+    """The best of those that were tested often enough."""
+    metrics = Metrics()
+    for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
+        metrics.progressive_accuracy.labels(name, "all", "rolling").set(accuracy)
+    figures = {"predictors": {name: {"all": {"rolling": {"tested": tested}}} for name in ("adds3", "online")}}
+    assert LiveFigures(metrics, progressive=lambda: figures).now()["accuracy"] == said
+    figures["predictors"]["online"]["all"]["rolling"]["tested"] = 50
+    assert LiveFigures(metrics, progressive=lambda: figures).now()["accuracy"] == (said or 0.9)
+
+
 def test_what_moves_is_what_the_metrics_say(tmp_path):
     with served(tmp_path) as run:
         run.metrics.events.labels("triplet").inc(70)

@@ -65,6 +65,11 @@ def test_clusters_are_those_of_the_refit(study):
     made = sdp_clustering.refit(study.snapshot, sdp_clustering.Params(), 3)
     assert found["cluster"].tolist() == made.arrays["labels"].tolist()
     assert found["object"].tolist() == list(study.snapshot.objects)
+    assert (
+        set(found["verdict"])
+        == {made.report["verdict"]}
+        == set(contents("clusters", study.published)["clusters"].tables["clusters"]["verdict"])
+    )
     group = found["object"].str.removeprefix("object ").astype(int) % GROUPS
     assert found.groupby("cluster")["object"].count().tolist() == [4, 4, 4]
     assert found.assign(group=group).groupby("cluster")["group"].nunique().tolist() == [1, 1, 1]

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from stream_engine.service.metrics import Metrics
@@ -25,12 +26,14 @@ _READ = (  # families, by the names of their samples
 _PREFIX = "stream_engine_"
 _SMOOTH = 0.3  # of a second's rate in the rate that is shown
 BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
+LEAST = 50  # answers that were foretold, below which the share that came so says nothing
 REFUSING = 0.05  # of the events of late, above which a stream is called refused
 
 
 class LiveFigures:
     """Of one run, asked from one thread. `why()` is why it is not ready, or ""; `published()` the newest; `failed()`
-    the refits whose last attempt failed, and why; `objects`: whether the page can show pictures or texts of objects."""
+    the refits whose last attempt failed, and why; `objects`: whether the page can show pictures or texts of objects;
+    `progressive()`: how predictions went, and how many there were."""
 
     def __init__(
         self,
@@ -40,9 +43,10 @@ class LiveFigures:
         published: Callable[[], Published | None] = lambda: None,
         failed: Callable[[], Mapping[str, str]] = dict,
         objects: bool = False,
+        progressive: Callable[[], Mapping[str, Any]] = dict,
     ):
         self._metrics, self._published, self._failed, self._objects = metrics, published, failed, objects
-        self._why, self._running = why, running
+        self._why, self._running, self._progressive = why, running, progressive
         self._before: tuple[float, float, float] | None = None  # time, events, refused
         self._rate = self._refusing = 0.0
 
@@ -69,7 +73,7 @@ class LiveFigures:
             "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
-            "accuracy": _accuracy(read),
+            "accuracy": _accuracy(read, self._progressive()),
             "refits": [_refit(read, kind) for kind in sorted(self._running())],
             "failed": sorted(failed),
             "drifts": int(_sum(read, "drifts_total")),
@@ -136,14 +140,23 @@ def _failed(kind: str, why: str) -> str:
     return f"The refit {kind} failed, and what it made before stays: {first.rstrip('.')}."
 
 
-def _accuracy(read: dict[str, list[tuple[dict[str, str], float]]]) -> float | None:
-    """The best predictor's accuracy over the recent past, all kinds of events together."""
+def _accuracy(
+    read: dict[str, list[tuple[dict[str, str], float]]], progressive: Mapping[str, Any] = MappingProxyType({})
+) -> float | None:
+    """The best predictor's accuracy over the recent past, all kinds of events together; None where none of them was
+    tested often enough to say."""
     recent = [
         value
         for labels, value in read.get("progressive_accuracy", ())
-        if labels["kind"] == "all" and labels["window"] == "rolling"
+        if labels["kind"] == "all" and labels["window"] == "rolling" and _tested(progressive, labels) >= LEAST
     ]
     return max(recent, default=None)
+
+
+def _tested(progressive: Mapping[str, Any], labels: Mapping[str, str]) -> float:
+    """How many answers a share is of."""
+    kinds = progressive.get("predictors", {}).get(labels["predictor"], {})
+    return kinds.get("all", {}).get("rolling", {}).get("tested", math.inf)
 
 
 def _refit(read: dict[str, list[tuple[dict[str, str], float]]], kind: str) -> dict[str, Any]:

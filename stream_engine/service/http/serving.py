@@ -89,7 +89,8 @@ def _reading(seen: Seen, settings: HttpSettings, refusals: Refusals, stack: Exit
 
     def figures() -> LiveFigures:
         shown = pictures is not None
-        return LiveFigures(seen.metrics, seen.ready, seen.running_refits, seen.published, seen.failed_refits, shown)
+        told = seen.ready, seen.running_refits, seen.published, seen.failed_refits
+        return LiveFigures(seen.metrics, *told, shown, seen.progressive)
 
     history = History(figures().now)
     stack.callback(history.close)
