@@ -166,6 +166,8 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
         else:
             accuracy = figure(report, "accuracy")
             told = f"{_percent(accuracy)} right on what it never had" if accuracy is not None else "made"
+            if kind == "reliability":
+                told = f"how often each is right: stream-engine export --state {contents['state']} --out DIR workers"
             told = f"{told}; {str(report['note'])[:300]}" if report.get("note") else told
         behind = contents["summary"]["snapshot"] - artifact["snapshot"]
         rows[f"{kind} (snapshot {artifact['snapshot']})" if behind else kind] = told

@@ -37,6 +37,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
     needed = dict.fromkeys(needed_columns(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
         first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
+        first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
         raise UnreadableHeader(
             f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{first}"
         )

@@ -97,23 +97,14 @@ def open_run(
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
     workers = Workers(directory, settings.refits.seed, params, in_environment(signing))
-    budget = available_memory.limit_in_bytes(settings.memory_gb)
-    available_memory.give(budget)
-    stack.callback(available_memory.give, None)
     exporting: set[int] = set()  # processes
-    memory = Memory(budget, metrics, log, lambda: [*workers.processes(), *tuple(exporting)])
+    memory = _memory(settings, lambda: [*workers.processes(), *tuple(exporting)], stack, metrics, log)
     if start_over:
         _start_over(store, log)
     newest, engine = _restored(settings, store, stack, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
-    monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
-    stack.callback(monitor.close)
-    published = PublishedState(store, monitor, metrics, log)
-    if newest:
-        metrics.start_from(engine.counters)
-        monitor.serve(newest)
-        published.serve(newest)
+    monitor, published = _monitored(settings, store, newest, engine, stack, metrics, log)
     watchdog = StallWatchdog(settings.input.stall_after, metrics, log)
     heartbeat = Heartbeat(settings.http.wedged_after)
     metrics.loop_ticked.set_function(lambda: heartbeat.time)
@@ -132,35 +123,27 @@ def open_run(
     sources = _open_sources(settings, engine.positions, health, stack)
     metrics.expect(partition_numbers(settings, engine.positions), settings.refits.wanted)
     in_flight = _in_flight(settings, directory, engine, stack, log)
-    reading = ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight)
-    beside = cpus() > 1 and not in_flight.suspects  # one by one until it is known which record kills the process
-    ahead, judging = Ahead(reading.blocks, beside), Judging(engine, beside)
-    stack.callback(judging.close)
-    stack.callback(ahead.close)
-    asked_params = partial(params_of, settings)
-    at_end = wiring.ends(settings)
+    reading, ahead, judging = _stages(settings, engine, in_flight, stack)
+    asked_params, at_end = partial(params_of, settings), wiring.ends(settings)
     refits = RefitSchedule(
         settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params, at_end
     )
     stack.callback(refits.close)
-    if is_asked_for(settings):
-        from stream_engine.service.http.serving import serve
-
-        seen = Seen(
-            directory=directory,
-            metrics=metrics,
-            published=lambda: published.newest,
-            ready=health.not_ready,
-            progressive=lambda: monitor.figures,
-            heartbeat=heartbeat,
-            requests=requests,
-            running_refits=lambda: tuple(workers.running),
-            failed_refits=lambda: dict(refits.failed),
-            memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
-            export_processes=exporting,
-            secrets_for_exports=in_environment(signing),
-        )
-        serve(seen, settings.listen, settings.http, log, stack)
+    seen = Seen(
+        directory=directory,
+        metrics=metrics,
+        published=lambda: published.newest,
+        ready=health.not_ready,
+        progressive=lambda: monitor.figures,
+        heartbeat=heartbeat,
+        requests=requests,
+        running_refits=lambda: tuple(workers.running),
+        failed_refits=lambda: dict(refits.failed),
+        memory_for_exports=lambda: memory.for_export() if memory.is_given else None,
+        export_processes=exporting,
+        secrets_for_exports=in_environment(signing),
+    )
+    _serve(seen, settings, stack, log)
     _say_where_letters_go(settings, directory, log)
     return OpenRun(
         settings=settings,
@@ -183,6 +166,60 @@ def open_run(
         metrics=metrics,
         log=log,
     )
+
+
+def _memory(
+    settings: Settings,
+    processes: Callable[[], list[int]],
+    stack: ExitStack,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+) -> Memory:
+    """What the run and its other `processes` may take; given for as long as it is open."""
+    budget = available_memory.limit_in_bytes(settings.memory_gb)
+    available_memory.give(budget)
+    stack.callback(available_memory.give, None)
+    return Memory(budget, metrics, log, processes)
+
+
+def _monitored(
+    settings: Settings,
+    store: Store,
+    newest: Snapshot | None,
+    engine: Engine,
+    stack: ExitStack,
+    metrics: Metrics,
+    log: FilteringBoundLogger,
+) -> tuple[PredictionMonitor, PublishedState]:
+    """What predicts, and what is served, both at the newest snapshot."""
+    monitor = PredictionMonitor(settings.drift, metrics, log, wiring.online(settings, store, newest))
+    stack.callback(monitor.close)
+    published = PublishedState(store, monitor, metrics, log)
+    if newest:
+        metrics.start_from(engine.counters)
+        monitor.serve(newest)
+        published.serve(newest)
+    return monitor, published
+
+
+def _stages(
+    settings: Settings, engine: Engine, in_flight: InFlight, stack: ExitStack
+) -> tuple[ingest.Ingest, Ahead, Judging]:
+    """What decodes, and the two threads: decoding ahead, and judging beside it."""
+    reading = ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight)
+    beside = cpus() > 1 and not in_flight.suspects  # one by one until it is known which record kills the process
+    ahead, judging = Ahead(reading.blocks, beside), Judging(engine, beside)
+    stack.callback(judging.close)
+    stack.callback(ahead.close)
+    return reading, ahead, judging
+
+
+def _serve(seen: Seen, settings: Settings, stack: ExitStack, log: FilteringBoundLogger) -> None:
+    """Listen, where that is asked for; else no server is loaded."""
+    if is_asked_for(settings):
+        from stream_engine.service.http.serving import serve
+
+        serve(seen, settings.listen, settings.http, log, stack)
 
 
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:

@@ -119,7 +119,7 @@ class _Found:
         for answer in _answers(piece):
             if len(self._first) < FIRST:
                 self._first.append("; ".join(map(_told, answer)))
-            question = frozenset(_asked(each) for each in answer)
+            question = _asked(answer)
             if question in self._asked:
                 self._repeated += 1
                 self._alike += self._asked[question] == frozenset(answer)
@@ -163,11 +163,19 @@ def _answers(piece: Decoded) -> Iterator[list[tuple[str, ...]]]:
         yield of_event[event]
 
 
-def _asked(comparison: tuple[str, ...]) -> tuple[Any, ...]:
-    """The question that a comparison answers."""
-    if len(comparison) == 3:
-        return comparison[0], frozenset(comparison[1:])
-    return (frozenset([frozenset(comparison[:2]), frozenset(comparison[2:])]),)
+def _asked(answer: list[tuple[str, ...]]) -> Any:
+    """The question that an event of these comparisons answers, whatever was answered.
+
+    >>> odd_is_c, odd_is_a = [("a", "b", "c"), ("b", "a", "c")], [("b", "c", "a"), ("c", "b", "a")]
+    >>> _asked(odd_is_c) == _asked(odd_is_a), _asked([("a", "b", "c")]) == _asked([("a", "c", "b")])
+    (True, True)
+    >>> _asked([("a", "b", "c")]) == _asked([("b", "a", "c")])
+    False
+    """
+    if len(answer[0]) == 4:
+        return frozenset([frozenset(answer[0][:2]), frozenset(answer[0][2:])])
+    anchors = {comparison[0] for comparison in answer}
+    return anchors.pop() if len(anchors) == 1 else "", frozenset(name for comparison in answer for name in comparison)
 
 
 def _told(comparison: tuple[str, ...]) -> str:
@@ -223,4 +231,6 @@ def _people(found: Preview) -> str:
     if not found.workers:
         return ""
     least, middle, most = found.questions_per_worker
+    if least == most:
+        return f"{found.workers:,}, who answered {most:,} questions each"
     return f"{found.workers:,}, who answered {least:,} to {most:,} questions, half of them {middle:,g} or more"

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from stream_engine.commands.inspect_page import as_page
+from stream_engine.commands.inspect_text import as_text
 from tests.support.process import engine, jsonl
 from tests.support.reported import answers, state
 
@@ -62,3 +63,12 @@ def test_a_report_that_somebody_changed_is_no_harm(fitted):
         artifacts = {kind: {"snapshot": 1, "report": report} for kind in (*found["artifacts"], "kernel_learning")}
         page = as_page(found | {"artifacts": artifacts, "models": []})
         assert "How consistent the answers are" in page and "kernel_learning" in page
+
+
+def test_a_long_name_does_not_touch_its_value():
+    report = {"predictor_agreement_error": None, "predictor_agreement_that_chose": 0.5}
+    text = as_text(
+        {"state": "", "snapshots": [], "summary": report, "artifacts": {"x": {"snapshot": 1, "report": report}}}
+    )
+    lines = [line.split() for line in text.splitlines() if "predictor" in line]
+    assert [line[-1] for line in lines] == ["unknown", "0.5"] * 2 and {len(line) for line in lines} == {2}

@@ -139,7 +139,7 @@ def test_options_that_fit_no_input(format, options, message):
         (
             b"a,b,odd\n",
             PLAIN,
-            "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns",
+            "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns, and say",
         ),
         (b"anchor,near\n", PLAIN, "column far is missing"),
         (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),

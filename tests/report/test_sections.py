@@ -1,13 +1,14 @@
 """Every section says something sensible of every kind of state, and its numbers are those of the state."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from stream_engine.exports.models import table
 from stream_engine.exports.object_places import nearest
-from stream_engine.report import SECTIONS, page
+from stream_engine.report import SECTIONS, object_map, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
 from stream_engine.report.places import kernel_pca
@@ -171,3 +172,20 @@ def test_a_dendrogram_has_every_leaf_and_every_merge():
     (segments,) = drawing.marks
     along = segments.ends[segments.ends[:, 0] == segments.ends[:, 2]]
     assert sorted(along[:, 0]) == pytest.approx(sorted(merges[:, 2]))
+
+
+@pytest.mark.parametrize(
+    "verdict, legend, note",
+    [
+        ("2 clusters", "cluster 0 (2)", ""),
+        ("no clusters: a continuum", "group 0 (2)", "there is a continuum and no clusters"),
+        ("cannot tell", "group 0 (2)", "nobody can tell whether there are any"),
+        (None, "cluster 0 (2)", ""),
+    ],
+)
+def test_colours_are_called_what_the_verdict_says(verdict, legend, note):
+    made = SimpleNamespace(report={"verdict": verdict})
+    material = SimpleNamespace(artifact=lambda kind: made, cluster=np.array([0, 0, 1]))
+    assert object_map.legend(material, np.arange(3))[0] == (0, legend)
+    said = object_map._groups(material)
+    assert note in said and bool(said) == bool(note)

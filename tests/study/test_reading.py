@@ -201,6 +201,17 @@ def test_rows_that_are_refused_are_said(what, holder):
     assert study.refused()["where"].to_pylist() == [words[words.index("row") :].split(":")[0]] and len(study) == 3
 
 
+def test_of_a_refused_row_only_what_was_there_is_told():
+    """No column that means nothing, no cell that is empty."""
+    held = GOOD | {"near": ["b", "b", "a", "b"], "note": ["x"] * 4, "time": [None] * 4}
+    for frame in (pd.DataFrame(held), pl.DataFrame(held), [dict(zip(held, row)) for row in zip(*held.values())]):
+        with pytest.warns(UserWarning, match="1 of 4 events"):
+            message = se.read(frame, frames="arrow").refused()["message"].to_pylist()[0]
+        assert "null" not in message and '"near":"a"' in message.replace(" ", "") and "time" not in message
+    with pytest.warns(UserWarning, match="1 of 4 events"):
+        assert "note" not in se.read(pd.DataFrame(held), frames="arrow").refused()["message"].to_pylist()[0]
+
+
 WRONG = {
     "a mixed column": (
         pd.DataFrame(GOOD | {"near": ["b", 1, 2.5, "b"]}),
