@@ -28,6 +28,20 @@ BOUNDS = "tests/hardening/test_bounds.py"
 COLLECT = "stream_engine/collect"
 BUGS = [
     Bug(
+        "names lie on names and points",
+        "stream_engine/report/labels.py",
+        "                if _holds(within, box) and taken.free(box):\n",
+        "                if _holds(within, box):\n",
+        "tests/report/test_drawings.py",
+    ),
+    Bug(
+        "an odd-one-out asks a question the wrong way round",
+        "stream_engine/prediction/questions.py",
+        "(b, a, b, c), (c, a, c, b)]",
+        "(b, c, b, a), (c, a, c, b)]",
+        "tests/commands/test_predict.py",
+    ),
+    Bug(
         "answers are told to be counted before they are synced",
         f"{COLLECT}/line_log.py",
         "            self._disk.fsync(self.path)\n        except OSError as error:  # the system",
