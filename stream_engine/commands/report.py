@@ -40,18 +40,27 @@ def command(
     if Path(out).is_dir():
         raise click.UsageError(f"--out {out}: got a folder, expected the name of a file")
     with ExitStack() as stack:
+        kept = state
         if not state:
             state = stack.enter_context(tempfile.TemporaryDirectory(prefix="report-"))
             _run(Path(state), {**given, "source": source})
         try:
-            told = report(state, out, snapshot, figures, workers, objects)
+            told = report(state, out, snapshot, figures, workers, objects, kept or "DIR")
         except BadObjects as error:
             raise click.UsageError(f"--objects {error}") from None
     click.echo(told)
 
 
-def report(state: str, out: str, snapshot: str, figures: str | None, workers: bool, objects: str | None) -> str:
-    """Write the page of a state; says in lines where it is."""
+def report(
+    state: str,
+    out: str,
+    snapshot: str,
+    figures: str | None,
+    workers: bool,
+    objects: str | None,
+    called: str | None = None,
+) -> str:
+    """Write the page of a state, which its commands call `called`; says in lines where it is."""
     from stream_engine.report.writing import write  # it loads scipy and the templates, which --help does without
 
     store = Store(state)
@@ -62,7 +71,7 @@ def report(state: str, out: str, snapshot: str, figures: str | None, workers: bo
         Path(figures) if figures else None,
         workers,
         Path(objects) if objects else None,
-        str(store.directory),
+        called or str(store.directory),
     )
     lines = [f"{written.page}  {written.size / 1000:,.0f} kB; open it in a browser"]
     if written.figures:
