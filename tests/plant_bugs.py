@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 from tests.support.planted_kernel_bugs import KERNEL_BUGS, Bug
 
 PROGRESSIVE = "tests/prediction/test_observer.py"
+PREDICTION_LAWS = "tests/prediction/test_prediction_laws.py"
 CRASH, ENGINE, GOLDEN = "tests/crash/test_crash_anywhere.py", "tests/state/test_engine.py", "tests/state/test_golden.py"
 CERTIFICATE, SPUR, BOOST = (
     "tests/clustering/test_certificate.py",
@@ -1112,8 +1113,8 @@ BUGS = [
     Bug(
         "the online embedding learns what still waits to be predicted",
         "stream_engine/service/prediction_monitor.py",
-        "if not self._observer.waiting:  # what waits to be tested must not have been learned",
-        "if True:  # what waits to be tested must not have been learned",
+        "self._online.learn(but=self._observer.seen - self._observer.tested)",
+        "self._online.learn()",
         "tests/prediction/test_online_predictor.py -k predicted_after",
     ),
     Bug(
@@ -1157,6 +1158,27 @@ BUGS = [
         "        self.test()  # what waits was drawn when the snapshot before was served\n",
         "",
         PROGRESSIVE,
+    ),
+    Bug(
+        "the quiet after an alarm goes by blocks",
+        "stream_engine/prediction/observer.py",
+        "self._cool_at[signal] = now + self._cooldown",
+        "self._cool_at[signal] = self.seen + self._cooldown",
+        PREDICTION_LAWS,
+    ),
+    Bug(
+        "calibration leans to answers that come as expected",
+        "stream_engine/prediction/calibration.py",
+        "one * (1 - 2 * q)",
+        "one * (1 - q)",
+        PREDICTION_LAWS,
+    ),
+    Bug(
+        "what waits behind a full piece of the sample is forgotten",
+        "stream_engine/prediction/observer.py",
+        "[Drawn(*(part[size:] for part in together))] if size < len(together.number) else []",
+        "[]",
+        PREDICTION_LAWS,
     ),
     Bug(
         "calibration learns before it predicts",

@@ -1,16 +1,19 @@
 """The observer of a run: exact totals of AddS-3, and a sample of each block put to all predictors and detectors.
 
 Totals are exact integers over every triplet whose objects AddS-3 of the last snapshot knows, and part of the state. All
-else is seen through a sample of each block (`sampled` of `seen`) and is lossy: a crash may lose it, never a count.
+else is seen through a sample of the stream (`sampled` of `seen`) and is lossy: a crash may lose it, never a count. What
+is drawn, tested together and learned depends on the number of a comparison and on snapshots, never on the blocks.
 """
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES, Batch
 from stream_engine.data.compiled_arguments import read_only
+from stream_engine.data.integer_hash import splitmix64
 from stream_engine.prediction import Predictor
 from stream_engine.prediction.calibration import Calibration
 from stream_engine.prediction.drift import SIGNALS, Worsening
@@ -23,9 +26,18 @@ from stream_engine.state.snapshot import Snapshot
 
 ALL = 1024  # comparisons that are all in the sample; after s of them, one in s / ALL is,
 SHARE = 32  # and at last one in so many
-WAIT = 512  # sampled comparisons that are put to the predictors at once; small blocks wait for each other
+WAIT = 512  # sampled comparisons that are put to the predictors at once: an eighth of those before, so many at least,
+MOST = 2048  # so many at most
 _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_TYPES])
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
+
+
+class Drawn(NamedTuple):
+    """Comparisons of the sample, in order."""
+
+    rows: np.ndarray  # (s, 4) int32
+    kind: np.ndarray  # (s,) index into KINDS
+    number: np.ndarray  # (s,) int64, counted from the first comparison that was seen
 
 
 class Observer:
@@ -45,9 +57,10 @@ class Observer:
         self._cooldown, self._cool_at = cooldown, dict.fromkeys(self.detectors, 0)
         self._noticed: set[str] = set()  # signals whose alarm waits for the end of the cooldown
         self.seen = self.sampled = 0
-        self._owed = 0.0  # of a comparison that is to be drawn, by blocks too small for a whole one
-        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
-        self._rng = np.random.default_rng(seed)
+        self._put = 0  # of the sample, to the predictors
+        self._next = 0  # no comparison before this one is drawn that was not seen
+        self._waiting: list[Drawn] = []
+        self._seed = np.uint64(seed)
         self._alarms: list[str] = []
 
     def serve(self, snapshot: Snapshot) -> None:
@@ -73,13 +86,13 @@ class Observer:
         Returns the signals that alarm. O(triplets), and the sample for every predictor."""
         self._count(batch, totals)
         if self.predictors and len(batch.triplets) + len(batch.quadruplets):
-            rows, kind = self._drawn(batch)
-            self.seen += len(batch.triplets) + len(batch.quadruplets)
-            self.sampled += len(rows)
-            if len(rows):
-                self._waiting.append((rows, kind))
-            if sum(len(rows) for rows, _ in self._waiting) >= WAIT:
-                self.test()
+            m = len(batch.triplets) + len(batch.quadruplets)
+            if self._next < self.seen + m:
+                self._waiting.append(self._drawn(batch))
+                self.sampled += len(self._waiting[-1].number)
+            self.seen += m
+            while self.sampled - self._put >= (size := min(max(WAIT, self._put // 8), MOST)):
+                self._test(size)
         alarms, self._alarms = self._alarms, []
         return alarms
 
@@ -87,6 +100,11 @@ class Observer:
     def waiting(self) -> bool:
         """Whether comparisons were drawn that no predictor was asked about yet."""
         return bool(self._waiting)
+
+    @property
+    def tested(self) -> int:
+        """All comparisons of a lower number, counted from the first that was seen, were tested or are not drawn."""
+        return int(self._waiting[0].number[0]) if self._waiting else self.seen
 
     def _count(self, batch: Batch, totals: dict[str, Any]) -> None:
         if self._w is None or not len(batch.triplets):
@@ -96,15 +114,11 @@ class Observer:
         for name, n in zip(("tested", "correct", "undecided"), block, strict=True):
             mine[name] += int(n)
 
-    def _drawn(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        """A sample of the block in its order, one from each of equal stretches: rows (s, 4), kinds (s,)."""
+    def _drawn(self, batch: Batch) -> Drawn:
+        """What of the block is in the sample, in its order."""
         m, q = len(batch.triplets), len(batch.quadruplets)
-        self._owed += drawn_of(self.seen, m + q)
-        size = min(m + q, int(self._owed))
-        self._owed -= size
-        if not size:
-            return np.empty((0, 4), np.int32), np.empty(0, np.int64)
-        drawn = ((np.arange(size) + self._rng.random(size)) * (m + q) / size).astype(np.int64)
+        number, self._next = numbers_drawn(self.seen, m + q, self._seed)
+        drawn, size = number - self.seen, len(number)
         place = batch.quadruplet_at + np.arange(q)  # of each quadruplet among all comparisons
         before = np.searchsorted(place, drawn)
         four = (before < q) & (place[np.minimum(before, q - 1)] == drawn) if q else np.zeros(size, bool)
@@ -115,15 +129,21 @@ class Observer:
         if batch.kinds is not None:
             kind[~four] = _KIND[batch.kinds.kind[batch.kinds.of_triplet[three]]]
             kind[four] = _KIND[batch.kinds.kind[batch.kinds.of_quadruplet[before[four]]]]
-        return rows, kind
+        return Drawn(rows, kind, number)
 
     def test(self) -> None:
-        """Put what waits to every predictor; then, and only then, let calibration and detectors learn from it. When
-        that happens depends on comparisons and snapshots alone, so that no alarm depends on the clock."""
-        if not self._waiting:
-            return
-        rows, kind = (np.concatenate(part) for part in zip(*self._waiting, strict=True))
-        self._waiting = []
+        """Put all that waits to every predictor."""
+        if self._waiting:
+            self._test(self.sampled - self._put)
+
+    def _test(self, size: int) -> None:
+        """Put the first `size` that wait to every predictor; then, and only then, let calibration and detectors learn
+        from them. When that happens depends on comparisons and snapshots alone, so that no alarm depends on the clock
+        or on how the stream was cut into blocks."""
+        together = Drawn(*(np.concatenate(part) for part in zip(*self._waiting, strict=True)))
+        rows, kind, number = (part[:size] for part in together)
+        self._waiting = [Drawn(*(part[size:] for part in together))] if size < len(together.number) else []
+        self._put += size
         margins = {}
         for name, predictor in self.predictors.items():
             margins[name] = margin = predictor.margins(rows)
@@ -133,13 +153,16 @@ class Observer:
                 calibration = self._calibration.setdefault(name, Calibration())
                 self.scores.setdefault(name, Scores()).add(table(x, calibration.probability(x), kind[predicted]))
                 calibration.learn(x)
-        wrong = signals(margins, len(rows)) if self.detectors else {}
+        self._watch(signals(margins, len(rows)) if self.detectors else {}, int(number[-1]) + 1)
+
+    def _watch(self, wrong: Mapping[str, np.ndarray], now: int) -> None:
+        """Let the detectors see which predictions were wrong, up to comparison `now`."""
         for signal, detector in self.detectors.items():
             if detector.update(wrong[signal][~np.isnan(wrong[signal])].tolist()):
                 self._noticed.add(signal)
-            if signal in self._noticed and self.seen >= self._cool_at[signal]:
+            if signal in self._noticed and now >= self._cool_at[signal]:
                 self._noticed.discard(signal)
-                self._cool_at[signal] = self.seen + self._cooldown
+                self._cool_at[signal] = now + self._cooldown
                 self.alarms[signal] += 1
                 self._alarms.append(signal)
 
@@ -161,12 +184,33 @@ def drawn_of(seen: int, m: int) -> float:
     >>> drawn_of(0, 1024), round(drawn_of(1024, 1024 * 9)), round(drawn_of(10_000_000, 32_000))
     (1024.0, 2358, 1000)
     """
+    return _until(seen + m) - _until(seen)
 
-    def until(s: int) -> float:
-        whole, last = min(s, ALL), max(0, s - ALL * SHARE)
-        return whole + ALL * np.log(max(ALL, s - last) / ALL) + last / SHARE
 
-    return float(until(seen + m) - until(seen))
+def _until(s: int) -> float:
+    whole, last = min(s, ALL), max(0, s - ALL * SHARE)
+    return whole + ALL * math.log(max(ALL, s - last) / ALL) + last / SHARE
+
+
+def _number_at(drawn: np.ndarray) -> np.ndarray:
+    """The inverse of `_until`: how many comparisons have passed when so many are drawn."""
+    growing = ALL * np.exp(np.clip(drawn / ALL - 1, 0, math.log(SHARE)))
+    last = np.maximum(drawn - ALL * (1 + math.log(SHARE)), 0)
+    return np.where(drawn < ALL, drawn, growing + last * SHARE)
+
+
+def numbers_drawn(seen: int, m: int, seed: np.uint64) -> tuple[np.ndarray, int]:
+    """int64 numbers in [seen, seen + m) of the comparisons that are drawn, and the next one: one from each stretch in
+    which `drawn_of` grows by one, at a place that a hash of the stretch gives.
+
+    >>> numbers_drawn(5, 3, np.uint64(0))
+    (array([5, 6, 7]), 8)
+    """
+    k = np.arange(max(int(_until(seen)) - 1, 0), int(_until(seen + m)) + 2)
+    within = (splitmix64(k.astype(np.uint64) ^ (seed << np.uint64(40))) >> np.uint64(11)) * 2.0**-53
+    number = np.where(k < ALL, k, _number_at(k + within)).astype(np.int64)
+    first, after = np.searchsorted(number, [seen, seen + m])
+    return number[first:after], int(number[after])
 
 
 def smaller(whole: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "online_embedding"
+Rows = tuple[np.ndarray, np.ndarray]  # (m, 4) int32 near and far pair; (m,) int32 row of the worker, 0: nobody
 MARKS = 64  # snapshots whose place in the stream is remembered: a fit says of which one it was made
 
 
@@ -45,9 +46,17 @@ class Online:
 
     def learn(self, batches: Sequence[Batch]) -> None:
         """Batches in their order. O(comparisons)."""
-        rows = [interleaved(batch) for batch in batches]
-        workers = [self._workers(batch) for batch in batches]
-        if rows:
+        self.learn_rows([self.rows_of(batch) for batch in batches])
+
+    def rows_of(self, batch: Batch) -> Rows:
+        """The comparisons of a batch as the model takes them, each with the row of its worker; in the order of the
+        stream, since rows are given to workers by their first answers."""
+        return interleaved(batch), self._workers(batch)
+
+    def learn_rows(self, parts: Sequence[Rows]) -> None:
+        """Comparisons in their order. O(comparisons)."""
+        if parts:
+            rows, workers = zip(*parts, strict=True)
             self.model.learn(np.concatenate(rows), np.concatenate(workers))
 
     def _workers(self, batch: Batch) -> np.ndarray:

@@ -21,7 +21,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
-    from stream_engine.prediction.online_predictor import Kept, Online
+    from stream_engine.prediction.online_predictor import Kept, Online, Rows
 
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
@@ -30,11 +30,11 @@ _Made = tuple[dict[str, tuple[Predictor | None, float]], dict[str, str]]
 
 
 class OnlineLearning:
-    """The embedding that learns between fits: batches wait until they were tested, then they are learned."""
+    """The embedding that learns between fits: comparisons wait until they were tested, then they are learned."""
 
     def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
         self._embedding, self._metrics, self._log = embedding, metrics, log
-        self._waiting: list[Batch] = []  # that were not learned yet
+        self._waiting: list[Rows] = []  # that were not learned yet, in order
         self._kept: Kept | None = None  # the embedding as it was at the last snapshot, until that is published
 
     def predictor(self) -> Predictor:
@@ -43,13 +43,19 @@ class OnlineLearning:
 
     def wait(self, batch: Batch) -> None:
         """This is to be learned once it was tested."""
-        self._waiting.append(batch)
+        self._waiting.append(self._embedding.rows_of(batch))
 
-    def learn(self) -> None:
-        """Learn what waits."""
+    def learn(self, but: int = 0) -> None:
+        """Learn what waits, but for the last so many comparisons."""
         started = time.thread_time()
-        waiting, self._waiting = self._waiting, []
-        self._embedding.learn(waiting)
+        held, due = [], []
+        for rows, workers in reversed(self._waiting):
+            cut = max(len(rows) - but, 0)
+            but -= len(rows) - cut
+            due.append((rows[:cut], workers[:cut]))
+            held.append((rows[cut:], workers[cut:]))
+        self._waiting = [each for each in reversed(held) if len(each[0])]
+        self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
         self._metrics.online_seconds.inc(time.thread_time() - started)
 
     def at_snapshot(self, sequence: int) -> None:
@@ -140,8 +146,8 @@ class PredictionMonitor:
         self._metrics.predict_seconds.inc(time.thread_time() - started)
         if self._online:
             self._online.wait(batch)
-            if not self._observer.waiting:  # what waits to be tested must not have been learned
-                self._online.learn()
+            # what waits to be tested must not have been learned
+            self._online.learn(but=self._observer.seen - self._observer.tested)
         if time.monotonic() - self._told >= TELL_SECONDS:
             self.tell()
         return bool(alarms)

@@ -59,7 +59,7 @@ def consumed(tmp_path, name, **drift):
 
 
 def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
-    events(tmp_path / "events.csv")
+    events(tmp_path / "events.csv", seed=1)
     metrics, said = consumed(tmp_path, "on", cooldown=1_000_000)
     _, unsaid = consumed(tmp_path, "off", enabled=False)
     value = metrics.registry.get_sample_value
