@@ -133,6 +133,8 @@ class RefitSchedule:
             self._metrics.refit_told(kind, figures)
 
     def _ended(self, outcome: Outcome) -> None:
+        if "done" in outcome.told:
+            self._metrics.refit_told(outcome.kind, outcome.told)
         if outcome.impossible or outcome.error:
             self.failed[outcome.kind] = outcome.error
         else:

@@ -19,13 +19,14 @@ _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 
 class Outcome(NamedTuple):
     """How a refit ended: `error` is one line, or "" when the artifact is published; `impossible` when the snapshot
-    does not hold what the refit needs (no labels, say), which is not a failure."""
+    does not hold what the refit needs (no labels, say), which is not a failure. `told` is what it said last."""
 
     kind: str
     sequence: int
     seconds: float
     error: str = ""
     impossible: bool = False
+    told: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Worker:
@@ -65,7 +66,8 @@ class _Worker:
         if not ended:
             return None
         seconds = time.monotonic() - self.started
-        return Outcome(self.kind, self.sequence, seconds, self._error(), bool(self.progress.get("impossible")))
+        impossible = bool(self.progress.get("impossible"))
+        return Outcome(self.kind, self.sequence, seconds, self._error(), impossible, self.progress)
 
     def _error(self) -> str:
         """The last line that the ended process wrote to standard error, "" when it ended well."""
