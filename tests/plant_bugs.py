@@ -316,6 +316,27 @@ BUGS = [
         "tests/connectors/test_tail.py -k inode",
     ),
     Bug(
+        "a rotated file is left before its rest is read",
+        "connectors/files/followed_path.py",
+        "        if moved and blocks.starved:\n",
+        "        if moved:\n",
+        "tests/connectors/test_tail_anywhere.py -k endless",
+    ),
+    Bug(
+        "the last bytes that were read are not looked for",
+        "connectors/files/decompress.py",
+        "return crc32(os.pread(descriptor, self.size, self.end - self.size)) == self.check",
+        "return True",
+        "tests/connectors/test_tail_anywhere.py",
+    ),
+    Bug(
+        "what was read last of a closed file is forgotten",
+        "connectors/files/followed_path.py",
+        "        return Closed(file.identity, file.blocks.resting(), self._size, self._found_at, last)\n",
+        "        return Closed(file.identity, file.blocks.resting(), self._size, self._found_at)\n",
+        "tests/connectors/test_tail_anywhere.py",
+    ),
+    Bug(
         "a file is taken for unchanged within one tick of the clock",
         "connectors/files/followed_path.py",
         "self._read_out_at - self._seen_since > SETTLED",

@@ -10,8 +10,10 @@ import os
 import tempfile
 import zlib
 from typing import Any, BinaryIO, NamedTuple, Protocol
+from zlib import crc32
 
 PIECE = 1 << 20
+LAST = 1 << 12  # bytes that are remembered of what was read last
 FIRST_PIECE = 1 << 12  # tells whether a file is the one that was read before, without reading much of it
 RAW_LEAST, RAW_MOST = 64, 4096  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
 
@@ -34,6 +36,21 @@ class ByteStream(Protocol):
     def close(self) -> None: ...
 
 
+class LastRead(NamedTuple):
+    """The last bytes that were read of a file: where they end, how many they are, their CRC-32."""
+
+    end: int
+    size: int
+    check: int
+
+    def is_in(self, descriptor: int) -> bool:
+        """Whether they are still there: no line is put together of bytes of two files."""
+        return crc32(os.pread(descriptor, self.size, self.end - self.size)) == self.check
+
+
+NOTHING_READ = LastRead(0, 0, 0)
+
+
 class Plain:
     """An open descriptor read as it is. Data that are appended later are read later: `b""` is not final."""
 
@@ -42,17 +59,23 @@ class Plain:
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
         self.trusted = 0
+        self._last = b""  # of what was read, before `trusted`
 
     def read(self) -> bytes:
         """The next bytes, empty at the end."""
         piece = os.read(self.descriptor, PIECE if self.trusted else FIRST_PIECE)
         self.trusted += len(piece)
+        self._last = piece[-LAST:] if len(piece) >= LAST else (self._last + piece)[-LAST:]
         return piece
+
+    def last_read(self) -> LastRead:
+        """What is known of the bytes that were read last."""
+        return LastRead(self.trusted, len(self._last), crc32(self._last))
 
     def jump(self, size: int) -> int:
         """Pass over up to `size` bytes without reading them; returns how many there were."""
         size = min(size, self.unread())
-        self.trusted = os.lseek(self.descriptor, size, os.SEEK_CUR)
+        self.trusted, self._last = os.lseek(self.descriptor, size, os.SEEK_CUR), b""
         return size
 
     def unread(self) -> int:

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
 from connectors import Lost, Position, Record
-from connectors.files.decompress import PIECE, Plain
+from connectors.files.decompress import NOTHING_READ, PIECE, LastRead, Plain
 from connectors.files.line_blocks import FRAMINGS, HEAD, Blocks, Replaced
 from connectors.files.readers import Kind, Sizes, failures_of, partition_of, text_record
 from connectors.files.siblings import Siblings
@@ -23,6 +23,8 @@ from connectors.files.siblings import Siblings
 SETTLED = 1.0  # seconds: two writes within one tick of a file system's clock are not told apart by the time of a file
 SCANS = 3  # of a folder for a file that has another name now: one may miss what is renamed meanwhile
 STEPS = 4  # of getting to a position, within one look
+
+BEGINS, OTHERS = "it begins differently", "other bytes are where it was read to"  # what happened to a file in place
 
 Identity = tuple[int, int]  # device and inode
 _Status = tuple[int, int, int, int]  # identity, size, time of the last change
@@ -44,6 +46,7 @@ class Closed(NamedTuple):
     position: Position
     size: int
     path: str
+    last_read: LastRead = NOTHING_READ
 
     def is_at(self, path: str) -> bool:
         """Whether this file, and not another one that was given its inode, is at `path` (which has its inode)."""
@@ -92,6 +95,7 @@ class FollowedPath:
         self._former: list[Closed] = []  # drained, known until nobody can take them for new files
         self._size = 0  # of the file that is read, at the last look
         self._unfinished = 0  # bytes of it after its last whole line, when it was closed last
+        self._last_read = NOTHING_READ  # when it was closed last
         self._seen: tuple[_Status | None, _Status | None] = None, None  # the path's file, and the one that is read
         self._seen_since, self._read_out_at = 0.0, float("-inf")
         self._still: _Status | None = None  # of the path's file, when all of it was read and settled
@@ -186,7 +190,7 @@ class FollowedPath:
                     break
                 block = blocks.take(final=moved)
         except Replaced as error:
-            self._start_over(file, error.there)
+            self._start_over(file, BEGINS if error.there is None else _there(error.there))
             return None
         self._read_out_at = monotonic() if not block and blocks.starved and not moved else float("-inf")
         if block:
@@ -225,9 +229,14 @@ class FollowedPath:
         if current is not None and identity_of(current) == self._closed.identity:
             self._moved_at, self._scans = 0.0, 0
             if current.st_size < self._closed.size:
-                self._cut_while_closed(self._closed, current.st_size)
+                self._changed_while_closed(self._closed, _there(current.st_size))
                 return None
-            return self._opened(self.path, self._closed.position)
+            closed, file = self._closed, self._opened(self.path, self._closed.position)
+            if file and not closed.last_read.is_in(file.stream.descriptor):
+                file.stream.close()
+                self._changed_while_closed(closed, OTHERS if closed.is_at(self.path) else BEGINS)
+                return None
+            return file
         if not self._moved_at:
             self._moved_at = monotonic()
             return None  # the next look finds it: one scan of the folder serves all files that moved
@@ -256,6 +265,7 @@ class FollowedPath:
             file.stream.close()
             return None
         self._unfinished = self._closed.size - self._closed.position.offset if self._closed else 0
+        self._last_read = self._closed.last_read if self._closed else NOTHING_READ
         self._position, self._found_at, self._closed, self._told_crowded = position, path, None, False
         return file
 
@@ -280,7 +290,10 @@ class FollowedPath:
             self._file = None
 
     def _as_closed(self, file: Growing) -> Closed:
-        return Closed(file.identity, file.blocks.resting(), self._size, self._found_at)
+        last, before = file.stream.last_read(), self._last_read
+        if before.end == last.end and before.size > last.size:  # nothing was added since it was opened again
+            last = before
+        return Closed(file.identity, file.blocks.resting(), self._size, self._found_at, last)
 
     def _give_up(self) -> None:
         """The next file of this name is another one, read from its first byte."""
@@ -300,26 +313,27 @@ class FollowedPath:
         descriptor, head = file.stream.descriptor, file.blocks.head
         self._size = os.fstat(descriptor).st_size
         if self._size < file.stream.trusted:
-            self._start_over(file, self._size)
+            self._start_over(file, _there(self._size))
         elif os.pread(descriptor, len(head), 0) != head:
-            self._start_over(file, None)
+            self._start_over(file, BEGINS)
+        elif not file.stream.last_read().is_in(descriptor):
+            self._start_over(file, OTHERS)
         else:
             return False
         return True
 
-    def _cut_while_closed(self, closed: Closed, there: int) -> None:
-        self._tell_start_over(there, closed.position.offset, closed.size - closed.position.offset)
+    def _changed_while_closed(self, closed: Closed, change: str) -> None:
+        self._tell_start_over(change, closed.position.offset, closed.size - closed.position.offset)
 
-    def _start_over(self, file: Growing, there: int | None) -> None:
+    def _start_over(self, file: Growing, change: str) -> None:
         """The file is not the one that was read; the one that is there is read from its beginning."""
         read = max(file.blocks.at, self._position.offset)
         lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
         if file.blocks.at <= self._position.offset:  # nothing was read since it was opened again
             lost = max(lost, self._unfinished)
-        self._tell_start_over(there, read, lost)
+        self._tell_start_over(change, read, lost)
 
-    def _tell_start_over(self, there: int | None, read: int, lost: int) -> None:
-        change = f"{there:,} bytes are there" if there is not None else "it begins differently"
+    def _tell_start_over(self, change: str, read: int, lost: int) -> None:
         if lost > 0:
             why = f"a line whose first {lost:,} bytes were there was cut away before it was finished"
             self._losses.append(Lost(self.partition, read, 0, 1, why))
@@ -328,6 +342,10 @@ class FollowedPath:
             f"{self.path} was cut or replaced: {change}, {read:,} had been read{half}; it is read from its beginning"
         )
         self._give_up()
+
+
+def _there(size: int) -> str:
+    return f"{size:,} bytes are there"
 
 
 def identity_of(status: os.stat_result) -> Identity:
