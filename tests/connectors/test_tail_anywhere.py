@@ -117,7 +117,7 @@ def test_an_endless_line_of_a_rotated_file_costs_none_of_those_behind_it(tmp_pat
     source = open_source(str(path), {}, follow=True, max_item_bytes=100, block_bytes=50)
     assert taken(source, 2) == [b"1"]
     with path.open("ab") as file:
-        file.write(b"x" * 20_000 + b"\nbehind it\n")
+        file.write(b"x" * (7 << 20) + b"\nbehind it\n")
     os.rename(path, path.with_suffix(".old"))
     path.write_bytes(b"new\n")
     records = [record for _ in range(300) for record in source.poll(0.0)]
