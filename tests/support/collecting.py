@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,9 @@ import httpx
 from tests.support.process import ENVIRONMENT, free_ports, until
 
 COMMAND = (sys.executable, "-m", "stream_engine", "collect")
+COMPILING = 420.0  # seconds an engine may need to its first snapshot, kernels not compiled, others at work beside it
 Answer = Callable[[dict], str | list[str]]
+get, post, put = (partial(each, timeout=120) for each in (httpx.get, httpx.post, httpx.put))
 
 
 class Collecting:
@@ -44,7 +47,7 @@ class Collecting:
                 stderr=said,
                 env=ENVIRONMENT,
             )
-        until(lambda: self.process.poll() is not None or self.answers_at_all(), 120, "the HTTP side")
+        until(lambda: self.process.poll() is not None or self.answers_at_all(), 240, "the HTTP side")
         assert self.process.poll() is None, self.said.read_text()
 
     def answers_at_all(self) -> bool:
@@ -58,7 +61,16 @@ class Collecting:
         return re.findall(r"/owner\?token=(\w+)", self.said.read_text())[-1]
 
     def owner(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.base}{path}", headers={"Authorization": f"Bearer {self.token}"}, timeout=60)
+        return get(f"{self.base}{path}", headers={"Authorization": f"Bearer {self.token}"})
+
+    def engines(self, path: str, holds: str = "") -> httpx.Response:
+        """What the engine answers, once it is there and its answer holds a text."""
+
+        def answered() -> httpx.Response | None:
+            answer = self.owner(path)
+            return answer if answer.status_code == 200 and holds in answer.text else None
+
+        return until(answered, COMPILING, f"the engine's {path}")
 
     def study(self) -> dict:
         return self.owner("/study").json()
@@ -89,7 +101,7 @@ class Collecting:
     def stop(self) -> None:
         """SIGTERM, and its end."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(90) == 0, self.said.read_text()[-4000:]
+        assert self.process.wait(240) == 0, self.said.read_text()[-4000:]
 
 
 class Participant:
@@ -106,7 +118,8 @@ class Participant:
         """The next questions."""
         more = {"again": "1"} if again else {}
         started = time.perf_counter()
-        answer = http.get(f"{self.base}/questions", params={"worker": self.worker, "n": n, **more, **self._key})
+        asked = {"worker": self.worker, "n": n, **more, **self._key}
+        answer = again_where_idle(lambda: http.get(f"{self.base}/questions", params=asked))
         self.seconds["questions"].append(time.perf_counter() - started)
         answer.raise_for_status()
         said = answer.json()
@@ -118,11 +131,19 @@ class Participant:
         chosen = self._answer(question)
         body = {"id": question["id"], "worker": self.worker, "chosen": chosen, "seconds": 1.5}
         started = time.perf_counter()
-        said = http.post(f"{self.base}/answers", params=self._key, json=body)
+        said = again_where_idle(lambda: http.post(f"{self.base}/answers", params=self._key, json=body))
         self.seconds["answers"].append(time.perf_counter() - started)
         said.raise_for_status()
         self.acknowledged[question["id"]] = chosen
         return said.json()
+
+
+def again_where_idle(request: Callable[[], httpx.Response]) -> httpx.Response:
+    """A request, once more where the connection was idle for so long that the server has closed it: as browsers do."""
+    try:
+        return request()
+    except httpx.TransportError:
+        return request()
 
 
 def first_shown(question: dict) -> str:

@@ -8,6 +8,7 @@ const kept = {
   set: (name, value) => { try { localStorage.setItem(`${told.study}.${name}`, value); } catch { /* private mode */ } },
 };
 const AHEAD = 3; // questions that lie ready here
+const TOO_SOON = 250; // milliseconds after a question has come in which nobody has looked: a double click ends there
 const queue = [], known = new Set();
 let current = null, chosen = [], since = 0, busy = false, fetching = null, last = {};
 
@@ -146,7 +147,7 @@ function choice(name, place, each) {
 }
 
 function pick(name, button) {
-  if (busy || !current) return;
+  if (busy || !current || performance.now() - since < TOO_SOON) return;
   if (current.choose < 2) {
     button.classList.add("chosen");
     return void send([name]);
