@@ -15,7 +15,8 @@ import msgspec
 
 from stream_engine.collect.accept import Counted, accept
 from stream_engine.collect.access import Access
-from stream_engine.collect.line_log import LineLog, LogBroken
+from stream_engine.collect.group_commit import GroupCommit, LogBroken
+from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.question_pool import NothingLeft, QuestionPool
 from stream_engine.collect.refusals import Refused
 from stream_engine.collect.screens import Asked, Consented
@@ -25,13 +26,14 @@ from stream_engine.collect.study import Study
 MOST_ASKED = 100  # questions of one request
 KEPT_BYTES = 10_000_000  # of refused answers
 LONGEST_KEPT = 2000  # bytes of one of them
+LONGEST_WAIT = 25.0  # seconds until who waits for his answer to be durable is told to send it again
 _encode = msgspec.json.Encoder().encode
 
 
 class Logs(NamedTuple):
     """The answers, which the engine follows; what was asked; what was refused."""
 
-    answers: LineLog
+    answers: GroupCommit
     sessions: LineLog
     refused: LineLog
 
@@ -139,11 +141,11 @@ class People:
         now = self._clock()
         self.sessions.late(now, self.study.quota.answer_within)
         taken = [self._take(each, check, now) for each in given]
-        for future in [each for each in taken if isinstance(each, Future)]:
-            await asyncio.wait([asyncio.wrap_future(future)])
+        if futures := {asyncio.wrap_future(each) for each in taken if isinstance(each, Future)}:
+            await asyncio.wait(futures, timeout=LONGEST_WAIT)
         refused: list[dict[str, Any]] = []
         for at, outcome in enumerate(taken):
-            if isinstance(outcome, Future) and outcome.exception() is not None:
+            if isinstance(outcome, Future) and (not outcome.done() or outcome.exception() is not None):
                 outcome = Refused("not_durable", "could not be written; send it again")
             if isinstance(outcome, Refused):
                 refused.append({"at": at, "refused": outcome.reason, "why": str(outcome), "status": outcome.status})
@@ -196,8 +198,8 @@ class People:
             self._logs.refused.append(_encode(line), synced=False)
 
     def broken(self) -> str:
-        """Why answers are taken no more, or ""."""
-        return self._logs.answers.problem or self._logs.sessions.problem
+        """Why answers are not taken now, or ""."""
+        return self._logs.answers.problem or self._logs.sessions.problem or self._logs.answers.delay
 
     def _tell_maker(self, screen: Asked) -> None:
         if not screen.right:

@@ -6,28 +6,16 @@ and `lines_after` says which. What a kill left of a last line is cut off when th
 """
 
 import os
-import threading
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
 
 from connectors.disk import Disk, make_folders
+from stream_engine.collect.group_commit import Given, GroupCommit
 
 _PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
 
 
-class LogBroken(RuntimeError):
-    """The log takes no more until the process begins anew; one line: where, what, next step."""
-
-
-class _Given(NamedTuple):
-    data: bytes
-    done: Future
-    synced: bool  # wait until it is durable, not only until it is written
-
-
-class LineLog:
+class LineLog(GroupCommit):
     """A file of lines with one thread that writes. `size` is how many bytes of it are durable."""
 
     def __init__(self, path: Path, disk: Disk | None = None, at_least: int = 0):
@@ -35,6 +23,7 @@ class LineLog:
 
         Where a reader is `at_least` so many bytes on, it has read what a power cut then took before it was durable:
         empty lines fill the gap, so that no later line lies where that reader has been."""
+        super().__init__(str(path))
         self.path, self._disk = path, disk or Disk()
         make_folders(self._disk, path.parent)
         if not self._disk.exists(path):
@@ -46,44 +35,11 @@ class LineLog:
             self._disk.append(path, [b"\n" * self.gap])
         self._disk.fsync(path)
         self.size = self._disk.size(path)
-        self.problem = ""  # why it takes no more
-        self._waiting: list[_Given] = []
-        self._wake, self._end = threading.Condition(), False
-        self._thread = threading.Thread(target=self._run, name=f"log {path.name}", daemon=True)
-        self._thread.start()
+        self._begin()
 
-    def append(self, line: bytes, synced: bool = True) -> Future:
-        """Add a line (without its end). The future gives True once it is durable, or with `synced` false once it is
-        written: then a kill leaves it there, a power cut may not. It raises `LogBroken`, or OSError where nothing is
-        known to be durable. O(1) for the caller."""
-        given = _Given(line + b"\n", Future(), synced)
-        with self._wake:
-            if self.problem or self._end:
-                given.done.set_exception(LogBroken(self.problem or f"{self.path}: closed"))
-            else:
-                self._waiting.append(given)
-                self._wake.notify()
-        return given.done
-
-    def close(self) -> None:
-        """Write what was given, and end the thread."""
-        with self._wake:
-            self._end = True
-            self._wake.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._waiting or self._end)
-                batch, self._waiting = self._waiting, []
-            if not batch:
-                return
-            self._commit(batch)
-
-    def _commit(self, batch: list[_Given]) -> None:
+    def _commit(self, batch: list[Given]) -> None:
         try:
-            self._disk.append(self.path, [each.data for each in batch])
+            self._disk.append(self.path, [each.line + b"\n" for each in batch])
         except OSError as error:  # a full disk: a part may be there
             self._undo(batch, error)
             return
@@ -95,12 +51,12 @@ class LineLog:
         except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
             self._break(f"{self.path}: cannot be synced: {error}; look at the disk, then start again", batch)
             return
-        self.size += sum(len(each.data) for each in batch)
+        self.size += sum(len(each.line) + 1 for each in batch)
         for each in batch:
             if each.synced:
                 each.done.set_result(True)
 
-    def _undo(self, batch: list[_Given], error: OSError) -> None:
+    def _undo(self, batch: list[Given], error: OSError) -> None:
         """Nothing of a batch that could not be written whole stays, or the log is broken.
 
         A reader may have seen whole lines of it; so lines that were written whole stay and are durable."""
@@ -112,20 +68,16 @@ class LineLog:
             self._break(f"{self.path}: cannot be written: {error}, nor be cut: {again}", batch)
             return
         for each in batch:
-            written -= len(each.data)
+            written -= len(each.line) + 1
             if written >= 0:
-                self.size += len(each.data)
+                self.size += len(each.line) + 1
                 each.done.set_result(True)
             else:
                 each.done.set_exception(OSError(error.errno, error.strerror, str(self.path)))
 
-    def _break(self, problem: str, batch: list[_Given]) -> None:
-        with self._wake:
-            self.problem = problem
-            batch, self._waiting = batch + self._waiting, []
-        for each in batch:
-            if not each.done.done():
-                each.done.set_exception(LogBroken(problem))
+    def lines(self) -> Iterator[bytes]:
+        """All whole lines."""
+        return lines_of(self.path)
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

@@ -4,6 +4,8 @@ import csv
 import io
 import time
 from collections.abc import Awaitable, Callable
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,14 +14,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from connectors.disk import Disk, write_whole
+from stream_engine.collect import archive
 from stream_engine.collect.access import Access
 from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.experiment_files import as_csv, as_jspsych
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
+from stream_engine.collect.group_commit import GroupCommit
 from stream_engine.collect.refusals import Refused
 from stream_engine.collect.stimuli import LARGEST, Stimuli, check_media
 
@@ -38,9 +42,11 @@ class Owner:
         access: Access,
         keeper: Gatekeeper,
         forward: Forward,
-        prefix: str = "",
+        prefix: str,
+        state: Path,
+        settings: dict[str, Any],
     ):
-        self._prefix = prefix
+        self._prefix, self._state, self._settings = prefix, state, settings
         self._people, self._stimuli, self._logs = people, stimuli, logs
         self._access, self._keeper, self._forward = access, keeper, forward
         self.engine_runs: Callable[[], bool] = bool
@@ -57,6 +63,7 @@ class Owner:
             ("/questions.json", self._jspsych, ["GET"]),
             ("/questions.csv", self._psychopy, ["GET"]),
             ("/collected/{name}", self._collected, ["GET"]),
+            ("/download", self._download, ["GET"]),
             ("/objects/{name}", self._object, ["PUT"]),
         ]
 
@@ -101,6 +108,9 @@ class Owner:
 
     async def _participants(self, request: Request) -> Response:
         """One row a participant."""
+        return _csv(*self._people_table())
+
+    def _people_table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         people = self._people
         head = ("worker", "answers", "caught_passed", "caught_failed", "repeats", "first", "latest", "ended", "code")
         rows = [
@@ -117,7 +127,7 @@ class Owner:
             )
             for worker, each in people.sessions.people.items()
         ]
-        return _csv(head, rows)
+        return head, rows
 
     async def _jspsych(self, request: Request) -> Response:
         return await self._exported(request, as_jspsych, "application/json")
@@ -135,11 +145,27 @@ class Owner:
 
     async def _collected(self, request: Request) -> Response:
         """The logs as they are now, up to the last durable line."""
-        log = {log.path.name: log for log in self._logs}.get(request.path_params["name"])
-        if log is None:
-            names = ", ".join(each.path.name for each in self._logs)
-            return refusal(Refused("no_media", f"no such file; there are {names}"))
-        return FileResponse(log.path, media_type="application/x-ndjson", filename=log.path.name)
+        logs, name = self._files(), request.path_params["name"]
+        if name not in logs:
+            return refusal(Refused("no_media", f"no such file; there are {', '.join(logs)}"))
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return StreamingResponse(archive.lines(logs[name].lines()), media_type="application/x-ndjson", headers=headers)
+
+    def _files(self) -> dict[str, GroupCommit]:
+        return {f"{name}.jsonl": log for name, log in self._logs._asdict().items()}
+
+    async def _download(self, request: Request) -> Response:
+        """Everything, as one ZIP."""
+        people = _table(*self._people_table()).encode()
+        study, settings = (msgspec.json.format(msgspec.json.encode(e)) for e in (self._people.study, self._settings))
+        files = chain(
+            ((name, archive.lines(log.lines())) for name, log in self._files().items()),
+            [("participants.csv", [people]), ("study.json", [study]), ("settings.json", [settings])],
+            archive.objects(self._stimuli),
+            archive.exports(self._state),
+        )
+        headers = {"Content-Disposition": f'attachment; filename="study-{self._access.study}.zip"'}
+        return StreamingResponse(archive.zipped(files), media_type="application/zip", headers=headers)
 
     async def _object(self, request: Request) -> Response:
         """PUT: a new picture, sound or text becomes an object."""
@@ -168,6 +194,7 @@ class _Figures(Collector):
         self._people = people
 
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
+        """A counter of what was asked, answered and refused, by `what`; four gauges of where the study stands now."""
         people = self._people
         counted = CounterMetricFamily("stream_engine_collect", "What was asked, answered and refused.", labels=["what"])
         for what, n in people.counts.items():
@@ -183,13 +210,14 @@ class _Figures(Collector):
 
 
 def _csv(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Response:
+    name = f"{int(time.time())}.csv"
+    headers = {"Content-Disposition": f"inline; filename={name}"}
+    return Response(_table(head, rows), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     writer.writerows(rows)
-    name = f"{int(time.time())}.csv"
-    return Response(
-        text.getvalue(),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f"inline; filename={name}"},
-    )
+    return text.getvalue()

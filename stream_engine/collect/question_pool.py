@@ -1,8 +1,8 @@
 """Questions that lie ready in memory, and what each person is asked of them.
 
-The maker (`making`) puts in questions by the model; whoever asks takes from the front. Where none lies ready, or none
-that this person was not asked before, a random one is drawn: uniform among those that he was not asked. So nothing
-waits for a model, and nobody is asked the same twice unless a repeat share is set.
+The process `question_maker` chooses questions by the model; whoever asks takes from the front. Where none lies ready,
+or none that this person was not asked before, a random one is drawn: uniform among those that he was not asked. So
+nothing waits for a model, and nobody is asked the same twice unless a repeat share is set.
 """
 
 import math
@@ -110,18 +110,20 @@ class QuestionPool:
         left = total - len(person.seen)  # catch trials and repetitions among them: a few too few
         said = 1 / left if left > 0 and self._study.asking.shown == 2 else None
         for _ in range(TRIES):
-            three = tuple(self._random.sample(names, 3))
-            made = self._of(Question(three, "random", said), worker, now)  # type: ignore[arg-type]
+            first, one, other = self._random.sample(names, 3)
+            made = self._of(Question((first, one, other), "random", said), worker, now)
             if made.key() not in person.seen:
                 return made
         if total > LISTED:
             raise NothingLeft
         every = [
-            (three[i], *three[:i], *three[i + 1 :]) for three in combinations(names, 3) for i in range(1 if odd else 3)
+            question
+            for a, b, c in combinations(names, 3)
+            for question in (((a, b, c),) if odd else ((a, b, c), (b, a, c), (c, a, b)))
         ]
         self._random.shuffle(every)
-        for three in every:
-            made = self._of(Question(three, "random", said), worker, now)  # type: ignore[arg-type]
+        for question in every:
+            made = self._of(Question(question, "random", said), worker, now)
             if made.key() not in person.seen:
                 return made
         raise NothingLeft

@@ -19,6 +19,7 @@ from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
+from stream_engine.collect.page.words import Words
 from stream_engine.collect.refusals import Refused
 from stream_engine.collect.stimuli import Stimuli
 
@@ -27,11 +28,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Routes:
-    """The application. `why()` says why nothing can be taken, or ""."""
+    """The application; `words` are those that the page says by itself."""
 
-    def __init__(self, people: People, stimuli: Stimuli, keeper: Gatekeeper, owner: Owner, forward: Forward):
+    def __init__(
+        self, people: People, stimuli: Stimuli, keeper: Gatekeeper, owner: Owner, forward: Forward, words: Words
+    ):
         self._people, self._stimuli, self._keeper = people, stimuli, keeper
-        self._owner, self._forward = owner, forward
+        self._owner, self._forward, self._words = owner, forward, words
 
     def application(self) -> Starlette:
         """As ASGI."""
@@ -56,6 +59,7 @@ class Routes:
         """The endpoint for who asks with measure; what it refuses is said as JSON."""
 
         async def answer(request: Request) -> Response:
+            """Of the endpoint; or {"refused": reason, "why": line} with the reason's status, which is counted."""
             try:
                 self._keeper.address(request)
                 return await endpoint(request)
@@ -66,7 +70,10 @@ class Routes:
         return answer
 
     def _owners(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint for who shows the owner's token."""
+
         async def answer(request: Request) -> Response:
+            """Of the endpoint; 401, which is counted, for who does not show the token."""
             if not self._keeper.is_owner(request):
                 self._people.counts["refused owner"] += 1
                 return self._keeper.not_the_owner()
@@ -80,7 +87,7 @@ class Routes:
 
     async def _page(self, request: Request) -> Response:
         headers = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "no-store"}
-        return HTMLResponse(page(self._people.study, self._people.access.study), headers=headers)
+        return HTMLResponse(page(self._people.study, self._people.access.study, self._words), headers=headers)
 
     async def _questions(self, request: Request) -> Response:
         asked = request.query_params
@@ -154,6 +161,7 @@ def _asset(name: str, media: str) -> Endpoint:
         return Path(str(files("stream_engine.collect.page") / name)).read_bytes()
 
     async def answer(request: Request) -> Response:
+        """The file, which a browser may keep and asks about each time."""
         return Response(content(), media_type=media, headers={"Cache-Control": "no-cache"})
 
     return answer

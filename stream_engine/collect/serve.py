@@ -1,8 +1,9 @@
 """The whole: what a study keeps on disk, its two child processes, its HTTP side; until SIGTERM or SIGINT.
 
-DIR/collect holds `answers.jsonl` (which the engine follows), `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`;
-the rest of DIR is an ordinary state. One process owns it. What the logs hold is the study: the state follows from it,
-and is counted anew from the log where it was made at another place.
+DIR/collect holds `answers.jsonl`, which the engine follows, or `log`, which names the Kafka topic that it follows
+instead; `sessions.jsonl`, `refused.jsonl`, `secret` and `lock`; the rest of DIR is an ordinary state. One process owns
+it. What the logs hold is the study: the state follows from it, and is counted anew from the log where it was made at
+another place.
 """
 
 import os
@@ -20,21 +21,26 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from connectors import Position
-from connectors.disk import FolderInUse, FolderLock
+from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
 from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access
+from stream_engine.collect.answer_log import answer_log, of_study
 from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.children import Child, Making
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper
-from stream_engine.collect.line_log import LineLog, lines_of
+from stream_engine.collect.kept_objects import keep, kept
+from stream_engine.collect.line_log import LineLog
+from stream_engine.collect.origins import Origins
 from stream_engine.collect.owner import Owner
+from stream_engine.collect.page.words import words_of
 from stream_engine.collect.question_maker import Reply, Request, Told
 from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
 from stream_engine.collect.stimuli import Stimuli
 from stream_engine.collect.study import Study
+from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
 from stream_engine.service import settings as configuration
 from stream_engine.service.descriptors import raised_limit
@@ -45,6 +51,7 @@ from stream_engine.service.http.refusals import Refusals
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import HttpSettings
+from stream_engine.service.settings.secrets import hidden, hidden_secret
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
 TICK = 0.05  # seconds between two looks at the children
@@ -53,19 +60,24 @@ BLOCK = 500  # questions that the maker is asked for at once
 LOW = 250  # questions that lie ready, below which it is asked for more
 SHUTDOWN = 60.0  # seconds that the engine has for its last snapshot
 TOKEN = "STREAM_ENGINE_COLLECT_TOKEN"  # in the environment of the engine's process
+STUDY, WORDS = "study.toml", "words.toml"  # in DIR/collect: copies of what was given, for a start without
 _encode = msgspec.json.Encoder().encode
 
 
 class Place(NamedTuple):
     """Where a study is and is served."""
 
-    objects: str
+    objects: str | None  # None: those that are kept in DIR/collect/objects
     state: Path
     listen: str
     config: str | None = None  # of the engine
     prefix: str = ""  # of all paths, where a proxy does not take it away
     behind_proxy: bool = False
     seed: int = 0
+    allow_origins: tuple[str, ...] = ()  # pages that may ask and answer here
+    study: str | None = None  # the study's file, of which a copy is kept
+    words: str | None = None  # the file of the page's own words, likewise
+    log: str | None = None  # kafka://HOST:PORT/TOPIC, where the answers are kept instead of DIR/collect/answers.jsonl
 
 
 def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable[[str], None]) -> None:
@@ -75,40 +87,54 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
     with ExitStack() as stack:
         requests = Requests()
         stack.enter_context(requests.from_signals())
-        stimuli = Stimuli(place.objects)
+        stimuli = Stimuli(kept(folder / "objects") if place.objects is None else place.objects)
         settings = configuration.load(place.config, {})
         try:
             stack.callback(FolderLock(folder).release)
         except FolderInUse as error:
             raise StateInUse(f"{folder}: process {error.owner} is collecting there") from None
+        keep(stimuli, folder / "objects")
+        words = words_of(study.texts.language, place.words)
+        for given, name in ((place.study, STUDY), (place.words, WORDS)):
+            if given is not None:
+                write_whole(Disk(), folder / name, [Path(given).read_bytes()])
         access = Access(folder)
-        logs = _logs(place.state, log)
+        logs = _logs(place, settings.kafka, log)
         stack.callback(logs.close)
-        sessions = restored(lines_of(logs.answers.path), lines_of(logs.sessions.path))
+        answers = of_study(logs.answers.lines(), access.study, logs.answers.name)
+        sessions = restored(answers, logs.sessions.lines())
         pool = QuestionPool(study, stimuli.names, access.study)
         people = People(study, access, sessions, pool, logs)
-        engine, token = _Engine(place, logs.answers.path, log), secrets.token_hex(32)
+        engine, token = _Engine(place, log), secrets.token_hex(32)
         os.environ[TOKEN] = token
         keeper, forward = (
             Gatekeeper(study, access, place.behind_proxy),
             Forward(lambda: engine.port, token, settings.http.tls_certificate is not None),
         )
-        owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix)
+        shown = hidden(msgspec.to_builtins(settings, enc_hook=hidden_secret))
+        owner = Owner(people, stimuli, logs, access, keeper, forward, place.prefix, place.state, shown)
         owner.engine_runs = lambda: engine.child.alive
-        application = Routes(people, stimuli, keeper, owner, forward).application()
+        routes = Routes(people, stimuli, keeper, owner, forward, words)
+        application = Origins(routes.application(), place.allow_origins)
         listener = _listener(place, settings.http, application, log, stack)
         base = f"{'https' if settings.http.tls_certificate else 'http'}://{listener.address}{place.prefix}"
         log.info("listening", address=listener.address, objects=len(stimuli.names), answers=sessions.total)
         say(f"participants: {base}/ask")
         say(f"owner: {base}/owner?token={access.owner}")
-        _tend(requests, engine, _Maker(place, study, people, stimuli, log), stimuli, people, log)
+        _tend(requests, engine, _Maker(place, study, people, stimuli, log), stimuli, folder / "objects", log)
+
+
+def as_before(given: str | None, state: str, name: str) -> str | None:
+    """A file that was given; else the copy of the one that the study was last given, where there is one."""
+    kept_one = Path(state) / "collect" / name
+    return given or (str(kept_one) if kept_one.exists() else None)
 
 
 class _Engine:
     """The process that follows the log, on a port that is free when it starts."""
 
-    def __init__(self, place: Place, answers: Path, log: FilteringBoundLogger):
-        self._place, self._answers = place, answers
+    def __init__(self, place: Place, log: FilteringBoundLogger):
+        self._place, self._answers = place, place.state / "collect" / "answers.jsonl"
         self.port = 0
         self.child = Child("stream_engine.collect.engine_process", self._first, log)
 
@@ -116,12 +142,14 @@ class _Engine:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         overrides: dict[str, Any] = {
-            "source": [str(self._answers)],
+            "source": [self._place.log or str(self._answers)],
             "state": str(self._place.state),
             "follow": True,
             "listen": f"127.0.0.1:{self.port}",
             "http.token": {"env": TOKEN},
         }
+        if self._place.log is not None:
+            overrides["input.start"] = "earliest"
         if self._place.config is None:
             overrides |= {"input.worker_votes": True, "snapshot.interval": 15.0}
         again = made_elsewhere(self._place.state, self._answers)
@@ -168,7 +196,7 @@ class _Maker:
 
 
 def _tend(
-    requests: Requests, engine: _Engine, maker: _Maker, stimuli: Stimuli, people: People, log: FilteringBoundLogger
+    requests: Requests, engine: _Engine, maker: _Maker, stimuli: Stimuli, objects: Path, log: FilteringBoundLogger
 ) -> None:
     """Keep the children at work and look for objects until told to stop; then let them end."""
     looked, told = 0.0, ""
@@ -180,6 +208,10 @@ def _tend(
                 looked = time.monotonic()
                 if new := stimuli.look():
                     log.info("objects have come", n=len(new), objects=len(stimuli.names))
+                    try:
+                        keep(stimuli, objects)
+                    except OSError as error:  # they are shown all the same
+                        log.warning("objects could not be kept in the state", why=str(error))
                 first = next((f"{where}: {why}" for where, why in stimuli.passed_over.items()), "")
                 if first != told:
                     told = first
@@ -190,15 +222,17 @@ def _tend(
         engine.child.stop(SHUTDOWN)
 
 
-def _logs(state: Path, log: FilteringBoundLogger) -> Logs:
-    """The logs of a study, what a crash has left of them repaired. Raises OSError."""
-    answers = state / "collect" / "answers.jsonl"
-    read = {"answers": _positions(state).get(partition_of(str(answers)), Position(0)).offset}
-    names = ("answers", "sessions", "refused")
-    logs = Logs(*(LineLog(answers.with_name(f"{name}.jsonl"), at_least=read.get(name, 0)) for name in names))
+def _logs(place: Place, kafka: Mapping[str, Any], log: FilteringBoundLogger) -> Logs:
+    """The logs of a study, what a crash has left of them repaired. Raises as `answer_log` does."""
+    folder = place.state / "collect"
+    read = _positions(place.state).get(partition_of(str(folder / "answers.jsonl")), Position(0)).offset
+    answers = answer_log(folder, place.log, kafka, at_least=read)
+    logs = Logs(answers, *(LineLog(folder / f"{name}.jsonl") for name in ("sessions", "refused")))
     for each in logs:
-        if each.torn or each.gap:
+        if isinstance(each, LineLog) and (each.torn or each.gap):
             log.warning("a crash left the log unfinished", file=str(each.path), cut=each.torn, filled=each.gap)
+    if isinstance(answers, TopicLog) and answers.missing:
+        log.warning("the topic has given up answers; set its retention.ms to -1", n=answers.missing)
     return logs
 
 

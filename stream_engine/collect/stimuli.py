@@ -103,7 +103,7 @@ class Stimuli:
         """(where, name, what is shown) of each candidate."""
         if self.path.is_dir():
             for each in sorted(self.path.iterdir()):
-                if each.suffix.lower() in KINDS or each.suffix.lower() == TEXT:
+                if not each.name.startswith(".") and (each.suffix.lower() in KINDS or each.suffix.lower() == TEXT):
                     yield each.name, each.stem, _of_file(each)
         elif self.path.suffix.lower() == ".csv":
             yield from self._of_table()

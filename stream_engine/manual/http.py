@@ -44,6 +44,7 @@ COLLECT = {
     "/questions.json": "questions for jsPsych",
     "/questions.csv": "questions for PsychoPy",
     "/collected/{name}": "a file of the study, as it is on the disk",
+    "/download": "everything of a study, as a ZIP",
     "/objects/{name}": "PUT: one more object, of which the body is the text, picture or sound",
     "/metrics": "figures for Prometheus",
     "/healthz": "whether the process is alive",

@@ -31,7 +31,10 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 
 ATTEMPTS = 10  # to copy a snapshot before a run prunes it
 _WHOLE = 1 << 62  # more bytes than a file has
-_COLLECTED = ("answers.jsonl", "sessions.jsonl", "refused.jsonl", "secret")  # of a study: room `collect`
+_COLLECTED = (  # of a study: room `collect`
+    *("answers.jsonl", "sessions.jsonl", "refused.jsonl"),
+    *("log", "secret", "study.toml", "words.toml"),
+)
 _OF_A_PROCESS = ("suspects.json",)  # how processes on this very directory died
 
 
@@ -130,6 +133,10 @@ def _parts(store: Store, snapshots: list[Snapshot], dead_letters: str | None) ->
     for path in (directory / "collect" / name for name in _COLLECTED):
         if disk.exists(path):  # before the snapshots: its lines are those that they have counted, and more
             yield _Part(os.path.relpath(path, directory), path, disk.size(path))
+    shown = directory / "collect" / "objects"  # to participants: files that never change
+    for name in disk.listdir(shown) if disk.exists(shown) else ():
+        if not name.startswith("."):
+            yield _Part(f"collect/objects/{name}", shown / name)
     for name in disk.listdir(directory):
         if name.endswith(".json") and not name.startswith(".") and name not in _OF_A_PROCESS:
             yield _Part(name, directory / name)

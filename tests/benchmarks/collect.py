@@ -22,7 +22,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from stream_engine.state.store import Store
+from stream_engine.data.container import Corrupt
+from stream_engine.state.store import NoSuchSnapshot, Store
 from tests.benchmarks.__main__ import machine
 from tests.collect.test_collect import kills_under_load
 from tests.support.collecting import Collecting, Participant
@@ -81,10 +82,7 @@ def take_part(person: Participant, think: float, rng: np.random.Generator) -> No
     with httpx.Client(timeout=60) as http:
         while questions := person.ask(http, 1):
             time.sleep(rng.exponential(think))
-            try:
-                person.answer(http, questions[0])
-            except httpx.TransportError:  # the connection was idle for too long: as a browser does
-                person.answer(http, questions[0])
+            person.answer(http, questions[0])
 
 
 def in_browser(base: str, digits: Digits, people: int, think: float, seed: int) -> int:
@@ -109,6 +107,7 @@ def in_browser(base: str, digits: Digits, people: int, think: float, seed: int) 
                 name = lambda each: each.get_attribute("src").rpartition("/")[2]  # noqa: E731
                 shown = [name(each) for each in page.query_selector_all("#choices img")]
                 anchor = name(page.query_selector("#anchor img"))
+                page.wait_for_timeout(300)  # what is pressed before somebody can have looked counts for nothing
                 page.keyboard.press(str(1 + shown.index(digits.answer(rng, anchor, shown))))
                 while page.is_visible("#trial") and page.inner_text("#far") == before:
                     time.sleep(0.02)
@@ -131,7 +130,7 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
         while not over.wait(1.0):
             try:
                 published = store.published()
-            except Exception:
+            except (NoSuchSnapshot, Corrupt, OSError):  # none yet, or pruned while it was read: the next look tells
                 continue
             answers[published.snapshot.sequence] = published.snapshot.counters["comparisons"]
             found = published.artifacts.get("embedding")

@@ -24,7 +24,7 @@ get, post, put = (partial(each, timeout=120) for each in (httpx.get, httpx.post,
 class Collecting:
     """The command in a folder; it may be killed and started again. The caller ends it."""
 
-    def __init__(self, folder: Path, objects: Path, *more: str, study: str = "", config: str = ""):
+    def __init__(self, folder: Path, objects: Path | None, *more: str, study: str = "", config: str = ""):
         self.folder, self.state, self.said = folder, folder / "state", folder / "said.txt"
         self._objects, self._more = objects, list(more)
         if study:
@@ -42,13 +42,16 @@ class Collecting:
         """Start it, and wait until it takes requests."""
         with self.said.open("a") as said:
             self.process = subprocess.Popen(
-                [*COMMAND, "--objects", self._objects, "--state", self.state, "--listen", self.address, *self._more],
+                [*COMMAND, *self._said_objects(), "--state", self.state, "--listen", self.address, *self._more],
                 stdout=said,
                 stderr=said,
                 env=ENVIRONMENT,
             )
         until(lambda: self.process.poll() is not None or self.answers_at_all(), 240, "the HTTP side")
         assert self.process.poll() is None, self.said.read_text()
+
+    def _said_objects(self) -> list[str]:
+        return ["--objects", str(self._objects)] if self._objects else []
 
     def answers_at_all(self) -> bool:
         try:

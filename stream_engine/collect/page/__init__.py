@@ -10,53 +10,51 @@ from typing import Any
 import jinja2
 import msgspec
 
+from stream_engine.collect.page.words import ENGLISH, Words, words_of
 from stream_engine.collect.study import Study
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-TITLE = "Which is more alike?"
-INSTRUCTIONS = (
-    "You will see a few things at a time. There is no right or wrong answer: go by your first impression. Click, tap, "
-    "or press the number of your choice."
-)
-END = "That was all. Thank you!"
-EXCLUDED = "Thank you. You will not be asked any more questions."
+TOLD = ("far", "anchor", "choice", "choose", "please_choose", "sound", "no_connection", "closed", "stranger", "refused")
 
 
-def question(study: Study) -> str:
+def question(study: Study, words: Words) -> str:
     """What is asked above the choices."""
     asking = study.asking
     if study.texts.question:
         return study.texts.question
     if asking.type == "odd_one_out":
-        return "Which one is least like the others?"
+        return words.odd_one_out
     if asking.choose > 1:
-        return f"Which {asking.choose} are most like the one above?"
-    return "Which one is most like the one above?" if asking.shown > 2 else "Which one is more like the one above?"
+        return words.several.replace("{n}", str(asking.choose))
+    return words.most_like if asking.shown > 2 else words.more_like
 
 
-def page(study: Study, key: str) -> str:
+def page(study: Study, key: str, words: Words | None = None) -> str:
     """The whole page. `key` tells this study from others on the same host."""
+    words = words or words_of(study.texts.language)
     texts = study.texts
     told: dict[str, Any] = {
         "study": key,
         "type": study.asking.type,
         "workerFrom": study.access.worker_from,
-        "question": question(study),
+        "question": question(study, words),
         "link": texts.link,
+        "words": {name: getattr(words, name) for name in TOLD},
     }
     source = (files("stream_engine.collect.page") / "ask.html").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
     return template.render(
         told=msgspec.json.encode(told).decode(),
-        language=texts.language,
-        title=texts.title or TITLE,
+        words=words,
+        language=texts.language if texts.language != ENGLISH else words.language,
+        title=texts.title or words.title,
         consent=_paragraphs(texts.consent),
-        instructions=_paragraphs(texts.instructions or INSTRUCTIONS),
-        end=_paragraphs(texts.end or END),
-        excluded=_paragraphs(texts.excluded or EXCLUDED),
+        instructions=_paragraphs(texts.instructions or words.instructions),
+        end=_paragraphs(texts.end or words.end),
+        excluded=_paragraphs(texts.excluded or words.excluded),
         link=texts.link,
     )
 

@@ -1,6 +1,8 @@
 // The participant's page: one question after the other, each answer kept before the next one is shown.
 "use strict";
 const told = JSON.parse(document.body.dataset.told);
+const words = told.words;
+const filled = (text, numbers) => text.replace(/\{(\w+)\}/g, (_, name) => numbers[name]);
 const by = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.search);
 const kept = {
@@ -44,7 +46,7 @@ async function ask(path, body) {
         return { status: answer.status, ...(await answer.json()) };
       }
     } catch { /* the network */ }
-    say("No connection at the moment. Nothing is lost; trying again …");
+    say(words.no_connection);
     await new Promise((done) => setTimeout(done, pause));
   }
 }
@@ -57,7 +59,7 @@ async function more(again) {
   fetching = null;
   last = said;
   if (said.consent === "needed") { show("consent"); return said; }
-  if (said.status >= 400) { say(said.why); return said; }
+  if (said.status >= 400) { say(words[said.refused] || words.refused); return said; }
   for (const each of said.questions) {
     if (known.has(each.id)) continue;
     known.add(each.id);
@@ -103,7 +105,7 @@ function drawn(what, label) {
     sound.controls = true;
     sound.preload = "auto";
     sound.src = what.from;
-    sound.setAttribute("aria-label", `${label}: sound`);
+    sound.setAttribute("aria-label", `${label}: ${words.sound}`);
     return [sound];
   }
   const text = document.createElement("span");
@@ -116,14 +118,14 @@ function draw(each) {
   current = each;
   chosen = [];
   by("question").textContent = told.question;
-  by("anchor").replaceChildren(...(each.anchor === undefined ? [] : drawn(each.show[each.anchor], "The one to compare with")));
+  by("anchor").replaceChildren(...(each.anchor === undefined ? [] : drawn(each.show[each.anchor], words.anchor)));
   const shown = each.anchor === undefined ? each.objects : each.shown;
   by("choices").replaceChildren(...shown.map((name, place) => choice(name, place, each)));
   by("go").hidden = each.choose < 2;
   const of = last.of, done = last.answered || 0;
   by("bar").hidden = !of;
   by("bar").value = of ? done / of : 0;
-  by("far").textContent = of ? `${Math.min(done + 1, of)} of ${of}` : `${done + 1}`;
+  by("far").textContent = of ? filled(words.far, { n: Math.min(done + 1, of), of }) : `${done + 1}`;
   show("trial");
   since = performance.now();
 }
@@ -134,10 +136,10 @@ function choice(name, place, each) {
   box.className = "choice";
   number.className = "number";
   number.textContent = String(place + 1);
-  const inner = drawn(what, `Choice ${place + 1}`);
+  const inner = drawn(what, filled(words.choice, { n: place + 1 }));
   if (what.media && !isPicture(what)) {
     box.append(...inner); // a player is no part of a button
-    number.textContent = `Choose ${place + 1}`;
+    number.textContent = filled(words.choose, { n: place + 1 });
     button.append(number);
   } else button.append(...inner, number);
   if (each.choose > 1) button.setAttribute("aria-pressed", "false");
@@ -167,12 +169,12 @@ async function send(names) {
   if (said.answered !== undefined) last = { ...last, ...said };
   if (said.ended) return ended();
   await next();
-  if (said.status >= 400) say("That question was closed meanwhile; here is another one.");
+  if (said.status >= 400) say(words.closed);
 }
 
 by("go").addEventListener("click", () => {
   if (!busy && current && chosen.length === current.choose) send(chosen);
-  else if (current) say(`Please choose ${current.choose}.`);
+  else if (current) say(filled(words.please_choose, { n: current.choose }));
 });
 document.addEventListener("keydown", (event) => {
   if (by("trial").hidden || busy || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -188,7 +190,7 @@ document.addEventListener("keydown", (event) => {
 if (by("agree")) by("agree").addEventListener("click", async () => {
   const said = await ask("consent", { worker });
   if (said.consented) show("instructions");
-  else say(said.why);
+  else say(words[said.refused] || words.refused);
 });
 by("begin").addEventListener("click", async () => {
   kept.set("begun", "1");

@@ -1,0 +1,106 @@
+"""Everything of a study in one ZIP, made while it is sent: `GET /download`.
+
+    answers.jsonl, sessions.jsonl, refused.jsonl   the logs: answers, questions, what was refused
+    participants.csv                               people
+    study.json, settings.json                      the study file, the engine's settings; defaults among them
+    objects.csv, objects/                          the objects, and what is shown of them
+    exports/                                       what `stream-engine export` writes of the newest snapshot, as CSV
+
+No secret is in it: links, tokens and codes of completion cannot be made from it. `backup` copies a study that is to go
+on elsewhere.
+"""
+
+import csv
+import io
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from stream_engine.collect.stimuli import Stimuli
+
+PIECE = 256 << 10
+EXPORTING = 600.0  # seconds that the exports may take
+
+File = tuple[str, Iterable[bytes]]
+
+
+def zipped(files: Iterable[File]) -> Iterator[bytes]:
+    """A ZIP of files, (name, pieces of its content), as pieces; memory O(the largest piece)."""
+    pipe, now = _Pipe(), time.localtime()[:6]
+    with zipfile.ZipFile(pipe, "w") as made:  # type: ignore[call-overload]  # needs no more than `write` and `flush`
+        for name, pieces in files:
+            entry = zipfile.ZipInfo(name, now)
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            with made.open(entry, "w", force_zip64=True) as file:
+                for piece in pieces:
+                    file.write(piece)
+                    yield pipe.taken()
+    yield pipe.taken()
+
+
+class _Pipe:
+    """What was written and not yet taken."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._held += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing to do."""
+
+    def taken(self) -> bytes:
+        held, self._held = bytes(self._held), bytearray()
+        return held
+
+
+def lines(of: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their ends, in pieces."""
+    held = bytearray()
+    for line in of:
+        held += line + b"\n"
+        if len(held) > PIECE:
+            yield bytes(held)
+            held.clear()
+    yield bytes(held)
+
+
+def objects(stimuli: Stimuli) -> Iterator[File]:
+    """The table of objects, and their files."""
+    text, files = io.StringIO(), {}
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("object", "file", "text"))
+    for number, (name, shown) in enumerate(list(stimuli.shown.items()), 1):
+        file = ""
+        if shown.file is not None:
+            file = shown.file.name if stimuli.folder else f"{number:06d}{shown.file.suffix.lower()}"
+            files[file] = shown.file
+        writer.writerow((name, file, shown.text))
+    yield "objects.csv", [text.getvalue().encode()]
+    for file, path in files.items():
+        if path.exists():
+            yield f"objects/{file}", _pieces(path)
+
+
+def exports(state: Path) -> Iterator[File]:
+    """What `export` writes of the newest snapshot, by a process of its own; nothing where there is no snapshot."""
+    with tempfile.TemporaryDirectory(prefix="stream-engine-download-") as folder:
+        command = [sys.executable, "-m", "stream_engine", "export", "--state", str(state), "--out", folder]
+        done = subprocess.run([*command, "--format", "csv"], capture_output=True, timeout=EXPORTING)
+        if done.returncode:
+            yield "exports/none.txt", [done.stderr[-2000:] or b"no exports\n"]
+            return
+        for path in sorted(Path(folder).iterdir()):
+            yield f"exports/{path.name}", _pieces(path)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece

@@ -1,0 +1,115 @@
+"""Everything to take along: one archive, and a copy by backup that shows its pictures on another machine."""
+
+import csv
+import io
+import json
+import shutil
+import zipfile
+
+import httpx
+import pytest
+from PIL import Image
+
+from stream_engine.collect.archive import zipped
+from stream_engine.collect.kept_objects import keep, kept
+from stream_engine.collect.stimuli import BadStimuli, Stimuli
+from tests.collect.test_collect import NO_REFITS, read_by_the_engine
+from tests.support.collecting import COMPILING, Participant, first_shown, get
+from tests.support.process import engine, until
+
+pytestmark = pytest.mark.timeout(1500)
+
+
+def pictures(folder, n=4):
+    folder.mkdir(parents=True)
+    for number in range(n):
+        Image.new("RGB", (8, 6), (60 * number, 255 - 60 * number, 128)).save(folder / f"p{number}.png")
+    return folder
+
+
+def answered(study, n=6) -> None:
+    person = Participant(study.base, "w", first_shown)
+    with httpx.Client(timeout=120) as http:
+        for each in person.ask(http, n):
+            person.answer(http, each)
+    until(lambda: read_by_the_engine(study) == n, COMPILING, "the engine to read")
+
+
+def test_one_archive_holds_everything_but_secrets(collecting, tmp_path):
+    folder = pictures(tmp_path / "pictures")
+    study = collecting(
+        objects=folder, study="[quota]\nperson = 6\n", config=NO_REFITS + "[kafka]\nsasl_plain_password = 'pssst'\n"
+    )
+    answered(study)
+    assert get(f"{study.base}/download").status_code == 401
+    told = study.owner("/download")
+    assert told.status_code == 200 and told.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(told.content)) as made:
+        assert made.testzip() is None
+        text = {name: made.read(name) for name in made.namelist()}
+    for log in ("answers", "sessions"):
+        assert [json.loads(line) for line in text[f"{log}.jsonl"].splitlines()] == study.log(log)
+    assert text["refused.jsonl"] == b"" and text["participants.csv"].startswith(b"worker,answers")
+    assert json.loads(text["study.json"])["quota"]["person"] == 6
+    assert json.loads(text["settings.json"])["snapshot"]["interval"] == 1.0
+    rows = list(csv.DictReader(io.StringIO(text["objects.csv"].decode())))
+    assert [row["object"] for row in rows] == ["p0", "p1", "p2", "p3"]
+    for row in rows:
+        assert text[f"objects/{row['file']}"] == (folder / row["file"]).read_bytes()
+    assert "exports/summary.json" in text and json.loads(text["exports/summary.json"])["events"] == 6
+    secret = (study.state / "collect" / "secret").read_bytes().strip()
+    whole = b"".join(text.values())
+    assert secret not in whole and study.token.encode() not in whole and b"pssst" not in whole
+
+
+def test_an_archive_is_made_piece_by_piece():
+    pieces = (bytes([n % 251]) * 100_000 for n in range(300))
+    made = list(zipped([("a.bin", pieces), ("empty", []), ("b.txt", [b"b"])]))
+    assert max(map(len, made)) < 300_000
+    with zipfile.ZipFile(io.BytesIO(b"".join(made))) as read:
+        assert read.testzip() is None and read.namelist() == ["a.bin", "empty", "b.txt"]
+        assert read.read("a.bin") == b"".join(bytes([n % 251]) * 100_000 for n in range(300))
+
+
+@pytest.mark.parametrize("kind", ["folder", "table"])
+def test_a_copy_at_another_place_shows_its_pictures(collecting, tmp_path, kind):
+    folder = pictures(tmp_path / "pictures")
+    objects = folder
+    if kind == "table":
+        objects = folder / "table.csv"
+        objects.write_text("object,image,text\n" + "".join(f"o{n},p{n}.png,picture {n}\n" for n in range(4)))
+    study = collecting(objects=objects, study="[quota]\nperson = 6\n[texts]\ntitle = 'Ours'\n", config=NO_REFITS)
+    before = get(f"{study.base}/questions", params={"worker": "v"}).json()["show"]
+    answered(study)
+    engine("backup", "--state", study.state, "--to", tmp_path / "copy")
+    study.stop()
+    wanted = {name: (folder / f"p{name[1]}.png").read_bytes() for name in before}
+    shutil.rmtree(folder)
+    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "elsewhere")
+    study.state, study._objects, study._more = tmp_path / "elsewhere", None, study._more[2:]  # nothing is said of it
+    study.start()
+    assert study.study()["objects"] == 4 and "<h1>Ours</h1>" in get(f"{study.base}/ask").text
+    shown = get(f"{study.base}/questions", params={"worker": "v", "again": 1, "n": 1}).json()["show"]
+    assert shown == before
+    for name, what in shown.items():
+        assert get(f"{study.base}/{what['from']}").content == wanted[name]
+
+
+def test_what_is_kept_grows_and_what_was_there_stays(tmp_path):
+    folder, place = pictures(tmp_path / "pictures"), tmp_path / "kept"
+    (folder / ".hidden.png").write_bytes((folder / "p0.png").read_bytes())
+    stimuli = Stimuli(folder)
+    keep(stimuli, place)
+    (folder / "t.txt").write_text("a text")
+    stimuli._seen = ()
+    assert stimuli.look() == ["t"]
+    keep(stimuli, place)
+    again = Stimuli(kept(place))
+    assert sorted(again.names) == sorted(stimuli.names) == ["p0", "p1", "p2", "p3", "t"]
+    keep(again, place)  # of itself: nothing to do
+    names = tmp_path / "names.txt"
+    names.write_text("one\ntwo, or so\nthree\n")
+    keep(Stimuli(names), tmp_path / "of names")
+    assert Stimuli(kept(tmp_path / "of names")).shown == Stimuli(names).shown
+    with pytest.raises(BadStimuli, match="got none, and none are kept"):
+        kept(tmp_path / "nowhere")
