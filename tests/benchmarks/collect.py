@@ -121,7 +121,7 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
     digits = Digits(folder / "digits", args.objects, args.seed)
     text = f"[asking]\nstrategy = '{strategy}'\n[quota]\nperson = {args.answers}\n"
     running = Collecting(folder, folder / "digits", study=text, config=CONFIG)
-    curve: list[tuple[int, float]] = []
+    curve: list[tuple[int, float, int]] = []  # answers, accuracy, dimensions that the refit chose
     over = threading.Event()
 
     def follow() -> None:
@@ -137,7 +137,8 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
             if found is not None and found.sequence != seen:
                 seen = found.sequence
                 made_of = answers.get(seen, published.snapshot.counters["comparisons"])
-                curve.append((made_of, digits.accuracy(list(published.snapshot.objects), found.arrays["X"])))
+                right = digits.accuracy(list(published.snapshot.objects), found.arrays["X"])
+                curve.append((made_of, right, int(found.report["d"])))
 
     def answers_by(rng):
         return lambda question: digits.answer(rng, question["anchor"], question["shown"])
@@ -171,9 +172,9 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
         "ended in browser": ended,
         **{f"{what} p50 ms": float(np.percentile(ms, 50)) for what, ms in seconds.items()},
         **{f"{what} p95 ms": float(np.percentile(ms, 95)) for what, ms in seconds.items()},
-        **{f"answers to {level:.0%}": next((n for n, right in curve if right >= level), None) for level in LEVELS},
+        **{f"answers to {level:.0%}": next((n for n, right, _ in curve if right >= level), None) for level in LEVELS},
         "last accuracy": curve[-1][1] if curve else None,
-        "curve": " ".join(f"{n}:{right:.3f}" for n, right in curve),
+        "curve": " ".join(f"{n}:{right:.3f}/{d}" for n, right, d in curve),
     }
 
 

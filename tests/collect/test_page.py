@@ -144,6 +144,22 @@ def test_several_are_chosen_and_may_be_changed(collecting, watched):
     assert told["shown"] == shown and told["chosen"] == shown[2:4] and found.wrong == []
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("shown", [2, 3, 5])
+def test_no_choice_is_larger_because_of_its_place(collecting, watched, tmp_path, shown, width):
+    folder = tmp_path / "same"
+    folder.mkdir()
+    for n in range(6):
+        Image.new("RGB", (300, 200), (40 * n, 255 - 40 * n, 128)).save(folder / f"s{n}.png")
+    study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n", config=NO_REFITS)
+    page = (found := opened(watched, study, width=width)).page
+    page.wait_for_function("[...document.querySelectorAll('#choices img')].every((each) => each.complete)")
+    sizes = "[...document.querySelectorAll('#choices %s')].map((e) => `${e.offsetWidth} ${e.offsetHeight}`)"
+    for what in ("img", "button"):
+        assert len(made := page.evaluate(sizes % what)) == shown and len(set(made)) == 1, made
+    assert page.evaluate("document.documentElement.scrollWidth") <= width and found.wrong == []
+
+
 def test_catch_trials_end_it_for_who_does_not_look(collecting, watched):
     study = collecting(
         study="[[catch]]\nanchor = 'apple'\nshown = ['car', 'pear']\nright = 'pear'\n"

@@ -10,6 +10,7 @@ const kept = {
   set: (name, value) => { try { localStorage.setItem(`${told.study}.${name}`, value); } catch { /* private mode */ } },
 };
 const AHEAD = 3; // questions that lie ready here
+const LONG = 60; // characters of a text that needs the width of a phone
 const TOO_SOON = 250; // milliseconds after a question has come in which nobody has looked: a double click ends there
 const queue = [], known = new Set();
 let current = null, chosen = [], since = 0, busy = false, fetching = null, last = {};
@@ -121,6 +122,9 @@ function draw(each) {
   by("anchor").replaceChildren(...(each.anchor === undefined ? [] : drawn(each.show[each.anchor], words.anchor)));
   const shown = each.anchor === undefined ? each.objects : each.shown;
   by("choices").replaceChildren(...shown.map((name, place) => choice(name, place, each)));
+  const whats = shown.map((name) => each.show[name]);
+  by("choices").classList.toggle("sounds", whats.some((what) => what.media && !isPicture(what)));
+  by("choices").classList.toggle("long", whats.some((what) => !what.media && what.text.length > LONG));
   by("go").hidden = each.choose < 2;
   const of = last.of, done = last.answered || 0;
   by("bar").hidden = !of;
