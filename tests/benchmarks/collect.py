@@ -2,6 +2,7 @@
 three of them in a real Chromium; the model's accuracy is followed, once with questions by the model, once at random.
 
     python -m tests.benchmarks.collect study     answers to reach an accuracy, answers lost, latencies
+    python -m tests.benchmarks.collect worlds    the same arms without HTTP, a refit every 500 answers, several worlds
     python -m tests.benchmarks.collect latency   100 people at once, one question and one answer a second each
     python -m tests.benchmarks.collect kills     30 kills of the HTTP side or the engine under 100 people
 
@@ -13,6 +14,7 @@ own work in it: all run on one machine.
 
 import argparse
 import asyncio
+import json
 import os
 import tempfile
 import threading
@@ -22,7 +24,15 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from stream_engine import asking
+from stream_engine.asking.known import known_from, nothing_known, with_objects
+from stream_engine.asking.model import delivered
 from stream_engine.data.container import Corrupt
+from stream_engine.embedding import dimensions
+from stream_engine.formats import decoder
+from stream_engine.formats.options import EventOptions
+from stream_engine.refits.embedding import Params, refit
+from stream_engine.state.engine import Engine
 from stream_engine.state.store import NoSuchSnapshot, Store
 from tests.benchmarks.__main__ import machine
 from tests.collect.test_collect import kills_under_load
@@ -178,6 +188,47 @@ def study(args: argparse.Namespace, strategy: str, folder: Path) -> dict[str, ob
     }
 
 
+def world(n: int, strategy: str, seed: int, rounds: int) -> list[tuple[int, float, int]]:
+    """A study without HTTP: answers, accuracy, and the dimensions that the refit chose, after every 500 answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        digits = Digits(Path(folder) / "digits", n, seed)
+    engine, decode, rng = Engine(), decoder("json", EventOptions(provenance=True)), np.random.default_rng([seed, 2])
+    known, learned, curve = with_objects(nothing_known(), digits.names), None, []
+    for number in range(rounds):
+        if learned is not None:
+            known = known._replace(model=delivered(learned, known.columns))
+        by = (strategy, asking.RANDOM_SHARE) if strategy != "random" else ("information-gain", 1.0)
+        asked = asking.questions(known, 500, by[0], int(rng.integers(1 << 31)), by[1])
+        events = []
+        for row, sampler in zip(asked.rows.tolist(), asked.sampler.tolist()):
+            a, b, c = (known.names[i] for i in row)
+            near = digits.answer(rng, a, [b, c])
+            events.append({"anchor": a, "near": near, "far": c if near == b else b, "sampler": sampler})
+        engine.learn(decode("\n".join(map(json.dumps, events)).encode()))
+        snapshot = engine.snapshot()
+        learned = refit(snapshot, Params(), seed, learned)
+        known = with_objects(known_from(snapshot, learned), digits.names)
+        right = digits.accuracy(list(snapshot.objects), learned.arrays["X"])
+        curve.append((500 * (number + 1), right, int(learned.report["d"])))
+    return curve
+
+
+def worlds(args: argparse.Namespace) -> None:
+    """Print the curves of every world, and each arm's accuracy minus that of random asking over the worlds."""
+    dimensions.LARGEST = 0  # no test of dimensions: only what is delivered
+    rounds, arms = args.people * args.answers // 500, ["random", *args.strategies.replace("random", "").split(",")]
+    found: dict[str, list[list[tuple[int, float, int]]]] = {arm: [] for arm in arms if arm}
+    for seed in range(args.seed, args.seed + args.worlds):
+        for arm, curves in found.items():
+            curves.append(world(args.objects, arm, seed, rounds))
+            print(f"{seed} {arm:>16}  " + " ".join(f"{n}:{right:.3f}/{d}" for n, right, d in curves[-1]), flush=True)
+    right = {arm: np.array([[each[1] for each in curve] for curve in curves]) for arm, curves in found.items()}
+    for arm in found:
+        more = 100 * (right[arm] - right["random"])
+        error = more.std(axis=0, ddof=1) / np.sqrt(len(more)) if len(more) > 1 else np.full(rounds, np.nan)
+        print(f"{arm:>18}  " + " ".join(f"{mean:+.1f}±{se:.1f}" for mean, se in zip(more.mean(axis=0), error)))
+
+
 async def in_turns(base: str, people: int, think: float, seconds: float) -> dict[str, list[float]]:
     """People who ask and answer for a while, on a connection each; seconds of every request."""
     took: dict[str, list[float]] = {"questions": [], "answers": []}
@@ -222,7 +273,7 @@ def cpu_seconds(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["study", "latency", "kills"])
+    parser.add_argument("what", choices=["study", "worlds", "latency", "kills"])
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--browsers", type=int, default=3)
     parser.add_argument("--objects", type=int, default=60)
@@ -232,10 +283,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of the measurement of latency")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--worlds", type=int, default=6)
     parser.add_argument("--strategies", default="information-gain,random")
     args = parser.parse_args()
     print(", ".join(f"{key} {value}" for key, value in machine().items()), flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    if args.what == "worlds":
+        worlds(args)
+        return
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # the engine ends a moment after a kill
         if args.what != "study":
             names = Path(folder) / "names.txt"
             names.write_text("\n".join(f"object {n}" for n in range(50)) + "\n")

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
+from connectors.kafka.client import BrokerUnavailable
+from connectors.kafka.lines_topic import LinesTopic
 from stream_engine.collect.topic_log import TopicLog
 from stream_engine.state.store import Store
 from tests.collect.conftest import collecting, names  # noqa: F401
@@ -56,6 +58,57 @@ def test_who_opens_the_topic_later_shuts_out_who_opened_it_before(broker, new_to
     finally:
         one.close()
         two.close()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_where_the_outcome_is_not_known_the_topic_is_asked(broker, new_topic, committed):
+    """The acknowledgement of a commit is lost, or the transaction: nobody can tell which before the topic is read."""
+    log = TopicLog(f"kafka://{broker.bootstrap}/{new_topic()}", {})
+    write, lost = log._topic.write, []
+
+    def doubtful(lines) -> None:
+        if not lost:
+            if committed:
+                known = dict(log._topic._known)
+                write(lines)
+                log._topic._known = known  # as where no answer came
+            lost.append(lines)
+            raise BrokerUnavailable("the connection ended")
+        write(lines)
+
+    try:
+        assert log.append(b"a").result(60)
+        log._topic.write = doubtful
+        assert all(each.result(120) for each in [log.append(b"b"), log.append(b"c")])
+        assert lost and sorted(log.lines()) == [b"a", b"b", b"c"]
+    finally:
+        log.close()
+
+
+def test_who_was_shut_out_by_one_that_wrote_nothing_goes_on(broker, new_topic):
+    uri = f"kafka://{broker.bootstrap}/{new_topic()}"
+    log, other = TopicLog(uri, {}), LinesTopic(uri)
+    try:
+        other.open()
+        assert log.append(b"a").result(120) and list(log.lines()) == [b"a"]
+    finally:
+        other.close()
+        log.close()
+
+
+@pytest.mark.parametrize(
+    "uri, said",
+    [
+        ("file:///tmp/x", "got 'file:///tmp/x', expected kafka://HOST:PORT/TOPIC"),
+        ("answers", "got 'answers', expected kafka://HOST:PORT/TOPIC"),
+        ("kafka://broker:9092", "got no topic"),
+        ("kafka://broker/t", "got server 'broker', expected host:port"),
+        ("kafka://broker:9092/t?partitions=1", "expected a whole topic"),
+    ],
+)
+def test_what_is_no_topic_is_said_in_one_line(tmp_path, names, uri, said):  # noqa: F811
+    asked = ["collect", "--objects", names, "--state", tmp_path / "s", "--log", uri]
+    assert said in one_line(engine(*asked, status=2).stderr)
 
 
 def test_a_topic_that_is_not_there_and_a_broker_that_is_not(broker):
