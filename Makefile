@@ -5,7 +5,7 @@
 # make bench  every stage beside its rival or floor
 # make docs   the manual as a site to read without network
 # make lock   the versions of everything, anew; make sbom: what is in the image; make manifests: are they valid?
-# All set-up happens here: a virtual environment of its own, from the lock file.
+# All set-up happens here: a virtual environment of its own, from the lock files.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 
 .PHONY: run lint check test coverage bench docs lock sbom manifests clean
 
-run: $(VENV)/installed
+run: $(VENV)/runnable
 	$(BIN)/stream-engine demo --state demo
 
 lint: $(VENV)/installed
@@ -36,12 +36,18 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks
 
 docs: $(VENV)/installed
+	$(BIN)/python -m tests.support.figures
 	$(BIN)/python -m stream_engine.manual > /dev/null
 	$(BIN)/python -m sphinx -q -W --keep-going -c deploy/manual . build/manual
 	@echo "open build/manual/stream_engine/docs/index.html"
 
-$(VENV)/installed: requirements.lock requirements-runtime.lock pyproject.toml deploy/make-venv
+# What a run needs, and nothing else; what tests, checks and pages need comes on top when they are first asked for.
+$(VENV)/runnable: requirements-runtime.lock pyproject.toml deploy/make-venv
 	PYTHON="$(PYTHON)" sh deploy/make-venv $(VENV)
+	touch $@
+
+$(VENV)/installed: $(VENV)/runnable requirements.lock deploy/add-extras
+	sh deploy/add-extras $(VENV)
 	touch $@
 
 # The locks are for every platform and Python that pyproject.toml allows. The one for the image holds what a run needs,

@@ -1,11 +1,15 @@
-"""The manual as a site to read without network: `make docs`. Its pages are Markdown; this says how they are shown."""
+"""The manual as a site to read without network: `make docs`. Its pages are Markdown; this says how they are shown. Each is
+there as Markdown too, beside its page; `llms.txt` lists them."""
+
+import shutil
+from pathlib import Path
 
 project = "stream-engine"
 author = "The stream-engine authors"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "stream_engine/docs/index"
-include_patterns = ["README.md", "stream_engine/DESIGN.md", "stream_engine/docs/**"]
+include_patterns = ["README.md", "CHANGELOG.md", "SECURITY.md", "stream_engine/DESIGN.md", "stream_engine/docs/**"]
 exclude_patterns = [".*", "build", "demo", "state", "out", "tests", "connectors", "deploy"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
@@ -15,3 +19,14 @@ html_title = "stream-engine"
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
 html_sidebars = {"**": []}
 html_show_sourcelink = True
+
+
+def setup(app):
+    app.connect("build-finished", _markdown_too)
+
+
+def _markdown_too(app, failed):
+    docs = Path(app.srcdir) / "stream_engine" / "docs"
+    for page in [*docs.rglob("*.md"), docs / "llms.txt"]:
+        if not failed:
+            shutil.copy(page, Path(app.outdir) / page.relative_to(app.srcdir))

@@ -19,7 +19,9 @@ PAGES = {
     "reference/refits.md": "stream_engine.manual.refits:page",
     "reference/estimators.md": "stream_engine.manual.estimators:page",
     "reference/metrics.md": "stream_engine.manual.metrics:page",
+    "reference/alerts.md": "stream_engine.manual.alerts:page",
     "reference/http.md": "stream_engine.manual.http:page",
+    "llms.txt": "stream_engine.manual.llms:page",
 }
 
 

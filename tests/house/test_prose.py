@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_engine.service.http.manual_pages import slug
 from tests.benchmarks.__main__ import WORDS
 from tests.conftest import ROOT
 from tests.house.test_layers import FLOORS
@@ -23,6 +24,7 @@ FILES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.*"
 FENCE = re.compile(r"^```.*?^```", re.S | re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
+ANCHORED = re.compile(r"\]\(([^)\s#]*)#([^)]+)\)")
 MODULE = re.compile(r"\b(?:stream_engine|connectors)(?:\.\w+)+")
 COMMAND = re.compile(r"python -m ((?:tests|stream_engine)[\w.]*)(?: (\w+))?")
 TESTS = re.compile(r"(?<![\w/.-])tests(?:\.\w+)+")
@@ -54,6 +56,26 @@ def _exists(word: str) -> bool:
 def wrong_links(text: str, folder: Path) -> list[str]:
     """Links to files that do not exist beside the page."""
     return [link for link in LINK.findall(text) if "://" not in link and not (folder / link).exists()]
+
+
+def wrong_anchors(text: str, page: Path) -> list[str]:
+    """Links to a heading that its page has not."""
+    wrong = []
+    for path, anchor in ANCHORED.findall(FENCE.sub("", text)):
+        aim = (page.parent / path).resolve() if path else page
+        if (
+            "://" not in path
+            and aim.suffix == ".md"
+            and (aim == page or aim.exists())
+            and anchor not in _anchors(aim, text, page)
+        ):
+            wrong.append(f"{path}#{anchor}")
+    return wrong
+
+
+def _anchors(aim: Path, text: str, page: Path) -> set[str]:
+    told = text if aim == page else aim.read_text()
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", told), re.M)}
 
 
 def wrong_modules(text: str) -> list[str]:
@@ -108,6 +130,11 @@ def test_no_line_is_too_wide(page):
 @every_page
 def test_links_lead_somewhere(page):
     assert wrong_links(page.read_text(), page.parent) == []
+
+
+@every_page
+def test_links_to_headings_lead_to_one(page):
+    assert wrong_anchors(page.read_text(), page) == []
 
 
 @every_naming_page
@@ -186,6 +213,13 @@ def test_a_planted_fault_is_found(text, faults):
 def test_a_planted_broken_link_is_found(tmp_path):
     (tmp_path / "there.md").write_text("")
     assert wrong_links("[a](there.md#part) [b](https://x.org/y) [c](gone.md)", tmp_path) == ["gone.md"]
+
+
+def test_a_planted_wrong_anchor_is_found(tmp_path):
+    (tmp_path / "there.md").write_text("# A part\n```\n# no part\n```\n")
+    page = tmp_path / "page.md"
+    text = "# Here\n[a](there.md#a-part) [b](there.md#no-part) [c](#here) [d](#gone) [e](https://x.org/y.md#z)"
+    assert wrong_anchors(text, page) == ["there.md#no-part", "#gone"]
 
 
 def test_what_is_right_is_no_fault():

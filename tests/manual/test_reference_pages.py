@@ -5,11 +5,13 @@ import re
 import click
 import msgspec
 import pytest
+import yaml
 
 import stream_engine
 from stream_engine import estimators
 from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
+from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
 from stream_engine.manual import DOCS, PAGES, text_of
 from stream_engine.manual.http import ADMIN, COLLECT, PATHS
 from stream_engine.manual.markdown import WIDTH
@@ -117,3 +119,19 @@ def test_every_path_is_there_and_no_other():
 def test_every_type_and_field_of_an_event_is_there():
     page = text_of("reference/events.md")
     assert all(f"\n| `{kind}` |" in page for kind in EVENT_TYPES) and all(f"- `{code}`: " in page for code in REASONS)
+    told = set(re.findall(r"`(\w+)`", page))
+    fields = {shape.name for shapes in SHAPES.values() for shape in shapes} | {*OPTIONAL, *VOTES, "type"}
+    assert fields | {column for pair in PAIR_COLUMNS.values() for column in pair} <= told
+    assert "--columns catch=passed" in page
+
+
+def test_every_alert_is_there_with_what_to_do():
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text())["groups"][0]["rules"]
+    page = text_of("reference/alerts.md")
+    for rule in rules:
+        section = page.partition(f"\n## {rule['alert']}\n")[2].partition("\n## ")[0]
+        assert " ".join(rule["annotations"]["description"].split()) in " ".join(section.split())
+        assert rule["labels"]["severity"] in section and f"#{rule['alert'].lower()})" in section
+        assert "".join(rule["expr"].split()) in "".join(section.split())
+        assert not rule.get("for") or f"for {rule['for']}:" in section
+    assert page.count("\n## ") == len(rules)

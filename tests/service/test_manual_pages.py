@@ -58,6 +58,29 @@ def test_a_page_is_served_and_its_links_lead_somewhere(name):
     assert source.text == manual_pages.pages()[name].read_text(encoding="utf-8")
 
 
+def test_a_picture_is_served_where_its_page_shows_it():
+    page = get("/docs/methods/adds")
+    (source,) = re.findall(r'<img src="([^"]*)"', page.text)
+    picture = get(posixpath.join("/docs/methods", source))
+    assert picture.status_code == 200 and picture.headers["content-type"] == "image/svg+xml"
+    assert "img-src 'self'" in page.headers["content-security-policy"] and "<script" not in picture.text
+    assert "script-src" not in picture.headers["content-security-policy"]
+    shown = {
+        posixpath.join(posixpath.dirname(name), each)
+        for name in manual_pages.pages()
+        for each in re.findall(r'<img src="([^"]*)"', manual_pages.rendered(name))
+    }
+    assert shown == manual_pages.pictures().keys()
+
+
+def test_the_list_for_programs_leads_to_every_page():
+    listed = get("/docs/llms.txt")
+    assert listed.status_code == 200 and listed.headers["content-type"].startswith("text/plain")
+    named = re.findall(r"\]\(([^)]*)\.md\)", listed.text)
+    assert sorted(named) == sorted(manual_pages.pages().keys() - manual_pages.LOOSE.keys())
+    assert get(f"/docs/{named[0]}.md").status_code == 200
+
+
 @pytest.mark.parametrize("asked", ["nothing", "../LICENSE", "%2e%2e/%2e%2e/pyproject.toml", "files.py", "/etc/passwd"])
 def test_nothing_else_is_served(asked):
     assert get(f"/docs/{asked}").status_code == 404

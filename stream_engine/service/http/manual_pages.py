@@ -1,4 +1,5 @@
-"""`/docs`: the manual that is shipped with the package, as pages of HTML, and each as Markdown (`/docs/files.md`).
+"""`/docs`: the manual that is shipped with the package, as pages of HTML, and each as Markdown (`/docs/files.md`);
+`/docs/llms.txt` lists them.
 
 Pages are made when they are asked for and kept. What stands in them as HTML is shown, not obeyed; they have no script.
 """
@@ -15,19 +16,22 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 PACKAGE = Path(__file__).parents[2]
 DOCS = PACKAGE / "docs"
 LOOSE = {"DESIGN": PACKAGE / "DESIGN.md"}  # pages that lie above the folder of the others
 INDEX = "index"
+LIST = "llms.txt"  # every page with a line of what it is about, for programs that read Markdown
 _OWN_STYLE = """
 main { padding-bottom: 4rem; } pre { overflow-x: auto; background: var(--panel); padding: .75rem; }
 code { background: var(--panel); padding: 0 .2em; } pre code { padding: 0; } li { max-width: 46rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
+img { max-width: 100%; background: #fff; }
 th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; vertical-align: top; }
 """
+_PICTURE = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'", "Cache-Control": "no-cache"}
 
 
 def routes() -> list[Route]:
@@ -42,6 +46,10 @@ async def _to_index(request: Request) -> Response:
 async def _page(request: Request) -> Response:
     asked = request.path_params.get("page", "") or INDEX
     name = asked.removesuffix(".md")
+    if asked in pictures():
+        return FileResponse(pictures()[asked], media_type="image/svg+xml", headers=_PICTURE)
+    if asked == LIST:
+        return PlainTextResponse((DOCS / LIST).read_text(encoding="utf-8"))
     if name not in pages():
         return PlainTextResponse(f"no such page: {asked[:100]}; /docs/ lists them\n", 404)
     if asked.endswith(".md"):
@@ -54,6 +62,12 @@ def pages() -> dict[str, Path]:
     """Every page by its name, such as `reference/settings`: nothing else is served."""
     below = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
     return below | LOOSE
+
+
+@cache
+def pictures() -> dict[str, Path]:
+    """Every picture that pages show, by its path below the manual."""
+    return {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.svg"))}
 
 
 @cache
@@ -123,5 +137,6 @@ def _style() -> str:
 def _policy() -> str:
     style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; img-src 'self'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     )

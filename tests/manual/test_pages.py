@@ -1,0 +1,95 @@
+"""Every block of code of the manual is run as it stands, or is of a kind of which this says why it is not."""
+
+import re
+
+import pytest
+
+from stream_engine.manual import PAGES as MADE
+from tests.conftest import ROOT
+from tests.support.figures import MOST_BYTES, shown, style, unlike
+from tests.support.pages import KINDS, blocks, run_command, run_page, run_python, unknown_words
+
+DOCS = ROOT / "stream_engine" / "docs"
+PAGES = {
+    str(page.relative_to(ROOT)): page
+    for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "stream_engine").rglob("*.md"))]
+}
+ELSEWHERE = {  # pages whose blocks another test runs, and which
+    "README.md": "tests/house/test_readme.py",
+    "stream_engine/docs/runbook.md": "tests/end_to_end/test_runbook.py",
+    "stream_engine/docs/tutorials/kafka_to_grafana.md": "tests/kafka/test_tutorial.py",
+    "stream_engine/docs/how-to/spark.md": "tests/spark/test_how_to.py",
+    **{f"stream_engine/docs/{page}": "tests/manual/test_reference_pages.py" for page in MADE},
+}
+HERE = [page for page in PAGES if page not in ELSEWHERE and blocks(PAGES[page])]
+NOT_RUN = {  # kinds of blocks that nothing runs, and why
+    "text": "a drawing, a formula or a usage: nothing that could be run",
+    "sh": "a command with names of one's own; its verbs and options are held against those that there are",
+    "pycon": "made of docstrings, which doctest runs",
+    "toml": "read, and kept as a file that the commands of the page use",
+}
+
+
+@pytest.mark.parametrize("page", HERE)
+def test_its_blocks_run_and_draw_what_it_shows(page, tmp_path):
+    with style():
+        run_page(PAGES[page], tmp_path)
+    for name in shown(PAGES[page]):
+        stored = (PAGES[page].parent / name).read_text()
+        assert unlike((tmp_path / name).read_text(), stored) == "", "python -m tests.support.figures draws it anew"
+        assert len(stored) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "/methods/" in page])
+def test_a_method_has_its_formula_its_figure_its_cost_and_its_paper(page):
+    text = PAGES[page].read_text()
+    assert text.index("```text") < text.index("## When it helps") < text.index(".svg)") < text.index("## In the engine")
+    assert text.index("**Cost.**") < text.index("\n## Paper") and "../design/" in text
+
+
+def test_every_picture_of_the_manual_is_drawn_by_the_page_that_shows_it():
+    drawn = {page.parent / name for page in PAGES.values() for name in shown(page) if page.parent != ROOT}
+    assert drawn == set(DOCS.rglob("*.svg"))
+
+
+def test_a_picture_that_differs_is_found():
+    line = '<text>a</text><path d="M 1 2 L 30 40"/>'
+    assert unlike(line, line) == "" and unlike(line, line.replace("30 40", "30.4 39")) == ""
+    assert unlike(line, line.replace(">a<", ">b<")) and unlike(line, line.replace("30 40", "90 1"))
+    assert unlike(line, line.replace("L 30 40", "L 30 40 L 1 1"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_kind_that_is_known(page):
+    for block in blocks(PAGES[page]):
+        assert block.kind in KINDS
+        assert (
+            block.kind != "text"
+            or page.startswith("stream_engine/docs/reference")
+            or not re.search(r"^(\$ )?(stream-engine|pip install|make) ", block.text, re.M)
+        ), f"commands that nobody runs: {block.text}"
+
+
+@pytest.mark.parametrize("page", ELSEWHERE)
+def test_a_page_that_is_run_elsewhere_is_there_and_its_test_reads_it(page):
+    test = (ROOT / ELSEWHERE[page]).read_text()
+    assert PAGES[page].name in test or PAGES[page].stem in test or page.removeprefix("stream_engine/docs/") in MADE
+
+
+def test_each_kind_is_run_or_has_a_reason():
+    assert KINDS - NOT_RUN.keys() == {"console", "python"}
+    assert len(HERE) >= 5
+
+
+@pytest.mark.parametrize("text", ["stream-engine runn x", "stream-engine run x --statte s"])
+def test_a_planted_word_is_found(text):
+    assert list(unknown_words(text))
+
+
+def test_what_is_not_printed_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError, match="does not print"):
+        run_command("echo lemon 12", ["lime 12"])
+    run_command("echo lemon 12", ["lemon 13"])
+    with pytest.raises(AssertionError):
+        run_python("print(1 + 1, 'is two')  # 2 is three", {})
