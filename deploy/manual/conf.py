@@ -1,5 +1,6 @@
-"""The manual as a site to read without network: `make docs`. Its pages are Markdown; this says how they are shown. Each is
-there as Markdown too, beside its page; `llms.txt` lists them."""
+"""The manual as a site to read without network: `make docs`. Its pages are Markdown; this says how they are shown.
+
+Each is there as Markdown too, beside its page; `llms.txt` lists them."""
 
 import shutil
 from pathlib import Path

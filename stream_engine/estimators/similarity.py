@@ -88,7 +88,7 @@ class ComparisonKernel(_OfKernel):
 
 
 class ComparisonEmbedding(_OfKernel):
-    """Relative comparison kernel learning (Heim et al. 2015) and its leading coordinates; see `refits.kernel_learning`.
+    """Relative comparison kernel learning (Heim et al. 2014) and its leading coordinates; see `refits.kernel_learning`.
 
     `loss`: "ste" or "hinge" (GNMDS). `lambda1`: trace regularisation; None chooses it on held-out comparisons. Convex:
     no restarts, and `report_["gap"]` certifies how near the optimum it is. `predict` and `score` go by the coordinates.

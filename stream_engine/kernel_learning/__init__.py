@@ -1,6 +1,6 @@
 """Learning a kernel from comparisons: the convex problems of two papers, and their solvers.
 
-Both relative comparison kernel learning (Heim et al. 2015) and partial order embedding (McFee & Lanckriet 2011) are
+Both relative comparison kernel learning (Heim et al. 2014) and partial order embedding (McFee & Lanckriet 2011) are
 
     min   sum_p c_p tr A_p + e'mu + sum_t w_t loss(x_t)      over A_p PSD, mu >= 0
     with  x_t = d(i, j) - d(k, l) = <sum_p R_p A_p R_p', B_t> + (D mu)_t      for comparison t = (i, j; k, l)

@@ -1,6 +1,6 @@
 """Auxiliary kernels: features or kernel matrices per object from files, joined by object name.
 
-Heim et al. 2015 and McFee & Lanckriet 2011 combine what people say with what is known about the objects. Here a file
+Heim et al. 2014 and McFee & Lanckriet 2011 combine what people say with what is known about the objects. Here a file
 becomes an (n, n) PSD kernel of unit trace over a snapshot's objects. Objects that the file does not have get rows and
 columns of the identity (McFee & Lanckriet, sec. 5.2.1: "we fill in the corresponding rows and columns of the kernel
 matrix with the identity matrix"), after the kernel was scaled to a mean diagonal of 1 so that "identity" means

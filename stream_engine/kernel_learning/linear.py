@@ -2,7 +2,7 @@
 
     min e'mu + sum_t w_t max(0, m_t + (D mu)_t)    over mu >= 0        margins m_t > 0
 
-RCKL-MKL with the hinge (Heim et al. 2015, eq. 6; a handful of columns) and the diagonal form of MKPOE (McFee &
+RCKL-MKL with the hinge (Heim et al. 2014, eq. 6; a handful of columns) and the diagonal form of MKPOE (McFee &
 Lanckriet 2011, sec. 4.4; one column per kernel and object). Few columns carry weight, so the problem is solved on those
 whose dual constraint e + D'y >= 0 fails, with the hinge rounded over a width delta: its minimiser gives a dual point y
 for free, and then P - D <= delta / 4 * (weight of comparisons inside the rounding). delta shrinks until the exact gap

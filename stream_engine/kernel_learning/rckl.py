@@ -1,4 +1,4 @@
-"""Relative comparison kernel learning (Heim et al. 2015): T, MKL and AK, each with the STE loss or the GNMDS hinge.
+"""Relative comparison kernel learning (Heim et al. 2014): T, MKL and AK, each with the STE loss or the GNMDS hinge.
 
     min  E(K'', T) + lambda1 tr K0 + lambda2 sum mu     K'' = K0 + sum_a mu_a K_a,  K0 PSD,  mu >= 0       (eq. 9)
     E_STE = sum_t w_t log(1 + e^(x_t)),   E_hinge = sum_t w_t max(0, 1 + x_t),   x_t = d(a, b) - d(a, c)

@@ -1,8 +1,8 @@
 """The page of alerts: every rule of `deploy/prometheus/alerts.yml`, which is a part of the checkout only."""
 
 import re
-from textwrap import wrap
 from pathlib import Path
+from textwrap import wrap
 
 from stream_engine.manual.markdown import MADE, WIDTH, item
 

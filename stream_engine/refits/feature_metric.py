@@ -4,7 +4,7 @@ Every object that the table names is placed, predicted and exported, also those 
 are held out: a fifth is reported on, and over folds of the others the least log loss chooses among the forms
 
     euclid   the features as they are, scaled
-    mkl      sum mu_a K_a of a linear and a Gaussian kernel of the features (Heim et al. 2015, eq. 6)
+    mkl      sum mu_a K_a of a linear and a Gaussian kernel of the features (Heim et al. 2014, eq. 6)
     metric   |L(x - y)|^2 with a low-rank L (`kernel_learning.metric`), of several ranks and ridges
 
 A comparison tests when it names an object that is held out; nothing that trained or chose ever named one that is

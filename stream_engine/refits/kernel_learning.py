@@ -1,4 +1,4 @@
-"""Relative comparison kernel learning (Heim et al. 2015) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
+"""Relative comparison kernel learning (Heim et al. 2014) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
 given, or chosen on held-out judgements from a grid in units of the smallest values at which nothing is learned. What is

@@ -23,7 +23,7 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
     ),
     "kernel_learning": (
         "a kernel learned from comparisons and auxiliary kernels",
-        "Heim, Berger, Seversky & Hauskrecht 2015, Efficient online relative comparison kernel learning",
+        "Heim, Valizadegan & Hauskrecht 2014, Relative comparison kernel learning with auxiliary kernels",
     ),
     "partial_order_embedding": (
         "multiple kernel partial order embedding",

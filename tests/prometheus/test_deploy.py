@@ -128,4 +128,5 @@ def test_the_image_uses_files_and_verbs_that_exist():
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists(), name
     assert "USER 10001" in text and "warm-up" in text
-    assert subprocess.run(["sh", "-n", DEPLOY / "make-venv"]).returncode == 0
+    for script in ("make-venv", "add-extras"):
+        assert subprocess.run(["sh", "-n", DEPLOY / script]).returncode == 0
