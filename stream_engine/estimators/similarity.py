@@ -100,6 +100,10 @@ class ComparisonEmbedding(_OfKernel):
 
     Fitted: `objects_`; `embedding_` (n_objects, n_components), which `transform` gives; `kernel_`; `report_`;
     `n_features_in_`.
+
+    >>> model = ComparisonEmbedding(1, lambda1=0.01).fit([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 0]])
+    >>> model.embedding_.shape, model.predict([[0, 1, 3]]).tolist()
+    ((4, 1), [1])
     """
 
     def __init__(

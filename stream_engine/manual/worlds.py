@@ -7,7 +7,7 @@ def answers(points: np.ndarray, n: int, *, wrong: float = 0.1, seed: int = 0) ->
     """(n, 3) triplets anchor, near, far of random questions about the rows of `points`, a share `wrong` turned round.
 
     >>> answers(np.array([[0.0], [1.0], [5.0]]), 2, wrong=0).tolist()
-    [[2, 1, 0], [1, 0, 2]]
+    [[2, 1, 0], [0, 1, 2]]
     """
     rng = np.random.default_rng(seed)
     triplets = rng.random((n, len(points))).argpartition(2, axis=1)[:, :3]

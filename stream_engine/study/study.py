@@ -32,6 +32,13 @@ class Study:
 
     `read_as`: one line, where the columns were recognised as those of a tool; `seed`: of whatever is fitted; `frames`:
     what the answers come in, pandas, polars or arrow. `read` makes one.
+
+    >>> from stream_engine import read
+    >>> study = read([("lemon", "lime", "bread"), ("lemon", "lime", "bread"), ("bread", "bun", "lime")], frames="arrow")
+    >>> study.objects().select(["object", "answers"]).to_pydict()
+    {'object': ['lemon', 'lime', 'bread', 'bun'], 'answers': [2, 3, 3, 1]}
+    >>> study.questions().column("n_near").to_pylist()
+    [2, 1]
     """
 
     def __init__(
