@@ -178,7 +178,8 @@ def test_every_page_of_the_manual_is_shipped_with_the_package():
         "stream_engine"
     ]
     shipped = {path for pattern in patterns for path in package.glob(pattern)}
-    assert {page for page in PAGES if package in page.parents} - shipped == set()
+    read = {page for page in PAGES if package in page.parents}
+    assert (read | {*package.rglob("*.svg"), package / "docs" / "llms.txt"}) - shipped == set()
 
 
 def test_the_floors_that_the_design_draws_are_those_of_the_import_rules():
