@@ -1,0 +1,125 @@
+"""The tool itself: in a tiny package the killed, the survived and the equivalent are told apart, in a kernel too."""
+
+import ast
+import json
+
+import pytest
+
+from tests.mutants.__main__ import main, within
+from tests.mutants.changes import applied, mutants
+from tests.mutants.names import Names
+from tests.mutants.tests_by_line import moved
+
+KERNEL = """from numba import njit
+
+TIMES = 2
+
+
+@njit
+def product(x):
+    return x * TIMES
+
+
+def within(x, most):
+    return product(x) if x <= most else -x
+
+
+def never(x):
+    return not x
+"""
+TEST = """from stream_engine.tiny import sums
+
+
+def test_twice_three():
+    assert sums.within(3, 5) == 6
+"""
+EQUIVALENT = """[["stream_engine/tiny/sums.py"]]
+text = "return product(x) if x <= most else -x"
+change = "<= -> <"
+why = "planted"
+"""
+
+
+def test_killed_survived_and_equivalent_are_told_apart(tmp_path, capsys, monkeypatch):
+    for name, text in {
+        "stream_engine/__init__.py": "",
+        "stream_engine/tiny/__init__.py": "",
+        "stream_engine/tiny/sums.py": KERNEL,
+        "tests/tiny/test_sums.py": TEST,
+        "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = ['--import-mode=importlib']\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    (tmp_path / "equivalent.toml").write_text(EQUIVALENT)
+    assert main(["--seconds", "5"], tmp_path, tmp_path / "equivalent.toml") == 1
+    said = capsys.readouterr().out
+    rows = [json.loads(line) for line in (tmp_path / ".cache/mutants/results.jsonl").read_text().splitlines()]
+    outcomes = {(row["line"], row["change"]): row["outcome"] for row in rows}
+    assert outcomes == {
+        (3, "2 -> 3"): "killed",  # what the kernel holds
+        (8, "* -> +"): "killed",  # in the kernel
+        (12, "<= -> >"): "killed",
+        (12, "- -> nothing"): "survived",
+        (16, "not -> nothing"): "no test",
+    }
+    assert "survived  stream_engine/tiny/sums.py:12  - -> nothing" in said
+    assert "| tiny | 6 | 6 | 3 | 0 | 1 | 1 | 1 | 67% |" in said
+    assert main(["--seconds", "5"], tmp_path, tmp_path / "equivalent.toml") == 1
+    assert "1/" not in capsys.readouterr().out  # all is kept: nothing is run again
+
+
+def test_every_change_keeps_the_lines_and_reads_otherwise():
+    for mutant in mutants("sums.py", KERNEL):
+        changed = applied(KERNEL, mutant)
+        assert changed.count("\n") == KERNEL.count("\n")
+        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(KERNEL))
+        assert changed.splitlines()[mutant.line - 1] != KERNEL.splitlines()[mutant.line - 1]
+
+
+@pytest.mark.parametrize(
+    "text, changes",
+    {
+        "x = a < b": ["< -> <=", "< -> >="],
+        "x = a not in b": ["not in -> in"],
+        "x = not a": ["not -> nothing"],
+        "x = a and b and c": ["and -> or", "and -> or #2"],
+        "x = f(a, b)": ["a, b -> b, a"],
+        "x = max(a, b)": ["max -> min"],
+        "x = a[1:b]": ["1 -> nothing", "1 -> 2", "b -> nothing"],
+        "x += é.a": ["x += é.a -> pass", "+ -> -"],
+        "if a:\n    return": ["a -> (not (a))", "a -> False", "return -> pass"],
+        "assert a < 1": [],
+        "x: int = 0": ["0 -> 1"],
+        'x = f"{a + 1}"': [],
+    }.items(),
+)
+def test_the_changes_of_a_line(text, changes):
+    assert sorted(each.change for each in mutants("file.py", text)) == sorted(changes)
+
+
+def test_what_a_change_makes_stale(tmp_path):
+    for name, text in {
+        "p/a.py": "@njit()\ndef f(x):\n    return x\n\nLIMIT = 3\n\ndef python():\n    return f(LIMIT)\n",
+        "p/b.py": "from p.a import f, LIMIT\n@njit()\ndef g():\n    f(0)\n@njit()\ndef h():\n    return LIMIT\n",
+        "p/c.py": "from p import b\ndef python():\n    return b.g(1)\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    names = Names(tmp_path, ("p",))
+    assert names.reached("p/a.py", 3) == {("p/a.py", "f"), ("p/b.py", "g")}
+    assert names.reached("p/a.py", 5) == {("p/a.py", "LIMIT"), ("p/b.py", "h")}
+    assert names.reached("p/a.py", 8) == set()
+    assert set(names.leading(names.reached("p/a.py", 3))) == {("p/a.py", 8), ("p/c.py", 3)}
+
+
+def test_lines_are_found_again_in_a_changed_file():
+    contexts = {1: ["a"], 2: ["b"], 3: ["c"]}
+    found = moved(contexts, ["1", "2", "3"], ["1", "x", "2", "y"])
+    assert found == {1: ["a"], 2: ["a"], 3: ["b"], 4: ["b", "c"]}
+
+
+def test_the_quickest_tests_within_so_many_seconds():
+    chosen = {"a": {"a1": 5.0, "a2": 1.0}, "b": {"b1": 2.0}}
+    assert within(chosen, 4.0) == {"a": {"a2": 1.0}, "b": {"b1": 2.0}}
+    assert within(chosen, 0.5) == {"a": {"a2": 1.0}}
