@@ -46,6 +46,8 @@ def test_objects_that_came_since_lie_in_the_middle_as_unsure_as_the_prior():
     made = model.delivered(artifact(points, ridge=0.25), with_objects(known, ["new"]).columns)
     assert made.points[5].tolist() == [0, 0] and np.allclose(made.spread[5], 2 * np.eye(2))
     assert np.array_equal(made.points[:5], points)
+    vague = model.delivered(artifact(points, ridge=1e-9), with_objects(known, ["new"]).columns)
+    assert np.allclose(vague.spread[5], model.WIDEST * np.eye(2))  # however weak the prior
 
 
 def test_an_embedding_that_says_nothing_is_no_model():

@@ -17,6 +17,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,8 @@ class Bench:
         left_out = shutil.ignore_patterns(".git", ".venv", ".hypothesis", ".cache", "demo", "__pycache__", "build")
         shutil.copytree(root, self.copy, ignore=left_out)
         one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS")}
-        environment = {**os.environ, **one, "PYTHONPATH": f"{self.copy}:{ROOT}", "NUMBA_CACHE_DIR": str(kernels)}
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        environment = {**outer, **one, "PYTHONPATH": f"{self.copy}:{ROOT}", "NUMBA_CACHE_DIR": str(kernels)}
         command = [sys.executable, "-m", "tests.mutants.server"]
         pipe = subprocess.PIPE
         code = "from stream_engine.data.kernel_cache import key; print(f'stream-engine-{key()}')"
@@ -71,7 +73,7 @@ class Bench:
         self.server.stdin.flush()
         answer = json.loads(self.server.stdout.readline())
         said = Path(f"{out}.said").read_text(errors="replace").strip().splitlines()[-1:]
-        noted = json.loads(out.read_text()) if out.exists() else {"seconds": {}, "failed": said or ["?"]}
+        noted = json.loads(out.read_text()) if out.exists() else {"seconds": {}, "failed": [f"{said}"[:120]]}
         return answer["status"], noted | {"cpu": answer["cpu"]}
 
     def close(self) -> None:
@@ -234,4 +236,5 @@ def try_all(todo: list[Mutant], kept: dict[str, dict], bench: Bench, given, root
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copy and the server go with this process
     sys.exit(main())

@@ -19,7 +19,7 @@ from pathlib import Path
 LOADED = ["pytest", "numpy", "scipy.sparse", "scipy.linalg", "scipy.special", "numba", "msgspec", "hypothesis", "click"]
 BYTES, FILE_BYTES = 4 << 30, 1 << 30  # what a mutant may take of memory, and write into one file
 PATIENCE = 8  # so many times its limit of CPU seconds may pass on the clock
-BECOME_SUBREAPER = 36
+BECOME_SUBREAPER, DIE_WITH_PARENT = 36, 1  # of prctl(2)
 
 
 def served(job: dict) -> dict:
@@ -48,6 +48,7 @@ def served(job: dict) -> dict:
 
 def _in_child(job: dict) -> int:
     os.setsid()
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (int(job["limit"]), int(job["limit"]) + 5))
@@ -75,6 +76,7 @@ def _end_orphans() -> None:
 
 def main() -> None:
     ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     for name in LOADED:
         import_module(name)
     answers = os.fdopen(os.dup(1), "w")

@@ -2,10 +2,12 @@
 
 import ast
 import json
+import tomllib
 
 import pytest
 
-from tests.mutants.__main__ import main, within
+from tests.mutants.__main__ import EQUIVALENT as EXPLAINED
+from tests.mutants.__main__ import ROOT, main, within
 from tests.mutants.changes import applied, mutants
 from tests.mutants.names import Names
 from tests.mutants.tests_by_line import moved
@@ -123,3 +125,11 @@ def test_the_quickest_tests_within_so_many_seconds():
     chosen = {"a": {"a1": 5.0, "a2": 1.0}, "b": {"b1": 2.0}}
     assert within(chosen, 4.0) == {"a": {"a2": 1.0}, "b": {"b1": 2.0}}
     assert within(chosen, 0.5) == {"a": {"a2": 1.0}}
+
+
+def test_what_is_explained_is_there():
+    for file, entries in tomllib.loads(EXPLAINED.read_text()).items():
+        there = {(each.text, each.change) for each in mutants(file, (ROOT / file).read_text())}
+        for entry in entries:
+            assert (entry["text"], entry["change"]) in there, f"{file}: {entry['text']}: gone, remove its entry"
+            assert len(entry["why"]) > 20

@@ -102,6 +102,7 @@ def test_figures_are_those_that_predict_tells_of(whole):
     count_figures._remembered.clear()
     chance = of_counts(whole, 5)["chance"].judgement
     assert chance.accuracy == 0.5 and chance.log_loss == pytest.approx(np.log(2)) and chance.standard_error is None
+    assert chance.comparisons == of_counts(whole, 5)["majority"].judgement.comparisons  # not those of four objects
 
 
 def test_the_table_has_them_on_the_judgements_that_refits_report_on():
