@@ -417,7 +417,7 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
     for name, each in known.items():
         most = len(each.axes) if schema.exact and each.axes else artifact.arrays[name].ndim
         _check_shape(name, each, artifact.arrays[name], sizes, "ids" in artifact.arrays, most)
-    n = min([size for axis, size in sizes.items() if axis is OBJECTS], default=n_objects)
+    n = sizes.get(OBJECTS, n_objects)
     if n_objects is not None and n is not None and n > n_objects:
         raise Corrupt(f"speaks of {n} objects, the snapshot knows {n_objects}")
     for name, each in known.items():

@@ -9,13 +9,13 @@ and takes as long as the suite. A mutant runs in a copy of the checkout, one pro
 first, the quickest first, until one fails, at most `--seconds` of them. Results are kept in `--out`, one line of JSON
 each, and not asked again while the file is as it is; `--again` asks about those that survived.
 
-Prints what survived, and a table by room. Exit status 1 where something survived that equivalent.toml does not explain.
+Prints what survived, and a table by room of all that was tried by now. Exit status 1 where something survived that
+equivalent.toml does not explain.
 """
 
 import argparse
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 
 from tests.mutants.changes import Mutant, applied, mutants
@@ -135,8 +136,8 @@ def changed_lines(root: Path, since: str) -> dict[str, set[int]]:
     return found
 
 
-def drawn(root: Path, modules: list[str], since: str, sample: int, seed: int) -> tuple[list[Mutant], Counter[str]]:
-    """The mutants to try, drawn in each room by seed, and how many there are in each."""
+def every(root: Path, modules: list[str], since: str) -> dict[str, list[Mutant]]:
+    """Room -> all its mutants that are asked about."""
     changed = changed_lines(root, since) if since else {}
     rooms: dict[str, list[Mutant]] = {}
     for path in sorted(path for top in TOPS for path in (root / top).rglob("*.py")):
@@ -144,12 +145,14 @@ def drawn(root: Path, modules: list[str], since: str, sample: int, seed: int) ->
         if any(each == room_of(file) or each in file for each in modules or [""]) and (not since or file in changed):
             some = [each for each in mutants(file, path.read_text()) if not since or each.line in changed[file]]
             rooms.setdefault(room_of(file), []).extend(some)
-    chosen: list[Mutant] = []
-    for room, some in rooms.items():
-        random.Random(f"{seed} {room}").shuffle(some)
-        read = (each for each in some if applied((root / each.file).read_text(), each))
-        chosen += [each for each, _ in zip(read, range(sample or len(some)), strict=False)]
-    return chosen, Counter({room: len(some) for room, some in rooms.items()})
+    return rooms
+
+
+def drawn(root: Path, some: list[Mutant], sample: int, seed: int) -> list[Mutant]:
+    """So many (0: all) at random by seed; edits elsewhere leave the others of a sample in it."""
+    digest = lambda each: blake2b(f"{seed} {each.file} {each.text} {each.change}".encode()).digest()  # noqa: E731
+    read = (each for each in sorted(some, key=digest) if applied((root / each.file).read_text(), each))
+    return [each for each, _ in zip(read, range(sample or len(some)), strict=False)]
 
 
 def explained(result: dict, equivalent: dict) -> str:
@@ -160,14 +163,14 @@ def explained(result: dict, equivalent: dict) -> str:
     return ""
 
 
-def table(results: list[dict], there: Counter[str]) -> str:
+def table(results: list[dict], there: dict[str, int]) -> str:
     """Rooms and their outcomes, as lines of Markdown."""
     lines = ["| room | mutants | tried | " + " | ".join(OUTCOMES) + " | killed or explained |", "|---|" + "--:|" * 8]
     rooms = {room: Counter(r["outcome"] for r in results if room_of(r["file"]) == room) for room in sorted(there)}
     for room, counts in [*rooms.items(), ("all", sum(rooms.values(), Counter()))]:
         if n := counts.total():
             good = n - counts["survived"] - counts["no test"]
-            figures = [there[room] if room in there else there.total(), n, *(counts[each] for each in OUTCOMES)]
+            figures = [there.get(room, sum(there.values())), n, *(counts[each] for each in OUTCOMES)]
             lines.append(f"| {room} | " + " | ".join(map(str, figures)) + f" | {good / n:.0%} |")
     return "\n".join(lines)
 
@@ -185,14 +188,16 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     given = parser.parse_args(arguments)
     cache = root / ".cache/mutants"
     cache.mkdir(parents=True, exist_ok=True)
-    kept = {
-        row["key"]: row for row in map(json.loads, given.out.read_text().splitlines() if given.out.exists() else ())
-    }
-    chosen, there = drawn(root, given.modules, given.since, given.sample, given.seed)
-    todo = [m for m in chosen if m.key not in kept or (given.again and kept[m.key]["outcome"] in OUTCOMES[3:])]
+    lines = given.out.read_text().splitlines() if given.out.exists() else []
+    kept = {row["key"]: row for row in map(json.loads, lines)}
+    rooms = every(root, given.modules, given.since)
+    there = {mutant.key: mutant for some in rooms.values() for mutant in some}
+    chosen = {each.key: each for some in rooms.values() for each in drawn(root, some, given.sample, given.seed)}
+    if given.again:
+        chosen |= {key: there[key] for key in kept.keys() & there.keys() if kept[key]["outcome"] in OUTCOMES[3:]}
     reasons = tomllib.loads(equivalent.read_text()) if equivalent.exists() else {}
-    todo = [m for m in todo if not explained(m._asdict(), reasons)]
-    kept |= {m.key: {**m._asdict(), "outcome": "equivalent"} for m in chosen if explained(m._asdict(), reasons)}
+    kept |= {m.key: {**m._asdict(), "outcome": "equivalent"} for m in there.values() if explained(m._asdict(), reasons)}
+    todo = [m for m in chosen.values() if m.key not in kept or (given.again and kept[m.key]["outcome"] in OUTCOMES[3:])]
     if todo:
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
             bench = Bench(root, Path(folder), Path(os.environ.get("NUMBA_CACHE_DIR") or cache / "kernels"))
@@ -200,22 +205,20 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
                 try_all(todo, kept, bench, given, root, cache)
             finally:
                 bench.close()
-    results = [kept[mutant.key] for mutant in chosen]
+    results = [kept[key] for key in there if key in kept]
     for row in results:
         if row["outcome"] in OUTCOMES[3:]:
             ran = f"{row['ran']} of {row['of']} tests"
             print(f"{row['outcome']}  {row['file']}:{row['line']}  {row['change']}  |  {row['text']}  ({ran})")
-    print(table(results, there))
+    print(table(results, {room: len(some) for room, some in rooms.items()}))
     return 1 if any(row["outcome"] in OUTCOMES[3:] for row in results) else 0
 
 
 def try_all(todo: list[Mutant], kept: dict[str, dict], bench: Bench, given, root: Path, cache: Path) -> None:
     """Measure the tests, then try each mutant; each result is kept at once."""
-    found = {
-        path for each in given.tests for path in [root / each, *(root / each).rglob("test_*.py")] if path.is_file()
-    }
-    files = sorted(str(path.relative_to(root)) for path in found)
-    files = [file for file in files if not set(Path(file).parts[:-1]) & set(ELSEWHERE)] if len(files) > 1 else files
+    named = [Path(each) for each in given.tests if (root / each).is_file()]
+    found = [path.relative_to(root) for each in given.tests for path in (root / each).rglob("test_*.py")]
+    files = sorted({str(path) for path in [*named, *(path for path in found if not set(path.parts) & set(ELSEWHERE))]})
     names = Names(root, (*TOPS, "tests"))
     lines = TestsByLine(root, cache, files, names)
     for each in lines.files:
