@@ -10,8 +10,9 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.accumulators import Forgetting, empty
+from stream_engine.accumulators.worker_reliability import WorkerReliability
 from stream_engine.commands.export import export
-from stream_engine.data.comparisons import Decoded, Provenance
+from stream_engine.data.comparisons import Batch, Decoded, Provenance
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -194,6 +195,18 @@ def test_online_follows_batch():
         each.learn(again)
     for key, array in whole.arrays().items():
         np.testing.assert_array_equal(array, engine.arrays()[key])  # bit for bit
+
+
+def test_a_batch_of_any_length_is_its_parts():
+    rng = np.random.default_rng(0)
+    triplets = rng.permuted(np.tile(np.arange(8, dtype=np.int32), (70_000, 1)), axis=1)[:, :3]
+    whole, parts = WorkerReliability(), WorkerReliability()
+    for made, size in ((whole, len(triplets)), (parts, 999)):
+        for begin in range(0, len(triplets), size):
+            batch = triplets[begin : begin + size]
+            made.update(Batch(batch, np.empty((0, 4), np.int32), np.empty(0, np.int64), 8))
+    for name, array in whole.state().items():
+        np.testing.assert_array_equal(array, parts.state()[name])
 
 
 def test_weighted_statistics_equal_a_plain_count():
