@@ -198,7 +198,9 @@ def test_the_artifact_holds_what_the_contract_names(world):
 def test_the_same_twice_and_the_same_under_other_names_and_orders(world):
     triplets = world[0]
     first = refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3)
-    chunks = [b"".join(artifact.encode(refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3))[0]) for _ in range(2)]
+    chunks = [
+        b"".join(artifact.encode(refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3))[0]) for _ in range(2)
+    ]
     assert chunks[0] == chunks[1] == b"".join(artifact.encode(first)[0])
     rng = np.random.default_rng(0)
     shuffled = snapshot_of(triplets[rng.permutation(len(triplets))])
