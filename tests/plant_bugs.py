@@ -779,6 +779,13 @@ BUGS = [
         CERTIFICATE,
     ),
     Bug(
+        "what one row may be loose is as much as all may",
+        "stream_engine/clustering/dual_bounds.py",
+        "    t = slack / n\n",
+        "    t = slack\n",
+        "tests/clustering/test_bounds_where_slack_decides.py",
+    ),
+    Bug(
         "the SDP-k bound leaves out an eigenvalue",
         "stream_engine/clustering/dual_bounds.py",
         "return base + float(np.maximum(values, 0).sum() if k is None else values[n - k :].sum())",
