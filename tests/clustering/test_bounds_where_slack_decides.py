@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from stream_engine.clustering import dual_bounds
+from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.dual_bounds import upper_bound
 
 N, R = 14, 3
@@ -50,3 +51,17 @@ def test_more_groups_than_vectors_and_one_group():
     A, near = with_spectrum(rng, np.linspace(1, -1, N - 1))
     assert dual_bounds._by_cholesky(A.copy(), R + 2, 0.1, near) is None
     assert upper_bound(A + 2.0, 1) == pytest.approx(2.0 * N)
+
+
+@pytest.mark.parametrize("budget", [1, 2, 9, 10, 11, 37])
+def test_a_budget_of_iterations_is_held_and_used_up_where_the_gap_stays_open(budget):
+    """Iterations, counted by what is told; whatever the distance between two checks of the certificate."""
+    W = np.random.default_rng(0).integers(-5, 6, (12, 12)).astype(float)
+    told = []
+    made = solve(
+        W + W.T, k=3, tol=1e-14, max_iterations=budget, progress=lambda done, total, **more: told.append((done, total))
+    )
+    assert made.iterations == budget == told[-1][0] and {total for _, total in told} == {budget}
+    numbers = [done for done, _ in told]
+    assert numbers == sorted(set(numbers)) and numbers[0] >= 1
+    assert solve(W + W.T, k=3, tol=10.0, max_iterations=budget).iterations <= min(budget, 10)
