@@ -185,6 +185,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
     parser.add_argument("--out", type=Path, default=root / ".cache/mutants/results.jsonl")
     parser.add_argument("--again", action="store_true", help="try those that survived once more")
+    parser.add_argument("--known", action="store_true", help="run nothing: only tell what is kept")
     given = parser.parse_args(arguments)
     cache = root / ".cache/mutants"
     cache.mkdir(parents=True, exist_ok=True)
@@ -192,8 +193,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     kept = {row["key"]: row for row in map(json.loads, lines)}
     rooms = every(root, given.modules, given.since)
     there = {mutant.key: mutant for some in rooms.values() for mutant in some}
-    chosen = {each.key: each for some in rooms.values() for each in drawn(root, some, given.sample, given.seed)}
-    if given.again:
+    asked = [] if given.known else rooms.values()
+    chosen = {each.key: each for some in asked for each in drawn(root, some, given.sample, given.seed)}
+    if given.again and not given.known:
         chosen |= {key: there[key] for key in kept.keys() & there.keys() if kept[key]["outcome"] in OUTCOMES[3:]}
     reasons = tomllib.loads(equivalent.read_text()) if equivalent.exists() else {}
     kept |= {m.key: {**m._asdict(), "outcome": "equivalent"} for m in there.values() if explained(m._asdict(), reasons)}

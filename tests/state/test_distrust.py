@@ -17,8 +17,9 @@ import pytest
 from stream_engine.accumulators import ACCUMULATORS, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.refits import REFITS
+from stream_engine.state import artifact as artifacts
 from stream_engine.state import snapshot as snapshots
-from stream_engine.state.artifact_schemas import SCHEMAS, schema_of
+from stream_engine.state.artifact_schemas import SCHEMAS, check_artifact, schema_of
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.support import crafted_worlds as worlds
@@ -85,9 +86,12 @@ def test_no_crafted_state_does_harm(tmp_path):
 def test_no_crafted_artifact_does_harm(tmp_path):
     snapshot = worlds.state()
     good = worlds.as_bytes(snapshot._replace(sequence=1))
+    made_of_it = worlds.artifacts_of(snapshots.decode(good))
+    for data in made_of_it.values():  # as refits make them: what is there to refuse the others refuses none of these
+        check_artifact(artifacts.decode(data), len(snapshot.objects))
     files = [
         (kind, what, data)
-        for number, (kind, made) in enumerate(worlds.artifacts_of(snapshots.decode(good)).items())
+        for number, (kind, made) in enumerate(made_of_it.items())
         for what, data in crafted(made, 40, 0, EVERY, number % EVERY)
     ]
     seen = opened_by_a_process(tmp_path / "files", good, files)
