@@ -420,3 +420,12 @@ def test_a_change_is_noticed_and_a_stationary_stream_is_quiet():
     assert observer.alarms == {"loss": 1, "contradictions": 1}  # quiet since
     assert figures_of(observer)["adds3"]["all"]["total"]["accuracy"] > 0.7
     assert not Observer(None).detectors and prediction.COSTLY[0] in PREDICTORS
+
+
+def test_the_bins_give_the_calibration_error():
+    rng = np.random.default_rng(3)
+    probability = rng.random(500)
+    f = figures(table(probability - 0.5, probability, np.zeros(500, int))[0])
+    apart = sum(row["n"] * abs(row["right"] - row["confidence"]) for row in f["reliability"])
+    assert apart / f["tested"] == pytest.approx(f["calibration_error"]) and 0.01 < f["calibration_error"] < 1
+    assert sum(row["n"] * row["right"] for row in f["reliability"]) / f["tested"] == pytest.approx(f["accuracy"])
