@@ -1,4 +1,4 @@
-"""Which questions need no asking: those that the accepted order answers, said or not (T-infinity of Heim et al. 2015).
+"""Which questions need no asking: those that the accepted order answers, said or not (T-infinity of Heim et al. 2014).
 
 The order is the one that the state's guard keeps, whatever its policy; where none is kept nothing is known to follow.
 What follows from people's answers is as right as these are: a model leaves such questions out, the random share does

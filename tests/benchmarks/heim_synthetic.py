@@ -1,4 +1,4 @@
-"""Heim et al. 2015, sec. 6.1: test error of RCKL-T, -MKL and -AK on their synthetic data, STE and hinge.
+"""Heim et al. 2014, sec. 6.1: test error of RCKL-T, -MKL and -AK on their synthetic data, STE and hinge.
 
     python tests/benchmarks/heim_synthetic.py [--trials 10] [--sizes 200,400,...] [--figure heim.png] [--sigma 0.1]
 

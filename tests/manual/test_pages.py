@@ -26,6 +26,7 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
     "text": "a drawing, a formula or a usage: nothing that could be run",
     "sh": "a command with names of one's own; its verbs and options are held against those that there are",
     "pycon": "made of docstrings, which doctest runs",
+    "js": "of a page on another site; tests/collect/test_other_sites.py has such a page",
     "toml": "read, and kept as a file that the commands of the page use",
 }
 

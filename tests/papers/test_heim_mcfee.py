@@ -18,7 +18,7 @@ def heim():
 
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])
-def test_heim_2015_figure_1(heim, loss):
+def test_heim_2014_figure_1(heim, loss):
     """AK is nowhere worse than T, as good as MKL with few triplets and better with many; MKL stays where it started."""
     error = {
         (form, size): np.mean([o.error for o in heim[loss, form, size]])
@@ -31,7 +31,7 @@ def test_heim_2015_figure_1(heim, loss):
 
 
 @pytest.mark.parametrize("loss", ["ste", "hinge"])
-def test_heim_2015_figure_2(heim, loss):
+def test_heim_2014_figure_2(heim, loss):
     """Weights in the order of the ground truth's 1/4, 1/6, 1/12; the three noise kernels have next to none."""
     mu = np.mean([o.mu for o in heim[loss, "ak", 600]], axis=0)
     assert mu[0] > mu[1] > mu[2] > 0

@@ -11,7 +11,7 @@ from tests.support.generators import planted_triplets
 
 
 def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
-    """(objective, K'', mu) of Heim et al. 2015, eq. 3, 6 or 9, by Clarabel."""
+    """(objective, K'', mu) of Heim et al. 2014, eq. 3, 6 or 9, by Clarabel."""
     import cvxpy as cp
 
     weight = np.ones(len(triplets)) if weight is None else weight

@@ -1,6 +1,6 @@
 """The solvers that the papers print, as references: slow, with a step length to guess, and without a certificate.
 
-Heim et al. 2015, Algorithm 1 (projected gradient with a fixed step) and McFee & Lanckriet 2011, App. B (projected
+Heim et al. 2014, Algorithm 1 (projected gradient with a fixed step) and McFee & Lanckriet 2011, App. B (projected
 subgradient, here with the step a / sqrt(t) and the best iterate kept). Both minimise what `fista`, `pdhg` and `linear`
 minimise; at large beta the second is percents to multiples above the optimum after thousands of steps.
 """
@@ -21,7 +21,7 @@ class Descended(NamedTuple):
 
 
 def projected_gradient(problem: Problem, start: np.ndarray, rate: float, steps: int) -> Descended:
-    """Heim et al. 2015, Algorithm 1: u <- project(u - rate * (gradient of loss + cost)), `steps` times."""
+    """Heim et al. 2014, Algorithm 1: u <- project(u - rate * (gradient of loss + cost)), `steps` times."""
     return _descend(problem, start, steps, lambda t, gradient: rate)
 
 

@@ -1,4 +1,4 @@
-"""Heim et al. 2015: the synthetic data (Figs. 1, 2 and 3a), by `tests/benchmarks/heim_synthetic.py`."""
+"""Heim et al. 2014: the synthetic data (Figs. 1, 2 and 3a), by `tests/benchmarks/heim_synthetic.py`."""
 
 from functools import cache
 from typing import Any
@@ -278,5 +278,5 @@ def paper(kept: Kept) -> Paper:
         "theirs that the fourth paper cites, is not defined in any of the five: what a run learns online is our own "
         "factored method, and its figures stand in docs/measurements.md."
     )
-    return Paper("Heim, Berger, Seversky & Hauskrecht 2015, RCKL with auxiliary kernels", TEXT, note, rows,
+    return Paper("Heim, Valizadegan & Hauskrecht 2014, RCKL with auxiliary kernels", TEXT, note, rows,
                  drawings(cells))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Heim et al. 2015 as it stands, stopped early: projected gradient descent for STE-AK and STE-T.
+"""Algorithm 1 of Heim et al. 2014 as it stands, stopped early: projected gradient descent for STE-AK and STE-T.
 
 The paper does not say when its solver stopped. The ranks of K0 that it reports (86 to 96 of 100) are no optimum's, but
 those of a few dozen steps from its start, K0 = I. Slow and plain on purpose: it stands in for the paper's solver.
