@@ -14,7 +14,7 @@ import numpy as np
 from tests.support.pages import run_page
 
 DOCS = Path(__file__).parents[2] / "stream_engine" / "docs"
-MOST_BYTES = 60_000
+MOST_BYTES = 80_000
 STYLE = {
     "svg.hashsalt": "manual",
     "svg.fonttype": "none",
