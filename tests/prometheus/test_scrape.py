@@ -163,7 +163,7 @@ PROVOKED = {
         {'stream_engine_http_refused_total{instance="e", reason="token"}': "0+120x60"},
         "40m",
     ),
-    "StreamEngineDrift": ({'stream_engine_drifts_total{instance="e", refit="adds3"}': "0 0 1 1 1 1 1 1"}, "5m"),
+    "StreamEngineDrift": ({'stream_engine_drifts_total{instance="e", signal="loss"}': "0 0 1 1 1 1 1 1"}, "5m"),
 }
 
 
