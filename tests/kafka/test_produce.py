@@ -162,7 +162,7 @@ def test_questions_to_ask_arrive_one_a_message(broker, new_topic, arrived, tmp_p
     topic = new_topic()
     assert main([*asking, "--out", f"kafka://{broker.bootstrap}/{topic}"]) == 0
     assert (
-        f"5 questions by random over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}"
+        f"5 questions by coverage over 4 objects, no snapshot yet; written to 5 messages in kafka://{broker.bootstrap}"
         in capfd.readouterr().out
     )
     assert main(asking) == 0

@@ -130,6 +130,7 @@ def test_every_key_that_can_change_is_a_key():
         "input.max_reject_ratio": 0.1,
         "input.stall_after": 5,
         "log.level": "debug",
+        "refits.also": ["spectral"],
         "refits.enabled": False,
         "refits.kinds": ["spectral"],
         "refits.params": {"spectral": {"k": 3}},

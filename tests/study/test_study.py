@@ -156,7 +156,8 @@ def test_names_that_are_numbers_are_asked_about_as_numbers():
 def test_questions(study, answers):
     asked = study.ask(20)
     assert len(asked) == 20 and set(asked["type"]) == {"pick"} and asked["id"].is_unique
-    assert asked.equals(study.ask(20)) and not asked["propensity"].isna().all()
+    assert asked.equals(study.ask(20)) and set(asked["sampler"]) == {"coverage"}
+    assert not study.ask(20, "random")["propensity"].isna().any()
     answered = asked.assign(chosen=[shown[:1] for shown in asked["shown"]])
     assert len(se.read(answered)) == 20
     assert study.ask(5, "coverage", type="odd_one_out", objects=["new"]).columns.tolist()[:3] == [
