@@ -24,10 +24,10 @@ lint: $(VENV)/installed
 check: lint
 	$(BIN)/python -m pytest -q -n 2 tests/house/test_layers.py stream_engine connectors
 
-# What the tests compile is compiled first, once, beside what reads the sources.
+# Three at once on two cores: those that wait for servers leave room. What the tests compile is compiled first, once, beside what reads the sources.
 test: $(VENV)/installed
 	$(BIN)/stream-engine warm-up > /dev/null & warm=$$!; $(MAKE) --no-print-directory lint && wait $$warm
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 coverage: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=

@@ -26,7 +26,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
 PER_DIGIT = 25
-COMPARISONS = 600_000
+COMPARISONS = 1_200_000
 FLIPPED = 0.1
 Result = TypeVar("Result")
 TOLD = 0.7  # of the digits are told what they are; the classifier is tested on the others
@@ -104,7 +104,7 @@ def demo(state: Path, seed: int) -> str:
     target, told = timed("making the events", write_events, events, seed)
     timed("loading and compiling", warm_up.PARTS["a run"])
     settings = configuration.load(
-        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 200_000}
+        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 400_000}
     )
     said: list[str] = []
     with progress_bars.Bars() as bars:

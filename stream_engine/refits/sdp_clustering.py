@@ -34,6 +34,7 @@ from stream_engine.statistics.kernels import KERNEL_LIMIT
 __all__ = ["Params", "refit", "solve", "spur"]
 
 AXES = SDP_CLUSTERING.axes
+LAWS_PARAMS = {"test": 19, "bootstrap": 2}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
