@@ -1,8 +1,9 @@
 """Lines that are only added to, durable before the caller is told so: one writer, group commit.
 
-All that was given while a sync was under way is written and synced together by the next one. Invariant: a line whose
-future has given True is in the file whatever happens afterwards; one whose future has raised may be there or not,
-and `lines_after` says which. What a kill left of a last line is cut off when the log is opened.
+All that was given while a sync was under way is written and synced together by the next one; what nobody waits for
+to be durable is written and not synced. Invariant: a line whose future has given True is in the file whatever happens
+afterwards (not synced: unless the power goes); one whose future has raised may be there or not,
+and `lines` says which. What a kill left of a last line is cut off when the log is opened.
 """
 
 import os
@@ -16,7 +17,8 @@ _PIECE = 1 << 20  # bytes that are looked at together for the end of the last wh
 
 
 class LineLog(GroupCommit):
-    """A file of lines with one thread that writes. `size` is how many bytes of it are durable."""
+    """A file of lines with one thread that writes. `size` is how many bytes of it were written whole: all of them are
+    durable once a line that is to be synced is."""
 
     def __init__(self, path: Path, disk: Disk | None = None, at_least: int = 0):
         """Open the log, made when it is missing; a torn last line goes. Raises OSError.
@@ -46,11 +48,12 @@ class LineLog(GroupCommit):
         for each in batch:
             if not each.synced:
                 each.done.set_result(True)
-        try:
-            self._disk.fsync(self.path)
-        except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
-            self._break(f"{self.path}: cannot be synced: {error}; look at the disk, then start again", batch)
-            return
+        if any(each.synced for each in batch):  # else nobody has to wait behind a sync
+            try:
+                self._disk.fsync(self.path)
+            except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
+                self._break(f"{self.path}: cannot be synced: {error}; look at the disk, then start again", batch)
+                return
         self.size += sum(len(each.line) + 1 for each in batch)
         for each in batch:
             if each.synced:

@@ -51,16 +51,19 @@ def test_many_that_wait_share_a_sync_and_none_is_told_before_it(tmp_path):
         log.append(b"late").result(10)
 
 
-def test_written_is_told_before_synced(tmp_path):
+def test_what_nobody_waits_for_is_written_and_not_synced(tmp_path):
     disk = Slow()
     disk.go.set()
     log = LineLog(tmp_path / "log", disk)
     disk.go.clear()
-    assert log.append(b"a", synced=False).result(10)
-    assert list(lines_of(log.path)) == [b"a"] and log.size == 0
+    before = disk.syncs
+    assert log.append(b"a", synced=False).result(5) and log.append(b"b", synced=False).result(5)
+    assert list(lines_of(log.path)) == [b"a", b"b"] and disk.syncs == before
     disk.go.set()
+    assert log.append(b"c").result(10) and disk.syncs == before + 1
+    assert log.append(b"d", synced=False).result(10) and list(lines_of(log.path)) == [b"a", b"b", b"c", b"d"]
     log.close()
-    assert log.size == 2
+    assert disk.syncs == before + 1 and log.size == 8
 
 
 @pytest.mark.parametrize("torn", [b"", b"b", b"b" * 3_000_000])
