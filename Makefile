@@ -42,7 +42,7 @@ docs: $(VENV)/installed
 	@echo "open build/manual/stream_engine/docs/index.html"
 
 # What a run needs, and nothing else; what tests, checks and pages need comes on top when they are first asked for.
-$(VENV)/runnable: requirements-runtime.lock pyproject.toml deploy/make-venv
+$(VENV)/runnable: requirements-runtime.lock pyproject.toml deploy/make-venv deploy/install-locked deploy/installer.lock
 	PYTHON="$(PYTHON)" sh deploy/make-venv $(VENV)
 	touch $@
 
@@ -51,13 +51,14 @@ $(VENV)/installed: $(VENV)/runnable requirements.lock deploy/add-extras
 	touch $@
 
 # The locks are for every platform and Python that pyproject.toml allows. The one for the image holds what a run needs,
-# in the versions that were tested; the tool that lists it for the image has a lock of its own.
+# in the versions that were tested; the tool that lists it for the image and the one that installs have locks of their own.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --no-header --no-annotate --generate-hashes --no-emit-index-url
 lock: $(VENV)/installed
 	$(BIN)/pip install --quiet uv
 	$(COMPILE) pyproject.toml --all-extras --upgrade --output-file requirements.lock
 	$(COMPILE) pyproject.toml --constraint requirements.lock --upgrade --output-file requirements-runtime.lock
 	echo cyclonedx-bom | $(COMPILE) --python-version 3.11 --upgrade --output-file deploy/sbom.lock -
+	echo uv | $(COMPILE) --python-version 3.11 --upgrade --output-file deploy/installer.lock -
 
 # What is in the image, as a file that scanners read: the same list that the image carries as /opt/engine/sbom.cdx.json.
 sbom:

@@ -128,5 +128,5 @@ def test_the_image_uses_files_and_verbs_that_exist():
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists(), name
     assert "USER 10001" in text and "warm-up" in text
-    for script in ("make-venv", "add-extras"):
+    for script in ("make-venv", "add-extras", "install-locked"):
         assert subprocess.run(["sh", "-n", DEPLOY / script]).returncode == 0
