@@ -1,8 +1,10 @@
 """Slow and silent clients: each waits for its turn or is cut, and nobody else notices."""
 
+import asyncio
 import itertools
 import json
 import logging
+import socket
 import threading
 import time
 
@@ -10,6 +12,8 @@ import pytest
 
 from stream_engine.service import logs
 from stream_engine.service.descriptors import connections_allowed, raised_limit
+from stream_engine.service.http.accepting import Acceptor
+from stream_engine.service.http.listener import listening_socket
 from stream_engine.service.seldom import Seldom, SeldomFilter
 from tests.service.test_http import stored
 from tests.support.process import until
@@ -104,6 +108,31 @@ def test_lines_are_said_once_an_interval_with_their_number(capsys):
         "refused 6 (3 times since it was last said)",
         "else",
     ]
+
+
+def test_an_answer_is_sent_at_once_though_it_is_in_two_pieces():
+    """Headers and body are written one after the other: without TCP_NODELAY the second waits for a late receipt."""
+    made: list[asyncio.BaseTransport] = []
+
+    class Kept(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made.append(transport)
+
+    async def accept_one() -> int:
+        with listening_socket("127.0.0.1:0") as listening:
+            listening.setblocking(False)
+            acceptor = Acceptor(listening, Kept, 1, None, 1.0, None)  # type: ignore[arg-type]
+            accepting = asyncio.create_task(acceptor.run())
+            _, client = await asyncio.open_connection(*listening.getsockname())
+            while not made:
+                await asyncio.sleep(0.01)
+            accepting.cancel()
+            at_once = made[0].get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            client.close()
+            made[0].close()
+            return at_once
+
+    assert asyncio.run(accept_one()) == 1
 
 
 def test_connections_leave_descriptors_for_the_rest():
