@@ -8,7 +8,9 @@ before, and the refits come after; the page says how long these took.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -25,8 +27,8 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.store import Store
 
-PER_DIGIT = 25
-COMPARISONS = 1_200_000
+PER_DIGIT = 20
+COMPARISONS = 600_000
 FLIPPED = 0.1
 Result = TypeVar("Result")
 TOLD = 0.7  # of the digits are told what they are; the classifier is tested on the others
@@ -101,10 +103,13 @@ def demo(state: Path, seed: int) -> str:
         took[what] = time.perf_counter() - began
         return result
 
-    target, told = timed("making the events", write_events, events, seed)
-    timed("loading and compiling", warm_up.PARTS["a run"])
+    with compiling():
+        target, told = timed("making the events", write_events, events, seed)
+        began = time.perf_counter()
+    warm_up.PARTS["a run"]()
+    took["loading and compiling"] = time.perf_counter() - began
     settings = configuration.load(
-        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 400_000}
+        None, {"source": [str(events)], "state": str(state), "refits.seed": seed, "snapshot.every": 200_000}
     )
     said: list[str] = []
     with progress_bars.Bars() as bars:
@@ -116,6 +121,20 @@ def demo(state: Path, seed: int) -> str:
     published = Store(state).published()
     shown = timed("report", write_report, published, state, seed)
     return page(published, target, told, took, state, shown, " ".join(said))
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """What the demo needs is compiled beside the block, on all cores, where nothing is yet; it is at the end."""
+    from stream_engine.data import kernel_cache
+
+    if not kernel_cache.is_empty():
+        yield
+        return
+    with ThreadPoolExecutor(1) as beside:
+        done = beside.submit(lambda: list(warm_up.in_processes(warm_up.OF_A_RUN)))
+        yield
+        done.result()
 
 
 def write_report(published: Published, state: Path, seed: int) -> Path:

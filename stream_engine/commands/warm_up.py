@@ -30,10 +30,10 @@ def command() -> None:
         click.echo(f"{what:24}{seconds:6.2f} s")
 
 
-def in_processes() -> Iterator[tuple[str, float]]:
-    """As `warm_up`, by processes that take the next part when they are done with one."""
+def in_processes(parts: Iterable[str] | None = None) -> Iterator[tuple[str, float]]:
+    """As `warm_up`, of all parts or some, by processes that take the next one when they are done with one."""
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
-        yield from pool.imap_unordered(_seconds_of, PARTS)
+        yield from pool.imap_unordered(_seconds_of, PARTS if parts is None else parts)
 
 
 def warm_up() -> Iterator[tuple[str, float]]:
@@ -205,6 +205,9 @@ OTHER_EVENTS: list[dict] = [
     {"type": "most_central", "objects": ["object-0", "object-1", "object-2"], "central": "object-0"},
     {"type": "label", "object": "object-0", "label": "x"},
 ]
+
+# What a run of triplets with the usual refits compiles, of the parts below.
+OF_A_RUN = (f"guard {POLICIES[0]}", "counting", "boosting", "a run", "refits", "embedding")
 
 # what -> what runs it. Those that many kernels are for come first, and side by side such as share few.
 PARTS: dict[str, Callable[[], object]] = {

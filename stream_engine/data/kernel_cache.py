@@ -68,6 +68,11 @@ def key() -> str:
     return _sources().digest(VERSIONS, [(name, str(_setting(name))) for name in SETTINGS])
 
 
+def is_empty() -> bool:
+    """Whether nothing is kept that was compiled from these sources."""
+    return not any(next(folder.rglob("*.nbc"), None) for folder in _folders().to_read)
+
+
 def _setting(name: str) -> object:
     """A setting of numba: the environment variable NUMBA_(name), a file, or its default."""
     return getattr(numba.config, name)
