@@ -182,20 +182,20 @@ def test_answers_by_positions_have_the_likelihoods_probabilities_and_judgements_
 
 
 def test_planted_groups_are_clusters_and_a_line_is_a_continuum():
-    groups = verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 99, 0)
-    assert groups.said == "3 clusters" and groups.p_coins == groups.p_continuum == 0.01
+    groups = verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 39, 0)
+    assert groups.said == "3 clusters" and groups.p_coins == groups.p_continuum == 0.025
     assert (
-        groups.drawn == 99
+        groups.drawn == 39
         and groups.clearest >= 2
         and groups.crowding < 0.7
         and "no continuum leaves such gaps" in groups.note
     )
-    again = verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 99, 0)
+    again = verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 39, 0)
     assert again == groups
-    line = verdict(snapshot_of(world("line"), 36), np.arange(36), 3, 99, 0)
-    assert line.said == CONTINUUM and line.p_coins == 0.01 and line.p_continuum > 0.05 and line.dimensions == 1
-    assert line.drawn < 99  # what is not significant ends early
-    one = verdict(snapshot_of(world("three"), 36), np.arange(36), 1, 99, 0)
+    line = verdict(snapshot_of(world("line"), 36), np.arange(36), 3, 39, 0)
+    assert line.said == CONTINUUM and line.p_coins == 0.025 and line.p_continuum > 0.05 and line.dimensions == 1
+    assert line.drawn < 39  # what is not significant ends early
+    one = verdict(snapshot_of(world("three"), 36), np.arange(36), 1, 39, 0)
     assert one.said == CANNOT_TELL and "one cluster was found" in one.note
 
 
@@ -306,5 +306,5 @@ def test_eggs_on_a_scale_are_a_continuum_and_cars_are_not(judgements):
         engine = Engine(["adds3", "triplet_counts"])
         engine.learn_many([Triplet(*row) for row in rows])
         snapshot = engine.snapshot()
-        found[name] = verdict(snapshot, np.arange(len(snapshot.objects)), 2, 99, 0).said
+        found[name] = verdict(snapshot, np.arange(len(snapshot.objects)), 2, 39, 0).said
     assert found["eggs"] == CONTINUUM and found["cars"] != CONTINUUM
