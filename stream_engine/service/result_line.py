@@ -99,4 +99,4 @@ def _next(run: OpenRun) -> str:
     if run.dead_letters.not_utf8:
         rows = _counted(run.dead_letters.not_utf8, "row")
         return f"run again with --encoding latin-1 --start-over: {rows} not in UTF-8, and the objects in them, are lost"
-    return f"stream-engine export --state {run.settings.state} --out DIR"
+    return f"stream-engine report --state {run.settings.state} --out report.html"

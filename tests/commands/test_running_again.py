@@ -32,7 +32,7 @@ def test_a_run_ends_with_what_it_came_to(tmp_path):
     assert said.startswith("5 events of survey.csv read: 5 comparisons, 2 refused (1 not_distinct, 1 not_parseable; ")
     assert f"first: {path} line 7: anchor equals near ('a')" in said
     assert f"all in {tmp_path / 's' / 'dead_letters'}" in said and "4 objects" in said
-    assert f"next: stream-engine export --state {tmp_path / 's'}" in said
+    assert f"next: stream-engine report --state {tmp_path / 's'}" in said
 
 
 def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):
