@@ -6,6 +6,7 @@ Works on a copy of the checkout, with its compiled kernels at hand: what a bug i
 all the same. Prints one line per bug; exits 1 when a bug survives (or no longer applies).
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -1611,6 +1612,9 @@ def survives(bug: Bug, folder: Path, environment: dict[str, str]) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=[""], metavar="PART", help="only bugs in files whose path holds it")
+    parts = parser.parse_args().parts
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
@@ -1618,7 +1622,7 @@ def main() -> int:
         shared = Path(os.environ.get("NUMBA_CACHE_DIR") or copy / "stream_engine" / "__pycache__").resolve()
         environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(shared)}
         subprocess.run([sys.executable, "-m", "stream_engine", "warm-up"], cwd=copy, env=environment, check=True)
-        for bug in (b for b in BUGS if len(sys.argv) == 1 or any(part in b.file for part in sys.argv[1:])):
+        for bug in (b for b in BUGS if any(part in b.file for part in parts)):
             why = survives(bug, copy, environment)
             wrong += bool(why)
             print(f"{'SURVIVED' if why else 'caught  '}  {bug.what}" + (f"  ({why})" if why else ""), flush=True)

@@ -13,6 +13,12 @@ from connectors.kafka.address import Address, confluent_options, scrubbed
 OPEN_MESSAGES = 20_000  # sent and not acknowledged
 
 
+NO_TOPIC = (
+    "the topic does not exist, or none of its brokers answers (waited {:g} s); "
+    "create it, or check the name and the permission to see it"
+)
+
+
 class Sender(Protocol):
     """A producer for one topic; used in a `with` block, whose end lets go of what is not acknowledged."""
 
@@ -78,7 +84,8 @@ class PythonSender:
         try:
             future = self._producer.send(self._address.topic, value=value)
         except self._errors.KafkaError as error:
-            raise SinkUnavailable(self._line(error)) from error
+            told = NO_TOPIC.format(self._patience) if "metadata" in str(error) else error  # nobody leads the topic
+            raise SinkUnavailable(self._line(told)) from error
         future.add_callback(self._acknowledged)
         future.add_errback(self._failed)
         self._check()
@@ -149,7 +156,10 @@ class ConfluentSender:
         left = self._producer.flush(self._patience)
         self._check()
         if left:
-            raise SinkUnavailable(f"{self._address}: {left} messages are not acknowledged after {self._patience:g} s")
+            raise SinkUnavailable(
+                f"{self._address}: {left} messages are not acknowledged after {self._patience:g} s; "
+                "does the topic exist, and may it be written to?"
+            )
 
 
 _CONSUMERS = {

@@ -106,7 +106,7 @@ class KafkaSource(Source):
         if not self._stored and start == "none":
             raise UnusableSource(
                 f"{self.address}: no position of this topic is stored and none was chosen to begin at;"
-                " choose start = earliest or latest"
+                " choose start = earliest or latest (--start)"
             )
         self._opened: dict[str, Position] = {}
         self._notices: list[str] = []

@@ -40,7 +40,11 @@ REASONS = {
 
 
 class Triplet(NamedTuple):
-    """d(anchor, near) < d(anchor, far); three distinct objects."""
+    """d(anchor, near) < d(anchor, far); three distinct objects.
+
+    >>> Triplet("lemon", near="lime", far="bread")
+    Triplet(anchor='lemon', near='lime', far='bread')
+    """
 
     anchor: str
     near: str
@@ -48,14 +52,22 @@ class Triplet(NamedTuple):
 
 
 class Quadruplet(NamedTuple):
-    """d(near[0], near[1]) < d(far[0], far[1]); two different pairs of two distinct objects each."""
+    """d(near[0], near[1]) < d(far[0], far[1]); two different pairs of two distinct objects each.
+
+    >>> Quadruplet(near=("lemon", "lime"), far=("lemon", "bread")).far
+    ('lemon', 'bread')
+    """
 
     near: tuple[str, str]
     far: tuple[str, str]
 
 
 class Label(NamedTuple):
-    """The class of an object; `None` takes it back. The last one holds."""
+    """The class of an object; `None` takes it back. The last one holds.
+
+    >>> Label("lemon", "fruit").label, Label("lemon", None).label
+    ('fruit', None)
+    """
 
     object: str
     label: str | None

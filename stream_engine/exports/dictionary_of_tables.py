@@ -116,7 +116,7 @@ TABLE_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "embedding": {
         "object": _OBJECT,
         "asked": "whether anything was asked about it; else it lies at 0",
-        "axis_*": "its place",
+        "axis_*": "its place; `axis_1` is `x` of `objects`, `axis_2` is `y`",
         "sd_*": "standard deviation of the place along each axis",
     },
     "feature_metric": {"object": _OBJECT, "compared": "whether anybody compared it", "axis_*": "its place"},

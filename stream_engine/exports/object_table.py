@@ -87,10 +87,7 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
         return {}
     d = places.points.shape[1]
     there = np.isfinite(places.points[ids]).all(axis=1)
-    found: dict[str, Any] = {
-        AXES[axis] if axis < len(AXES) else f"axis_{axis + 1}": _where(there, places.points[ids, axis])
-        for axis in range(d)
-    }
+    found: dict[str, Any] = {head: _where(there, places.points[ids, axis]) for axis, head in enumerate(axis_heads(d))}
     if places.covariance is not None:
         covariance = places.covariance[ids][:, :2, :2]
         if d == 1:
@@ -102,6 +99,15 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
         return found
     near = nearest(places.points, ids, len(NEAREST))
     return found | {head: Named(column, names) for head, column in zip(NEAREST, near.T)}
+
+
+def axis_heads(d: int) -> list[str]:
+    """The columns of a place in d dimensions.
+
+    >>> axis_heads(4)
+    ['x', 'y', 'z', 'axis_4']
+    """
+    return [*AXES[:d], *(f"axis_{axis + 1}" for axis in range(len(AXES), d))]
 
 
 def _predicted(published: Published, ids: np.ndarray) -> dict[str, list[Any]]:

@@ -1,10 +1,11 @@
 """What the header line of a CSV table says: how many columns there are, which are read, and whether they suffice."""
 
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from connectors.files.csv_scanner import column_names, delimiter_of
+from connectors.files.csv_scanner import column_names, delimiter_of, likely_delimiter, mark_end
 from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 
@@ -36,11 +37,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     needed = dict.fromkeys(needed_columns(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
-        first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
-        first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
-        raise UnreadableHeader(
-            f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{first}"
-        )
+        raise UnreadableHeader(f"{_listed(lacking)} missing; {_remedy(header, names, lacking, options)}")
     read = _read_columns(event_fields)
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -50,6 +47,29 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
             columns[name] = position
     types = {str(position): pa.string() for position in columns.values()}
     return Layout(len(names), delimiter_of(header), columns, types, frozenset(names) - event_fields.known)
+
+
+def _remedy(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
+    """What the header has instead of the columns that it lacks, and what to do."""
+    given, line = chr(delimiter_of(header)), header[mark_end(header) :].lstrip(b"\r\n")
+    likely = likely_delimiter(line)
+    if len(names) == 1 and likely in line:
+        return (
+            f"the header is one column by the delimiter {given!r}: {_shortened(names)}; "
+            f"leave --delimiter out, or say --delimiter {chr(likely)!r}"
+        )
+    first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
+    first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
+    meant = ", ".join(filter(None, (nearest_name(name, names) for name in lacking)))
+    asked = f" (did you mean {meant}?)" if meant else ""
+    return f"the header has {_shortened(names)}; map them with --columns{asked}{first}"
+
+
+def nearest_name(name: str, names: list[str]) -> str | None:
+    """The name that is the same but for case and blanks, or nearly the same."""
+    folded = {each.strip().casefold(): each for each in reversed(names)}
+    near = get_close_matches(name.strip().casefold(), list(folded), 1, cutoff=0.8)
+    return folded[near[0]] if near else None
 
 
 def _read_columns(event_fields: EventFields) -> set[str]:

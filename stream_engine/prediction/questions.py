@@ -119,7 +119,7 @@ class Asking:
         else:
             raise BadQuestion(
                 f"got fields {', '.join(map(str, row)) or 'none'}; expected anchor, left, right, or pairs near, far; "
-                "say with columns and type, as where answers are read, what they are"
+                "say what they are with --columns and --type (in Python columns and type), as where answers are read"
             )
         if i == j or k == l or {i, j} == {k, l}:
             raise BadQuestion(f"got the pairs {i!r}, {j!r} and {k!r}, {l!r}; expected two different pairs")

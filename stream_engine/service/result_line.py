@@ -11,6 +11,8 @@ from stream_engine.service.open_run import OpenRun
 from stream_engine.service.wiring import letters_folder
 from stream_engine.state.artifact_figures import figure
 
+NEXT_TO_A_COIN = 0.56  # accuracy, two standard errors above what was found
+
 
 class Before(NamedTuple):
     """What the state held when the run began."""
@@ -85,18 +87,22 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
     if newest is None or not run.settings.refits.enabled:
         return "nothing fitted"
     made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
-    told = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in made.items()]
+    told = [f"{kind}{_accuracy(kind, artifact.report)}" for kind, artifact in made.items()]
     told += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in made]
     return f"fitted: {', '.join(told)}" if told else "nothing fitted"
 
 
-def _accuracy(report: Mapping[str, Any]) -> str:
-    found = figure(report, "accuracy")
-    return "" if found is None else f" (accuracy {found:.3f})"
+def _accuracy(kind: str, report: Mapping[str, Any]) -> str:
+    """Of a model of answers also whether it is surely next to a coin, as where a column is taken for another."""
+    found, error = figure(report, "accuracy"), figure(report, "standard_error")
+    if found is None:
+        return ""
+    coin = kind == "embedding" and error is not None and found + 2 * error < NEXT_TO_A_COIN
+    return f" (accuracy {found:.3f}{', a coin has .5: do --columns say which was nearer?' if coin else ''})"
 
 
 def _next(run: OpenRun) -> str:
     if run.dead_letters.not_utf8:
         rows = _counted(run.dead_letters.not_utf8, "row")
         return f"run again with --encoding latin-1 --start-over: {rows} not in UTF-8, and the objects in them, are lost"
-    return f"stream-engine export --state {run.settings.state} --out DIR"
+    return f"stream-engine report --state {run.settings.state} --out report.html"

@@ -98,12 +98,25 @@ def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:
 
 
 def read_snapshot(path: str | Path, signing: Signing = UNSIGNED) -> Snapshot:
-    """The snapshot in a file, its arrays mapped, not copied, all checked. Raises `container.Corrupt`, `OSError`."""
+    """The snapshot in a file, its arrays mapped, not copied, all checked. Raises `container.Corrupt`, `OSError`.
+
+    >>> import tempfile
+    >>> from stream_engine import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     state = read([("lemon", "lime", "bread")]).save(folder)
+    ...     snapshot = read_snapshot(next(state.rglob("*.snapshot")))
+    ...     list(snapshot.objects), snapshot.section("triplet_counts")["n_lo"].tolist()
+    (['lemon', 'lime', 'bread'], [1])
+    """
     return _decoded(*container.load(path, signing))
 
 
 def triplet_columns(snapshot: Snapshot) -> Columns:
-    """The triplet counts of a snapshot as columns; no columns when they are not counted."""
+    """The triplet counts of a snapshot as columns; no columns when they are not counted.
+
+    >>> len(triplet_columns(Snapshot(1, {}, ["lemon", "lime"], {}, {}, {}, {})).lo)
+    0
+    """
     counts = snapshot.section("triplet_counts")
     if not counts:
         none, uncounted = np.empty(0, np.int32), np.empty(0, np.int64)

@@ -186,7 +186,12 @@ def features1(columns: Columns) -> "sp.csc_array":
 
 def features2(columns: Columns) -> "sp.csc_array":
     """Phi of k2: (n, pairs (anchor, other object) seen), rows of length 1 or 0, k2 = Phi Phi^T. O(keys). Of a landmark
-    design there is a narrower one: `landmark_designs.features2`."""
+    design there is a narrower one: `landmark_designs.features2`.
+
+    >>> from stream_engine.data.triplet_columns import columns_from_triplets
+    >>> features2(columns_from_triplets(np.array([[0, 2, 1], [0, 1, 3]]), 4)).toarray()[1].round(3).tolist()
+    [0.0, -0.707, 0.707]
+    """
     return factor(_raw2(columns))
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from stream_engine.data.comparisons import Rejected
 from stream_engine.formats import decoder
-from stream_engine.formats.csv_header import needed_columns
+from stream_engine.formats.csv_header import nearest_name, needed_columns
 from stream_engine.formats.event_fields import NULLABLE_FIELDS, PAIR_COLUMNS, EventFields, fields_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.study.frames import BadFrame, Columns, missing
@@ -38,9 +38,12 @@ def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refu
     event_fields = _fields(columns, options)
     needed = dict.fromkeys(needed_columns(event_fields, options, columns.names))
     if lacking := [name for name in needed if name not in columns.names]:
+        meant = [name for name in (nearest_name(each, columns.names) for each in lacking) if name]
+        asked = f"did you mean {', '.join(map(repr, meant))}? Say" if meant else "say"
+        field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
         raise BadFrame(
-            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; say with "
-            f"columns={{'{lacking[0]}': ...}} what it is called, or with type=... what the rows are"
+            f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {asked} with "
+            f"columns={{'{field}': ...}} what it is called, or with type=... what the rows are"
         )
     known = _known(event_fields, options)
     table = pa.table(
@@ -101,6 +104,17 @@ def check_refused(engine: Learning, refused: Iterable[Refused], on_refused: str)
     if on_refused == "raise" or left_out > MAX_REFUSED * total:
         raise BadFrame(said)
     warnings.warn(f"{said}; Study.refused() has more", stacklevel=3)
+
+
+def check_names(engine: Learning) -> None:
+    """Warn of objects that are another one but for blanks around the name, which text files have none of. O(n)."""
+    names = set(engine.names)
+    if padded := [name for name in engine.names if name != name.strip() and name.strip() in names]:
+        warnings.warn(
+            f"{len(padded):,} of {len(names):,} objects are called as others are but for blanks, as {padded[0]!r} and "
+            f"{padded[0].strip()!r}: take the blanks away where they should be one",
+            stacklevel=3,
+        )
 
 
 def _fields(columns: Columns, options: EventOptions) -> EventFields:

@@ -5,7 +5,7 @@ questions put to a study never ask for the order. Invariant: `snapshot` is that 
 blocks in the same order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from connectors import Position
@@ -33,6 +33,11 @@ class Learning:
     def labels(self) -> dict[str, str]:
         """Classes of objects by name."""
         return self._engine.labels
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Objects by id."""
+        return self._engine.objects.names
 
     @property
     def n_objects(self) -> int:

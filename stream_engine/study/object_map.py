@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stream_engine.exports.object_table import axis_heads
 from stream_engine.report import object_map
 from stream_engine.report.figure_files import draw
 from stream_engine.report.material import Material
@@ -40,12 +41,14 @@ class Map:
         return draw(made, ax)
 
     def to_frame(self) -> Any:
-        """object, axis_1 ... axis_d, and with covariances sd_1 ... sd_d, the standard deviation along each axis."""
+        """object, its place as in the table of `objects` (x, y, z, axis_4, ...), and with covariances sd_x, sd_y, ...,
+        the standard deviation along each axis."""
+        heads = axis_heads(self.d)
         columns: dict[str, Any] = {"object": self.names}
-        columns |= {f"axis_{a + 1}": self.points[:, a].astype(float) for a in range(self.d)}
+        columns |= {head: self.points[:, a].astype(float) for a, head in enumerate(heads)}
         if self.covariance is not None:
             deviation = np.sqrt(np.einsum("naa->na", self.covariance).astype(float))
-            columns |= {f"sd_{a + 1}": deviation[:, a] for a in range(self.d)}
+            columns |= {f"sd_{head}": deviation[:, a] for a, head in enumerate(heads)}
         return frame(columns, self._frames)
 
     def __repr__(self) -> str:

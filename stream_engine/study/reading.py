@@ -12,7 +12,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
-from stream_engine.study.feeding import TOLD, Refused, check_refused, feed, feed_dicts
+from stream_engine.study.feeding import TOLD, Refused, check_names, check_refused, feed, feed_dicts
 from stream_engine.study.frames import BadFrame, Columns, columns_of, is_dicts, library_of
 from stream_engine.study.learning import Learning
 from stream_engine.study.options import as_known, check_layout, options_of, paths_in, settings_of
@@ -73,6 +73,7 @@ def read(
             _read_dicts(data, options) if is_dicts(data) else _read_columns(columns_of(data), options)
         )
     check_refused(engine, refused, on_refused)
+    check_names(engine)
     if labels is not None:
         _learn_labels(engine, labels)
     return Study(engine, refused, said, seed=seed, frames=chosen(frames, library))

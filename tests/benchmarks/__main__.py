@@ -76,13 +76,20 @@ def stage_in_fresh_process(name: str, full: bool) -> list[dict]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def stage(name: str) -> str:
+    """The name of a stage, as it is given."""
+    if name not in STAGES:
+        raise argparse.ArgumentTypeError(f"there is no {name!r}: any of {', '.join(STAGES)}")
+    return name
+
+
 def main() -> int:
     if sys.argv[1:2] == ["papers"]:
         from tests.benchmarks.papers import command
 
         return command.main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"any of {', '.join(STAGES)}")
+    parser.add_argument("stages", nargs="*", type=stage, metavar="STAGE", help=f"any of {', '.join(STAGES)}")
     parser.add_argument("--full", action="store_true", help="the sizes of the targets (many minutes)")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -45,6 +45,7 @@ from tests.support.planted_similarities import adds3
 
 METRICS = ("euclidean", "cosine", "cityblock")
 TASTES = ("salty", "savory", "sour", "bitter", "sweet", "spicy")
+EXPERIMENTS = ("moons", "iris", "usps", "food", "bound", "abstention")
 SHARES, NOISES = (0.01, 0.05, 0.1), (0.0, 0.1, 0.2)
 KEY = ("data", "metric", "share", "noise", "repetitions", "rounds")
 CELL = (
@@ -282,13 +283,21 @@ def draw(path: str, cells: list[dict], curve: list[tuple], fall: Curve | None, d
     fig.savefig(path, dpi=110)
 
 
+def experiment(name: str) -> str:
+    """The name of an experiment, as it is given (argparse's own choices refuse a default of several)."""
+    if name not in EXPERIMENTS:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(EXPERIMENTS)}")
+    return name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "experiments",
         nargs="*",
         default=["moons", "iris", "bound", "abstention"],
-        choices=["moons", "iris", "usps", "food", "bound", "abstention"],
+        type=experiment,
+        metavar="|".join(EXPERIMENTS),
     )
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=1_000_000)

@@ -3,7 +3,7 @@
 `python -m tests.benchmarks.decoding FILE...`; the digest of all ids and names shows that two versions say the same.
 """
 
-import sys
+import argparse
 import time
 from hashlib import sha256
 
@@ -29,8 +29,14 @@ def decoded(path: str) -> tuple[int, float, str]:
     return comparisons, seconds, digest.hexdigest()[:16]
 
 
-if __name__ == "__main__":
-    for path in sys.argv[1:]:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    for path in parser.parse_args().files:
         decoded(path)
         comparisons, seconds, digest = decoded(path)
         print(f"{path}: {comparisons / seconds / 1e6:.2f} M comparisons/CPU-s, {digest}")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,10 +6,10 @@ flips. A tenth of the answers, chosen by seed 0, is held out; they agree with an
 before their far pair, where both pairs are in it. Prints a line a world and order.
 """
 
+import argparse
 import csv
 import gzip
 import os
-import sys
 from pathlib import Path
 from time import process_time
 
@@ -67,6 +67,12 @@ def measure(world: str) -> None:
     print(f"{world}, canonical: weight kept {weight:.3f}, held out {right:.3f}", flush=True)
 
 
-if __name__ == "__main__":
-    for world in sys.argv[1:] or WORLDS:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("worlds", nargs="*", default=WORLDS, metavar="WORLD")
+    for world in parser.parse_args().worlds:
         measure(world)
+
+
+if __name__ == "__main__":
+    main()

@@ -122,7 +122,16 @@ def viewing(folder: Path, viewers: int, seconds: float) -> tuple[float, float]:
         run.stop()
 
 
-def main(objects: list[int], viewers: int, seconds: float) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, nargs="*", default=[3, 60, 100, 1000, 5000, 100_000])
+    parser.add_argument("--viewers", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    measured(given.objects, given.viewers, given.seconds)
+
+
+def measured(objects: list[int], viewers: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made = [report(folder, n) for n in objects]
@@ -141,9 +150,4 @@ def main(objects: list[int], viewers: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--objects", type=int, nargs="*", default=[3, 60, 100, 1000, 5000, 100_000])
-    parser.add_argument("--viewers", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    given = parser.parse_args()
-    main(given.objects, given.viewers, given.seconds)
+    main()

@@ -3,10 +3,12 @@
 import gzip
 import json
 
+import numpy as np
 import pyarrow.csv
 import pytest
 from pyarrow import parquet
 
+from tests.support.generators import planted_triplets
 from tests.support.process import engine, one_line, summary
 
 ROWS = ["a,b,c", "b,a,c", "c,a,b", "d,a,b", "d,b,c"]
@@ -32,7 +34,16 @@ def test_a_run_ends_with_what_it_came_to(tmp_path):
     assert said.startswith("5 events of survey.csv read: 5 comparisons, 2 refused (1 not_distinct, 1 not_parseable; ")
     assert f"first: {path} line 7: anchor equals near ('a')" in said
     assert f"all in {tmp_path / 's' / 'dead_letters'}" in said and "4 objects" in said
-    assert f"next: stream-engine export --state {tmp_path / 's'}" in said
+    assert f"next: stream-engine report --state {tmp_path / 's'}" in said
+
+
+@pytest.mark.parametrize("coins", [True, False])
+def test_answers_that_a_coin_gave_are_told(tmp_path, coins):
+    rng = np.random.default_rng(0)
+    rows = planted_triplets(rng, rng.normal(size=(12, 2)), 3000, 0.5 if coins else 0.1)
+    path = survey(tmp_path / "survey.csv", [",".join(f"o{i}" for i in row) for row in rows.tolist()])
+    said = last(engine("run", path, "--state", tmp_path / "s", "--refit", "embedding"))
+    assert ("a coin has .5: do --columns say which was nearer?)" in said) == coins and "(accuracy 0." in said
 
 
 def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):

@@ -142,6 +142,19 @@ def test_options_that_fit_no_input(format, options, message):
             "columns anchor, near, far are missing; the header has a, b, odd; map them with --columns, and say",
         ),
         (b"anchor,near\n", PLAIN, "column far is missing"),
+        (
+            b"Anchor;NEAR;fra\n",
+            PLAIN,
+            "columns anchor, near, far are missing; the header has Anchor, NEAR, fra; map them with --columns "
+            "(did you mean Anchor, NEAR?), and say",
+        ),
+        (
+            b"sep=,\nanchor;near;far\n",
+            PLAIN,
+            "the header is one column by the delimiter ',': anchor;near;far; leave --delimiter out, or say "
+            "--delimiter ';'",
+        ),
+        (b"survey of May\n", PLAIN, "or leave lines before the header out with --skip-rows, and say"),
         (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),
         (b"anchor,near,far\n", EventOptions(columns={"weight": ("w",)}), "column w is missing"),
         (b"anchor,near,far,far\n", PLAIN, "column 'far' is there twice"),

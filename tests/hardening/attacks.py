@@ -3,6 +3,7 @@
 python -m tests.hardening.attacks [NAME ...]
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -28,9 +29,12 @@ print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, engine.cou
 """
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=list(oversized.MESSAGES), metavar="NAME")
+    names = parser.parse_args().names
     print(f"{'message':18}{'bytes':>14}{'peak MB':>9}  verdict")
-    for name in names or oversized.MESSAGES:
+    for name in names:
         value = oversized.MESSAGES[name]()
         done = subprocess.run(
             [sys.executable, "-c", CHILD], input=value, capture_output=True, env=ENVIRONMENT, cwd=ROOT
@@ -44,4 +48,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

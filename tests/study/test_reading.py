@@ -232,6 +232,10 @@ WRONG = {
         "row 2: got .* expected values as JSON has them",
     ),
     "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "no column far; the table has anchor, near; say with"),
+    "a column of another case": (
+        pd.DataFrame(GOOD).rename(columns={"far": " Far"}),
+        r"no column far; the table has anchor, near,  Far; did you mean ' Far'\? Say with columns=\{'far'",
+    ),
     "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' is there twice"),
     "uneven columns": (GOOD | {"far": ["c"]}, "columns of lengths anchor: 4, near: 4, far: 1, expected lists of one"),
     "a wide array": (np.zeros((2, 5)), r"an array of shape \(2, 5\), expected \(m, 3\) or \(m, 4\)"),
@@ -359,3 +363,14 @@ def test_what_people_hand_over():
     assert "\n" not in str(said.value)
     with pytest.raises(frames.BadFrame, match="got sep, expected one of delimiter, encoding"):
         se.read("survey.csv", sep=";")
+
+
+def test_names_that_differ_by_blanks_alone_are_told():
+    rows = [("rum", "cola", "gin"), (" rum", "cola", "gin"), ("Rum", "cola", " tea")]
+    with pytest.warns(
+        UserWarning, match=r"1 of 6 objects are called as others are but for blanks, as ' rum' and 'rum'"
+    ):
+        assert se.read(rows).snapshot.objects[3] == " rum"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        se.read([rows[0], rows[2]])

@@ -109,9 +109,10 @@ def test_the_map_is_drawn_and_told(study):
     mine = figure.subplots()
     assert study.map(1).plot(mine) is mine
     told = shown.to_frame()
-    assert told.columns.tolist() == ["object", "axis_1", "axis_2", "sd_1", "sd_2"]
-    assert np.array_equal(told[["axis_1", "axis_2"]], shown.points)
-    assert np.allclose(told["sd_2"] ** 2, shown.covariance[:, 1, 1])
+    assert told.columns.tolist() == ["object", "x", "y", "sd_x", "sd_y"]
+    assert np.array_equal(told[["x", "y"]], shown.points)
+    assert study.map(1).to_frame().columns.tolist() == ["object", "x", "sd_x"]
+    assert np.allclose(told["sd_y"] ** 2, shown.covariance[:, 1, 1])
 
 
 def test_predictions(study, tmp_path):

@@ -1,9 +1,9 @@
 """The pictures of the manual: `python -m tests.support.figures [PAGE...]` runs the pages that show one, and puts what
 they draw beside them. Small files, the same from the same versions."""
 
+import argparse
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,9 +78,11 @@ def _places(svg: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+\.?\d*", drawn)]
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     """Draw the pictures of all pages, or of those named."""
-    for page in [DOCS / name for name in names] or pages():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="below stream_engine/docs")
+    for page in [DOCS / name for name in parser.parse_args().pages] or pages():
         with tempfile.TemporaryDirectory() as folder, style():
             run_page(page, Path(folder))
             for name in shown(page):
@@ -90,4 +92,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -3,13 +3,13 @@
 `python -m tests.support.notebooks` runs those of the gallery and stores what they show. Format: nbformat 4.5.
 """
 
+import argparse
 import ast
 import base64
 import contextlib
 import io
 import json
 import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -90,9 +90,11 @@ def run_in(folder: Path, notebook: dict[str, Any]) -> list[list[dict[str, Any]]]
         os.chdir(here)
 
 
-def main(paths: list[str]) -> None:
+def main() -> None:
     """Run and store notebooks."""
-    for path in map(Path, paths) if paths else sorted(GALLERY.glob("*.ipynb")):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("notebooks", nargs="*", type=Path, default=sorted(GALLERY.glob("*.ipynb")), metavar="NOTEBOOK")
+    for path in parser.parse_args().notebooks:
         notebook = json.loads(path.read_text())
         with tempfile.TemporaryDirectory() as folder:
             for number, (cell, shown) in enumerate(zip(code(notebook), run_in(Path(folder), notebook)), 1):
@@ -101,4 +103,4 @@ def main(paths: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

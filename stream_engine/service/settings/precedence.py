@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from stream_engine.service.settings.problems import BadSettings, check_keys, in_one_line
+from stream_engine.service.settings.problems import BadSettings, check_keys
 from stream_engine.service.settings.refit_params import check_kernel_files, check_kernels, refit_params
 from stream_engine.service.settings.relative_paths import rewrite_relative_paths
 from stream_engine.service.settings.schema import Settings
 from stream_engine.service.settings.secrets import HIDDEN, Secret, hidden, hidden_secret, revealed
+from stream_engine.service.settings.sentences import in_one_line
 from stream_engine.service.settings.texts import put, toml_value
 from stream_engine.service.settings.values import check_places, check_values
 
@@ -54,7 +55,7 @@ def load(path: str | None, overrides: Mapping[str, Any], environment: Mapping[st
         check_kernels(tree.get("kernels"), path or "settings")
         settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(f"{path or 'settings'}: {in_one_line(error)}") from None
+        raise BadSettings(f"{path or 'settings'}: {in_one_line(error, tree, Settings)}") from None
     check_places({"listen": settings.listen, "http.admin_listen": settings.http.admin_listen}, settings.input.shard)
     check_kernel_files(settings.kernels, "kernels")
     for kind, params in settings.refits.params.items():

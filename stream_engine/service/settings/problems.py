@@ -14,19 +14,35 @@ class BadSettings(ValueError):
 
 def check_keys(tree: Mapping[str, Any], struct: type[Struct], where: str, path: tuple[str, ...] = ()) -> None:
     """Raise `BadSettings` for a key that `struct` does not have, at any depth. `where` is the file or variable."""
-    fields = {f.encode_name: f.type for f in msgspec.structs.fields(struct)}
+    fields = keys_of(struct)
     for key, value in tree.items():
         if key not in fields:
             dotted = ".".join((*path, key))
-            raise BadSettings(f"{where}: unknown key {dotted}{nearest(key, fields)}")
+            raise BadSettings(f"{where}: unknown key {dotted}{_in_a_table(key, fields) or nearest(key, fields)}")
         kind = fields[key]
-        if isinstance(kind, type) and issubclass(kind, Struct) and isinstance(value, Mapping):
+        if is_table(kind) and isinstance(value, Mapping):
             check_keys(value, kind, where, (*path, key))
-        named = next((each for each in get_args(kind) if isinstance(each, type) and issubclass(each, Struct)), None)
+        named = next((each for each in get_args(kind) if is_table(each)), None)
         if get_origin(kind) is dict and named and isinstance(value, Mapping):  # tables by names of one's own
             for name, table in value.items():
                 if isinstance(table, Mapping):
                     check_keys(table, named, where, (*path, key, name))
+
+
+def _in_a_table(key: str, fields: Mapping[str, Any]) -> str:
+    """The end of the sentence where the key stands one table deeper, or ""."""
+    tables = [name for name, kind in fields.items() if is_table(kind) and key in keys_of(kind)]
+    return f"; did you mean {tables[0]}.{key} ({key} below [{tables[0]}])?" if len(tables) == 1 else ""
+
+
+def is_table(kind: Any) -> bool:
+    """Whether a type of a setting is a table of keys."""
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def keys_of(struct: type[Struct]) -> dict[str, Any]:
+    """Key of a table -> its type."""
+    return {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
 
 
 def nearest(key: str, known: Iterable[str]) -> str:
@@ -34,10 +50,3 @@ def nearest(key: str, known: Iterable[str]) -> str:
     names = list(known)
     near = [name for name in names if name.startswith(key)] or difflib.get_close_matches(key, names, 1)
     return f"; did you mean {near[0]}?" if near else f"; known are {', '.join(names)}"
-
-
-def in_one_line(error: msgspec.ValidationError, at: str = "") -> str:
-    """msgspec's sentence with our way of naming a place; `at` is where the checked value stands."""
-    what, _, path = str(error).partition(" - at `$")
-    place = ".".join(filter(None, (at, path.strip("`").lstrip("."))))
-    return f"{place or 'settings'}: {what[0].lower() + what[1:]}"

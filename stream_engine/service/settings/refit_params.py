@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from stream_engine.kernel_learning.auxiliary_files import NO_FILE, SUFFIXES, KernelSpec
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.service.settings.problems import BadSettings, check_keys, in_one_line, nearest
+from stream_engine.service.settings.problems import BadSettings, check_keys, nearest
 from stream_engine.service.settings.schema import Settings
+from stream_engine.service.settings.sentences import in_one_line
 
 
 def params_of(settings: Settings, kind: str) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def refit_params(kind: str, given: Mapping[str, Any]) -> Struct:
     try:
         checked = msgspec.convert(dict(given), params, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(f"refits.params.{kind}: {in_one_line(error)}") from None
+        raise BadSettings(in_one_line(error, given, params, f"refits.params.{kind}")) from None
     check_kernel_files(getattr(checked, "kernels", {}), f"refits.params.{kind}.kernels")
     return checked
 
@@ -43,7 +44,7 @@ def check_kernels(kernels: Any, where: str) -> None:
         try:
             msgspec.convert(table, KernelSpec, strict=False)
         except msgspec.ValidationError as error:
-            raise BadSettings(f"{where}: {in_one_line(error, f'kernels.{name}')}") from None
+            raise BadSettings(f"{where}: {in_one_line(error, table, KernelSpec, f'kernels.{name}')}") from None
 
 
 def check_kernel_files(kernels: Mapping[str, KernelSpec], where: str) -> None:

@@ -1,0 +1,101 @@
+"""Every table of measured figures says which command makes it; every command that a page names takes what it is given.
+
+Nothing is run: the command lines are read by their own parsers. `test_kept_tables.py` holds the figures themselves
+against the results that are kept.
+"""
+
+import re
+
+import pytest
+
+from stream_engine.manual import DOCS
+from stream_engine.manual import PAGES as MADE
+from tests.conftest import ROOT
+from tests.support.named_commands import NotTaken, check, named, of_verbs, options
+from tests.support.tables import sections, tables
+
+MEASUREMENTS = DOCS / "measurements.md"
+PAGES = {
+    str(page.relative_to(ROOT)): page
+    for page in [ROOT / "README.md", *sorted((ROOT / "stream_engine").rglob("*.md"))]
+    if page not in {DOCS / made for made in MADE}  # what is made of the code cannot name what it has not
+}
+NOT_MEASURED = {  # tables of numbers that are no measurement
+    ("collect.md", "Over HTTP"): "the status of each refusal",
+    ("scale.md", "How many distinct questions"): "arithmetic, as the page says",
+    ("scale.md", "What one engine would hold"): "arithmetic, as the page says",
+    ("scale.md", "What shards take"): "arithmetic, as the page says",
+}
+TABLES = [(name, table) for name, page in PAGES.items() for table in tables(page) if table.measured()]
+
+
+def faults(text: str) -> list[str]:
+    """What the commands of a text, and the options that it names alone, are refused with."""
+    found, commands = [], list(named(text))
+    for command in commands:
+        try:
+            check(command)
+        except NotTaken as wrong:
+            found.append(str(wrong))
+    for option in options(text):
+        if option.split()[0] not in of_verbs() and not any(_takes(command, option) for command in commands):
+            found.append(f"{option}: an option of no verb, and of no command here")
+    return found
+
+
+def _takes(command: str, option: str) -> bool:
+    try:
+        check(f"{command} {option}")
+    except NotTaken:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_take_what_they_are_given(page):
+    assert [fault for _, text in sections(PAGES[page]) for fault in faults(text)] == []
+
+
+@pytest.mark.parametrize("page, table", TABLES, ids=[f"{page.rpartition('/')[2]} {t.heading}" for page, t in TABLES])
+def test_a_table_of_figures_says_what_makes_it(page, table):
+    if (page.rpartition("/")[2], table.heading) not in NOT_MEASURED:
+        assert list(named(table.section)), f"{page}, {table.heading}: no command"
+
+
+def test_every_section_of_measurements_says_what_makes_its_figures():
+    for heading, text in sections(MEASUREMENTS):
+        if re.search(r"\d", text.removeprefix(f"# {heading}")) and heading not in ("Measurements", "Many objects"):
+            assert list(named(text)), heading
+
+
+def test_what_is_no_measurement_is_there():
+    assert {(page.rpartition("/")[2], table.heading) for page, table in TABLES} >= NOT_MEASURED.keys()
+    assert len(TABLES) >= 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`python -m tests.benchmarks.asking --seed 3`",
+        "`python -m tests.benchmarks.boosting_replay iris sun`",
+        "`python -m tests.benchmarks gard --full`, `make bench`",
+        "`python -m tests.benchmarks.embeddings --splits few`",
+        "`python -m tests.benchmarks.embeddings`: in two parts (`--only speed --fast`)",
+        "Say `--fromat csv`.",
+        "`python -m tests.benchmark`",
+        "`make dosc`",
+        "`stream-engine reprot --state DIR`",
+        "`stream-engine export --state DIR --fromat csv`",
+        "`stream-engine refit --state DIR clusters`",
+        "`CRAFTED_EVERY=1 python -m pytest tests/state/test_trust.py`",
+        "```\npython -m tests.fuzz --inputs many\n```",
+    ],
+)
+def test_a_planted_command_is_found(text):
+    assert len(faults(text)) == 1
+
+
+def test_what_is_right_is_taken():
+    assert faults("`python -m tests.benchmarks.asking --seeds N WORLD`, `--results FILE`, `make bench`") == []
+    assert faults("`time stream-engine inspect --state DIR`, `stream-engine export --out OUT [--format npz|csv]`") == []
+    assert faults("`--format csv` of some verb; `python -m tests.benchmarks.embeddings`, `--only free`") == []
