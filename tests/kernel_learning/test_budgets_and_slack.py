@@ -221,3 +221,20 @@ def test_what_is_tiny_goes_up_to_the_tolerance_and_stays_beyond_it(where):
     assert kept is solution and ranks == ([] if where == "weight" else [3])
     open_already = solution._replace(certificate=solution.certificate._replace(bound=bound * (1 - 2 * lost)))
     assert rckl.trimmed(problem, open_already, 1e-12)[1] == ([] if where == "weight" else [3])  # it would open it more
+
+
+def test_factors_lose_what_is_tiny_up_to_a_share_of_the_tolerance():
+    """The same for factors: a column of L whose eigenvalue is 5e-7 of the largest goes if the objective rises by at
+    most 2 % of the tolerance."""
+    problem = world("ste", "t")
+    root = np.linalg.qr(np.random.default_rng(0).normal(size=(14, 3)))[0] * np.sqrt([1.0, 1e-2, 5e-7])
+    lists, point = pair_lists.of_rows(problem.rows, problem.n), factored.Point([root], np.empty(0))
+    problem = problem._replace(trace_cost=np.full(1, 1e-9))  # else what is tiny costs more than it is worth
+    whole = by_definition(problem, factored.whole(problem, point))
+    short = by_definition(problem, factored.whole(problem, factored.Point([root[:, :2]], np.empty(0))))
+    rise = short / whole - 1
+    assert rise > 1e-9
+    for share, columns in ((0.99, 3), (1.01, 2)):
+        found = factored._trimmed(problem, lists, point, share * rise / 0.02)
+        assert found.point.roots[0].shape[1] == columns
+        assert found.certificate.objective == pytest.approx(whole if columns == 3 else short, rel=1e-12)
