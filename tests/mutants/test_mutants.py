@@ -92,6 +92,7 @@ def test_every_change_keeps_the_lines_and_reads_otherwise():
         "x += é.a": ["x += é.a -> pass", "+ -> -"],
         "if a:\n    return": ["a -> (not (a))", "a -> False", "return -> pass"],
         "assert a < 1": [],
+        "prefetch(a, 0)": [],
         "x: int = 0": ["0 -> 1"],
         'x = f"{a + 1}"': [],
     }.items(),
