@@ -238,3 +238,29 @@ def test_factors_lose_what_is_tiny_up_to_a_share_of_the_tolerance():
         found = factored._trimmed(problem, lists, point, share * rise / 0.02)
         assert found.point.roots[0].shape[1] == columns
         assert found.certificate.objective == pytest.approx(whole if columns == 3 else short, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["ste", "hinge"])
+def test_a_descent_begins_where_it_is_told_to_and_never_ends_above(loss):
+    """Also where the columns are of sizes far from 1, and are thus measured in other units inside."""
+    problem = world(loss)
+    problem = problem._replace(columns=problem.columns * np.array([1e3, 1.0, 1e-3])[: problem.columns.shape[1]])
+    lists, rng = pair_lists.of_rows(problem.rows, problem.n), np.random.default_rng(0)
+    point = factored.Point([rng.normal(size=(14, 2))], np.array([1e-3, 1.0, 1e3])[: problem.columns.shape[1]])
+    begin = factored._smooth(problem, lists, point, 0.1)[0]
+    values = [begin]
+    for most in (1, 3, 30):
+        found, used = factored._descended(problem, lists, point, 0.1, 1e-12, most)
+        assert used <= most and (found.mu >= 0).all()
+        values.append(factored._smooth(problem, lists, found, 0.1)[0])
+    assert values == sorted(values)[::-1] and values[-1] < 0.9 * begin
+    stuck, used = factored._descended(problem, lists, found, 0.1, 1e30, 1)  # any gain is enough: one step at most
+    assert factored._smooth(problem, lists, stuck, 0.1)[0] <= values[-1] * (1 + 1e-12)
+
+
+def test_tiny_is_beside_the_largest_however_small_that_is():
+    problem = world("ste")
+    lists = pair_lists.of_rows(problem.rows, problem.n)
+    mu = np.array([1e-7, 5e-8, 5e-14])[: problem.columns.shape[1]]
+    found = factored._trimmed(problem, lists, factored.Point([np.zeros((14, 0))], mu), 1e-3)
+    assert found.point.mu.tolist() == [1e-7, 5e-8, 0.0][: len(mu)]
