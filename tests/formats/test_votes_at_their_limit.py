@@ -1,4 +1,5 @@
-"""n_near and n_far one below, at and one above 1,000,000, by every way that events come in."""
+"""Exact limits, one below and one above: n_near and n_far by every way that events come in, and the events of a
+message."""
 
 import json
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
+from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.expand_in_pieces import COMPARISONS_AT_ONCE
 from stream_engine.formats.field_values import MAX_VOTES, votes_of
@@ -71,3 +73,39 @@ def test_one_event_at_both_limits_is_one_piece():
     assert len(done.triplets) == 2 * LIMIT and not list(done.rest)
     assert np.bincount(done.triplets[:, 1]).tolist() == [0, LIMIT, LIMIT]
     assert votes_of(LIMIT, LIMIT, text=False) == (LIMIT, LIMIT)
+
+
+ROWS = 5  # of a message
+
+
+def messages(n):
+    """Name -> a message of n events."""
+    events = [json.dumps(TRIPLET | {"anchor": f"a{i}"}).encode() for i in range(n)]
+    table = pa.record_batch({"anchor": [f"a{i}" for i in range(n)], "near": ["b"] * n, "far": ["c"] * n})
+    return {
+        "lines": b"\n".join(events) + b"\n",
+        "lines without the last end": b"\n".join(events),
+        "lines with blanks": b"\n".join(b" " + event for event in events),
+        "an array": b"[" + b",".join(events) + b"]",
+        "an array over lines": b"[\n" + b",".join(events) + b"\n]",
+        "an array and a line": b"[" + b",".join(events[1:]) + b"]\n" + events[0],
+        "a line and an array": events[0] + b"\n[" + b",".join(events[1:]) + b"]\n",
+        "a table": ipc_of(table),
+    }
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("n", [ROWS - 1, ROWS, ROWS + 1])
+def test_a_message_holds_events_up_to_the_limit(n, fast):
+    """Of several in one poll, too: what is refused is the message alone."""
+    options = EventOptions(provenance=True, bounds=Bounds(max_rows=ROWS))
+    for way, message in messages(n).items():
+        for before in (0, 1, 2):
+            first = [json.dumps(TRIPLET | {"anchor": "x"}).encode()] * before
+            left, triplets, refused = [*first, message], 0, []
+            while left:
+                done, _ = JsonDecoder(options, fast).many(left)
+                triplets += len(done.triplets)
+                refused += [each.reason for each in done.rejected]
+                left = left[done.values or len(left) :]
+            assert (triplets, refused) == ((before + n, []) if n <= ROWS else (before, ["too_large"])), (way, before)
