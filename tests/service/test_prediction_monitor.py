@@ -1,6 +1,8 @@
 """A run tells how well it predicts, and when that changes: metrics, log, a snapshot, the note beside it."""
 
 import json
+import threading
+import time
 
 import numpy as np
 from prometheus_client import CollectorRegistry
@@ -125,6 +127,23 @@ def test_costly_predictors_are_renewed_as_the_budget_allows(monkeypatch):
     assert monitor._observer.predictors["k1"] is not first
     monitor.close()
     assert monitor.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
+
+
+def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, monkeypatch):
+    events(tmp_path / "events.csv", seed=1)
+    begun, ended = [], []
+
+    def slowly(names, published):
+        begun.append(published.snapshot.sequence)
+        time.sleep(0.3)
+        ended.append(published.snapshot.sequence)
+        return {}, {}
+
+    monkeypatch.setattr(prediction_monitor, "_make", slowly)
+    there = set(threading.enumerate())
+    consumed(tmp_path, "on")
+    assert begun and ended == begun
+    assert set(threading.enumerate()) == there  # nor does any other thread go on
 
 
 def test_after_the_end_no_predictor_is_made_and_what_waits_is_still_tested():
