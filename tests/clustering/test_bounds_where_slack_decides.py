@@ -144,3 +144,17 @@ def test_a_proof_is_refused_a_hair_beyond_where_it_holds(seed):
     made = certificate.certified(W, labels, (lowest + highest) / 2)
     reached = partition.value(W, labels) - 3 * made.lam
     assert made.upper_bound == pytest.approx(reached + (12 - 3) * zero, abs=1e-2 * zero)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_clipped_multiplier_takes_no_more_than_its_row_sums(seed):
+    """Beyond the largest lambda nu is clipped, and sums to one thing over a and to another over b: N stays symmetric,
+    not negative, and within nu in every row."""
+    W, labels = planted(seed)
+    of = blocks(W, labels, 3)
+    made = certificate.dual(labels, of, certificate.largest_lambda(labels, of) + 4.0)
+    assert made.deepest > 0 and (made.nu >= 0).all()
+    N = certificate.multiplier(made)
+    sums = np.stack([N[:, labels == b].sum(axis=1) for b in range(3)], axis=1)
+    assert np.array_equal(N, N.T) and N.min() >= 0 and (sums <= made.nu + 1e-9).all()
+    assert (sums < made.nu - 1e-6).any()  # somewhere the two sums differ
