@@ -121,8 +121,10 @@ def items_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = N
     An array of more elements than `bounds` allow stays one event, which `too_many_elements` knows. Raises `OverBound`
     where the value holds more than `most` lines and events.
     """
-    if most is not None and len(value) > most and value.count(b"\n") > most:
-        raise OverBound(too_many_rows("the message", value.count(b"\n"), "lines", bounds))
+    if most is not None and len(value) > most:
+        ends = value.count(b"\n") + (not value.endswith(b"\n"))
+        if ends > most:
+            raise OverBound(too_many_rows("the message", ends, "lines", bounds))
     items = Items([], [], [])
     if whole := document_in(value):
         _add_item(items, whole, value.index(whole), bounds)
@@ -138,6 +140,8 @@ def items_of(value: bytes, bounds: Bounds = DEFAULT_BOUNDS, most: int | None = N
                 raise OverBound(too_many_rows("the message", len(items.texts), "events and more", bounds))
         done = odd + 1
     items.extend_plain(lines[done:], starts[done:])
+    if most is not None and len(items.texts) > most:
+        raise OverBound(too_many_rows("the message", len(items.texts), "events", bounds))
     return items
 
 

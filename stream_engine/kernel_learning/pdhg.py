@@ -97,8 +97,9 @@ def _epoch(problem, anchor, best, norm, balance, tolerance, budget, check_every,
     tau, sigma = 1.0 / (norm * balance), balance / norm
     u, y, x, back = anchor.u, anchor.y, anchor.x, anchor.back
     sums = [np.zeros_like(a) for a in (u, y, x)]
-    previous = np.inf
-    for k in range(1, budget + 1):
+    previous, k = np.inf, 0
+    while True:
+        k += 1
         new = u - tau * (cost + back)
         ranks = form.project(problem, new, ranks)
         x_new = form.forward(problem, new)
@@ -117,7 +118,6 @@ def _epoch(problem, anchor, best, norm, balance, tolerance, budget, check_every,
         if best.certificate.gap <= tolerance or due or k >= budget:
             return better, best, k
         previous = better.slack
-    return anchor, best, budget
 
 
 def _merged(best: _Candidate, *others: _Candidate) -> _Candidate:

@@ -148,7 +148,7 @@ def solve(
     dual = start.dual if start is not None else None
     if problem.loss == "hinge" and not blocks:
         columns = linear.dense_map(problem.columns, problem.column_cost)
-        s = linear.solve(columns, problem.weight, tolerance, mu, progress=progress)
+        s = linear.solve(columns, problem.weight, tolerance, mu, max_iterations, progress)
         solution = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
         return _learned(problem, kernels, *trimmed(problem, solution, tolerance))
     return _learned(problem, kernels, *optimum(problem, u, dual, tolerance, max_iterations, progress))

@@ -53,7 +53,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     held_out: which share of the judgements chooses, of those that are not reported
     reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
     tolerance: relative dual gap to reach
-    max_iterations: of a solve; where they end it the artifact says that it is not certified
+    max_iterations: of the last solve; where they end it the refit fails, and says the gap that it reached
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"

@@ -45,7 +45,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     k: the number of clusters
     lam: solve SDP-lambda instead; neither of the two: SPUR
     tol: gap to reach, relative to <W, X>
-    max_iterations: of the solver; when they run out the artifact says that it is not certified
+    max_iterations: of the solver (cvxpy's cost little: it may take 20,000); when they run out the artifact says that it
+        is not certified
     solver: admm, or cvxpy (slow, the reference)
     lambda_factor: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter)
     early_exit: SPUR stops at the first k whose criterion exceeds this

@@ -5,6 +5,7 @@ and k2) only as often as their share of the time stays below BUDGET. Until new o
 predicting.
 """
 
+import math
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ class PredictionMonitor:
         self._next: Published | None = None
         self._cost: dict[str, tuple[float, float]] = {}  # costly predictor -> (seconds it took, when it was done)
         self._problems: set[str] = set()
-        self._told = 0.0
+        self._told = -math.inf
         self._ended = False
         self.figures: dict[str, Any] = {}
 

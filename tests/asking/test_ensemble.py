@@ -152,6 +152,20 @@ def test_an_answer_narrows_what_it_is_about_as_a_kalman_filter_would(alpha):
     assert np.allclose(made.away.transpose(1, 0, 2).reshape(-1, 10), flat - np.outer(flat @ g, gain))
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_an_answer_that_can_say_nothing_changes_nothing(alpha):
+    """All three in one place, or places that are certain: there is no direction in which anything could move."""
+    made = delivered(5, 2, alpha)
+    for points, spread in (
+        (np.zeros_like(made.points), made.spread),
+        (made.points, np.zeros_like(made.spread)),
+    ):
+        found = ensemble.ensemble(made._replace(points=points, spread=spread), np.arange(5), np.random.default_rng(0))
+        before, room = (found.spread.copy(), found.away.copy()), (np.empty((3, 2)), np.empty((3, 2)))
+        ensemble.narrow(found.points, found.spread, found.away, *found[3:], 3, 0, 4, *room)
+        assert np.array_equal(found.spread, before[0]) and np.array_equal(found.away, before[1])
+
+
 # ---- questions of a batch
 
 

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from stream_engine import asking
+from stream_engine.asking import at_random
 from stream_engine.asking.known import CannotAsk, answered, codes, how_many, nothing_known, waiting, with_objects
-from stream_engine.asking.sharing import places
+from stream_engine.asking.model import delivered
+from stream_engine.asking.sharing import mixed, places
 from tests.asking.worlds import taught, world
 
 BY_MODEL = list(asking.BY_MODEL)
@@ -149,3 +151,22 @@ def test_questions_that_wait_for_an_answer_are_not_asked_again():
 def test_a_share_is_between_0_and_1(share):
     with pytest.raises(CannotAsk, match="got random share .*, expected 0 to 1"):
         asking.questions(taught(7, 10), 5, random_share=share)
+
+
+def test_where_the_model_has_too_few_the_rest_is_random_and_nothing_is_asked_twice():
+    known = taught(5, 0, accuracy=0.8)
+    known = known._replace(model=delivered(known.learned, known.columns))
+    few = asking.questions(known, 4, "information-gain", random_share=0.0).rows
+
+    def some(known, n, rng):
+        return few[~np.isin(codes(few, 5), answered(known))][:n]
+
+    asks = {"random": at_random.ask, "uncertainty": some}
+    for seed in range(5):
+        made = mixed(known, 20, "uncertainty", asks, 0.25, np.random.default_rng(seed))
+        by_model = counts(made).get("uncertainty", 0)
+        assert 1 <= by_model <= 4 and counts(made)["random"] == 20 - by_model
+        assert len(np.unique(codes(made.rows, 5))) == 20
+        assert np.allclose(made.propensity[made.sampler == "uncertainty"], 0.75)
+        later = made.propensity[made.sampler == "random"]
+        assert set(np.round(0.25 / later).astype(int)) <= set(range(10, 31))

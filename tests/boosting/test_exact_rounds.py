@@ -10,6 +10,7 @@ import pytest
 
 from stream_engine.boosting import rounds as boosting
 from stream_engine.boosting.codes import codes_from_columns
+from stream_engine.boosting.label_sums import plain_size
 from stream_engine.boosting.labels import group, label_sets
 from stream_engine.data.triplet_columns import columns_from_triplets
 from tests.benchmarks.boosting_replay import compared
@@ -111,3 +112,21 @@ def test_late_rounds_are_those_of_decimals(name, rounds):
     made = compared(name, rounds)
     assert made.stored > 0.9 * rounds and made.sides_wrong == made.labels_wrong == made.doubtful == 0
     assert made.alpha_gap < 1e-9
+
+
+def test_the_size_of_a_side_is_counted_entry_by_entry():
+    rng = np.random.default_rng(0)
+    v, objects, sides = rng.normal(size=(9, 3)), rng.integers(9, size=40), rng.integers(2, size=40)
+    for side, y, begin, end in ((0, 0, 0, 40), (1, 2, 5, 30), (1, 1, 7, 7)):
+        expected = sum(abs(v[i, y]) for i, s in zip(objects[begin:end], sides[begin:end]) if s == side)
+        assert plain_size(v, objects << 1 | sides, begin, end, side, y) == pytest.approx(expected)
+
+
+def test_a_lead_of_rounding_errors_is_a_tie_and_a_tie_is_an_error():
+    positive = np.array([[True, False, False]] * 5)
+    lead = np.array(
+        [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0 + 1e-12, 1.0, 0.0], [1.0 + 1e-6, 1.0, 0.0]]
+    )
+    assert [boosting.errors(lead[i : i + 1], positive[i : i + 1]) for i in range(5)] == [0.0, 1.0, 1.0, 1.0, 0.0]
+    assert boosting.errors(lead, positive) == 0.6 and boosting.errors(lead[:0], positive[:0]) == 0.0
+    assert boosting.errors(lead, np.ones((5, 3), bool)) == 0.0

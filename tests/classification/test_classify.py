@@ -203,3 +203,11 @@ def test_what_cannot_be_is_said_in_one_line():
     made = classify.refit(few, classify.Params(similarities=("k1",)), 0)
     assert made.report["held_out"] == {"objects": 0, "accuracy": None} and not made.report["models"]
     assert (made.arrays["predicted"] >= 0).all() and not made.arrays["reported"].any()
+
+
+def test_the_standard_error_is_that_of_a_mean():
+    for m in (2, 3, 17):
+        right = np.arange(m) % 3 > 0
+        made = nested.Figures.of(right, np.full(m, 0.7), np.zeros(m))
+        assert made.standard_error == pytest.approx(right.std(ddof=1) / math.sqrt(m)) and made.objects == m
+    assert nested.Figures.of(np.array([True]), np.ones(1), np.ones(1)).standard_error == 0.0

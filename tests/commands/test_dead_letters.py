@@ -64,6 +64,21 @@ def test_letters_of_every_kind_of_file_are_read_again(inputs, tmp_path):
     assert summary(state)["history"][0]["did"] == "replay"
 
 
+def test_what_was_read_again_stays_so_when_letters_are_forgotten(tmp_path):
+    """Places among the letters move where some go: those after them are read once, what comes later is read too."""
+    rows = [{"anchor2": f"x{i}", "near": "b", "far": f"c{i}"} for i in range(8)]
+    first, later = jsonl(tmp_path / "a.jsonl", rows[:4]), jsonl(tmp_path / "b.jsonl", rows[4:])
+    state = tmp_path / "s"
+    engine("run", first, "--state", state, *RUN)
+    assert "4 events counted" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
+    assert "1 dead letter" in engine("forget", "--state", state, "--object", "c0").stdout
+    assert "nothing changed" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
+    engine("run", first, later, "--state", state, *RUN)
+    assert "4 events counted" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
+    assert "nothing changed" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
+    assert summary(state)["comparisons"] == 7 and summary(state)["objects"] == 16
+
+
 def test_a_header_that_is_gone_can_be_said(inputs, tmp_path):
     csv, state = inputs[1], tmp_path / "s"
     engine("run", csv, "--state", state, *RUN)

@@ -109,3 +109,16 @@ def test_what_is_not_asked_about_has_the_prior_and_what_is_large_nothing(monkeyp
     assert (np.linalg.eigvalsh(made[:6]) > 0).all() and np.trace(made[:6].mean(axis=0)) < 2
     monkeypatch.setattr(ellipses, "LARGEST", 15)
     assert covariances(found, answers) is None
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_along_the_gauge_no_distance_changes(d):
+    """Translations and turns, all of them: d + d (d - 1) / 2 directions, of which none changes a distance at first."""
+    points = np.random.default_rng(d).normal(size=(9, d))
+    found = gauge_of(points)
+    assert found.shape == (9 * d, d + d * (d - 1) // 2)
+    np.testing.assert_allclose(found.T @ found, np.eye(found.shape[1]), atol=1e-12)
+    apart = points[:, None] - points[None]
+    for direction in found.T.reshape(-1, 9, d):
+        change = 2 * (apart * (direction[:, None] - direction[None])).sum(axis=2)
+        np.testing.assert_allclose(change, 0, atol=1e-12)

@@ -266,3 +266,13 @@ def test_online_bad_input_is_said():
         OnlineEmbedding(0)
     with pytest.raises(ValueError, match="got a negative id"):
         OnlineEmbedding(2).learn(np.array([[0, -1, 0, 2]]))
+
+
+def test_new_objects_lie_apart_each_axis_by_a_draw_of_its_own():
+    """Small, even, the same whenever they come, and no two numbers alike: objects in one place would move as one."""
+    whole = online._small(0, 400, 3, 7)
+    assert np.array_equal(np.concatenate([online._small(0, 150, 3, 7), online._small(150, 400, 3, 7)]), whole)
+    assert len(np.unique(whole)) == whole.size and not np.isin(online._small(0, 400, 3, 10**6), whole).any()
+    assert np.abs(whole).max() <= np.sqrt(3) * online.SMALL
+    assert whole.std() == pytest.approx(online.SMALL, rel=0.05) and abs(whole.mean()) < 0.1 * online.SMALL
+    assert np.abs(np.corrcoef(whole.T) - np.eye(3)).max() < 0.15

@@ -3,6 +3,7 @@
 import ast
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.mutants.__main__ import EQUIVALENT as EXPLAINED
 from tests.mutants.__main__ import ROOT, main, within
 from tests.mutants.changes import applied, mutants
 from tests.mutants.names import Names
-from tests.mutants.tests_by_line import moved
+from tests.mutants.tests_by_line import TestFile, moved
 
 KERNEL = """from numba import njit
 
@@ -92,6 +93,7 @@ def test_every_change_keeps_the_lines_and_reads_otherwise():
         "x += é.a": ["x += é.a -> pass", "+ -> -"],
         "if a:\n    return": ["a -> (not (a))", "a -> False", "return -> pass"],
         "assert a < 1": [],
+        "prefetch(a, 0)": [],
         "x: int = 0": ["0 -> 1"],
         'x = f"{a + 1}"': [],
     }.items(),
@@ -119,6 +121,21 @@ def test_lines_are_found_again_in_a_changed_file():
     contexts = {1: ["a"], 2: ["b"], 3: ["c"]}
     found = moved(contexts, ["1", "2", "3"], ["1", "x", "2", "y"])
     assert found == {1: ["a"], 2: ["a"], 3: ["b"], 4: ["b", "c"]}
+
+
+def test_what_a_killed_process_left_of_its_lines_is_passed_over(tmp_path):
+    (tmp_path / "test_a.py").write_text("def test_a(): pass")
+    (tmp_path / "sources").mkdir()
+
+    def run(file, tests, limit, environment, coverage, config, slowest):
+        for number, part in enumerate((b"", b"SQLite format 3\0" + 200 * b"x", b"junk")):
+            Path(f"{Path(coverage).with_suffix('.below')}.vm.{number}").write_bytes(part)
+        return 0, {"seconds": {"test_a.py::test_a": 0.5}, "failed": []}
+
+    measured = TestFile("test_a.py", tmp_path)
+    measured.measure(tmp_path, run, 5.0, tmp_path / "sources")
+    assert measured.known["seconds"] == {"test_a.py::test_a": 0.5} and measured.known["files"] == {}
+    assert not list(tmp_path.glob("*.below*"))
 
 
 def test_the_quickest_tests_within_so_many_seconds():

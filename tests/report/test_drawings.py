@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.exports.object_places import ellipses_of
+from stream_engine.report import drawings, labels
 from stream_engine.report.drawings import (
     Axis,
     Bars,
@@ -164,3 +165,23 @@ def test_files_for_papers_hold_their_fonts_and_are_the_same_twice(format):
     else:
         made = ElementTree.parse(io.BytesIO(once))
         assert not any(e.tag.endswith("}text") for e in made.iter())  # letters are outlines: no font is needed
+
+
+def test_names_that_go_farther_out_go_all_round_at_the_same_distances():
+    found = list(labels._around(3, 10.0, -20.0, 9.0))
+    assert len(found) == 5 * 16 and all(each.far and each.number == 3 for each in found)
+    for ring, distance in enumerate(labels.RINGS):
+        of_ring = found[16 * ring : 16 * ring + 16]
+        turn = np.array([complex(each.x - 10.0, each.y + 20.0) for each in of_ring])
+        assert np.allclose(np.abs(turn), distance)
+        assert np.allclose(np.diff(np.unwrap(np.angle(turn))), 2 * np.pi / 16) and turn[0] == distance
+        sides = [0 if abs(z.real) < 0.3 * distance else int(np.sign(z.real)) for z in turn]
+        assert [each.side for each in of_ring] == sides and set(sides) == {-1, 0, 1}
+
+
+def test_a_drawing_holds_all_of_its_bars():
+    bars = Bars(np.array([3.0, 1.0, 1.5]), np.array([2.0, 4.0, 1.0]), np.zeros(3, bool))
+    x, y = drawings._spread(bars)
+    assert (x.min(), x.max()) == (0.75, 3.25) and (y.min(), y.max()) == (0.0, 4.0)  # half a bar on either side
+    x, _ = drawings._spread(Bars(np.array([2.0]), np.array([1.0]), np.zeros(1, bool)))
+    assert (x.min(), x.max()) == (1.5, 2.5)

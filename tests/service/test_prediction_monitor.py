@@ -1,6 +1,8 @@
 """A run tells how well it predicts, and when that changes: metrics, log, a snapshot, the note beside it."""
 
 import json
+import threading
+import time
 
 import numpy as np
 from prometheus_client import CollectorRegistry
@@ -125,6 +127,50 @@ def test_costly_predictors_are_renewed_as_the_budget_allows(monkeypatch):
     assert monitor._observer.predictors["k1"] is not first
     monitor.close()
     assert monitor.tell()["predictors"]["k1"]["all"]["total"]["tested"] > 0
+
+
+def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, monkeypatch):
+    events(tmp_path / "events.csv", seed=1)
+    begun, ended = [], []
+
+    def slowly(names, published):
+        begun.append(published.snapshot.sequence)
+        time.sleep(0.3)
+        ended.append(published.snapshot.sequence)
+        return {}, {}
+
+    monkeypatch.setattr(prediction_monitor, "_make", slowly)
+    there = set(threading.enumerate())
+    consumed(tmp_path, "on")
+    assert begun and ended == begun
+    assert set(threading.enumerate()) == there  # nor does any other thread go on
+
+
+def test_after_the_end_no_predictor_is_made_and_what_waits_is_still_tested():
+    rng = np.random.default_rng(0)
+    points, engine = rng.normal(size=(12, 2)), Engine()
+    engine.learn(decoded(planted_triplets(rng, points, 500, 0.1), 12))
+    published = Published(engine.snapshot(), {})
+    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
+    monitor.serve(published.snapshot)
+    monitor.published(published)
+    monitor.published(published)  # one is being made, one waits
+    monitor._making.result()
+    monitor.observed(as_batch(planted_triplets(rng, points, 40), 12), {})
+    assert monitor.figures["seen"] == 40  # told at once, whenever the machine was started
+    there = monitor._observer.predictors.copy()
+    assert "k1" in there and monitor._observer.sampled == 40 > monitor._observer.tested
+    monitor.end()
+    if monitor._making:
+        monitor._making.result()
+    monitor._making = None
+    monitor.published(published)
+    monitor.observed(as_batch(planted_triplets(rng, points, 40), 12), {})
+    assert monitor._making is None and monitor._next is None
+    monitor.serve(published.snapshot)
+    assert monitor._observer.tested == monitor._observer.sampled == 80
+    assert monitor._observer.predictors == there
+    monitor.close()
 
 
 def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
