@@ -46,8 +46,8 @@ BUGS = [
     Bug(
         "answers are told to be counted before they are synced",
         f"{COLLECT}/line_log.py",
-        "            self._disk.fsync(self.path)\n        except OSError as error:  # the system",
-        "            pass\n        except OSError as error:  # the system",
+        "                self._disk.fsync(self.path)\n            except OSError as error:  # the system",
+        "                pass\n            except OSError as error:  # the system",
         "tests/collect/test_line_log.py",
     ),
     Bug(
