@@ -157,9 +157,10 @@ class Store:
         if latest.snapshot is None and latest.damaged:
             raise Corrupt(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy")
         if latest.snapshot is None:
-            raise NoSuchSnapshot(
-                f"{self.directory}: no snapshot there; `stream-engine run SOURCE --state DIR` makes one"
-            )
+            how = "`stream-engine run SOURCE --state DIR` makes one"
+            if self.directory.is_dir() and any(self.directory.iterdir()):  # a lock, answers: something began here
+                how = "what is at work there makes one at its next interval and when it ends; else " + how
+            raise NoSuchSnapshot(f"{self.directory}: no snapshot there; {how}")
         for line in latest.damaged:
             self._tell_once(f"{line}; the one before it is read")
         return latest.snapshot
