@@ -60,7 +60,7 @@ def _remedy(header: bytes, names: list[str], lacking: list[str], options: EventO
         )
     first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
     first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
-    meant = ", ".join(filter(None, (nearest_name(name, names) for name in lacking)))
+    meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
     return f"the header has {_shortened(names)}; map them with --columns{asked}{first}"
 
