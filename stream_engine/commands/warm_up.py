@@ -156,13 +156,13 @@ def _predict() -> None:
     observer.figures()
 
 
-def _refit() -> None:
-    """The refits that have kernels of their own and are not below, quickly, over the objects with the most answers."""
+def _refit(*kinds: str) -> None:
+    """Refits with kernels of their own, quickly, over the objects with the most answers."""
     import msgspec
 
     from stream_engine.refits import refit_module
 
-    for kind in ("sdp_clustering", "kernel_learning", "partial_order_embedding"):
+    for kind in kinds:
         module = refit_module(kind)
         quick = {**getattr(module, "LAWS_PARAMS", {}), "objects": OBJECTS - 2}
         module.refit(_counted(), msgspec.convert(quick, module.Params), 0)
@@ -213,7 +213,7 @@ OTHER_EVENTS: list[dict] = [
 ]
 
 # What a run of triplets with the usual refits compiles, of the parts below.
-OF_A_RUN = (f"guard {POLICIES[0]}", "a run", "boosting", "refits", "embedding")
+OF_A_RUN = (f"guard {POLICIES[0]}", "a run", "boosting", "embedding", "clustering")
 
 # what -> what runs it. Those that many kernels are for come first, and side by side such as share few.
 PARTS: dict[str, Callable[[], object]] = {
@@ -224,7 +224,8 @@ PARTS: dict[str, Callable[[], object]] = {
     "asking": _ask,
     "a run": _run,
     "predictions": _predict,
-    "refits": _refit,
+    "clustering": partial(_refit, "sdp_clustering"),
+    "kernel learning": partial(_refit, "kernel_learning", "partial_order_embedding"),
     "embedding": _embed,
     "online embedding": _online,
     **{f"guard {policy}": partial(_guard, policy) for policy in POLICIES[1:] if policy != "sift"},
