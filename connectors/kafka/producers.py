@@ -79,6 +79,7 @@ class PythonSender:
         self._open.release()
 
     def send(self, value: bytes) -> None:
+        """Hand over an event; waits while `OPEN_MESSAGES` are not acknowledged. Raises `SinkUnavailable`."""
         if not self._open.acquire(timeout=self._patience):
             raise SinkUnavailable(self._line(f"nothing acknowledged for {self._patience:g} s"))
         try:
@@ -95,6 +96,7 @@ class PythonSender:
             raise SinkUnavailable(self._line(self._failure))
 
     def flush(self) -> None:
+        """Wait until all is acknowledged. Raises `SinkUnavailable`."""
         try:
             self._producer.flush(timeout=self._patience)
         except self._errors.KafkaTimeoutError as error:
@@ -136,6 +138,7 @@ class ConfluentSender:
         self._failure = self._failure or error
 
     def send(self, value: bytes) -> None:
+        """Hand over an event; waits while the client's queue is full. Raises `SinkUnavailable`."""
         while True:
             try:
                 self._producer.produce(self._address.topic, value, on_delivery=self._delivered)
@@ -153,6 +156,7 @@ class ConfluentSender:
             )
 
     def flush(self) -> None:
+        """Wait until all is acknowledged. Raises `SinkUnavailable`."""
         left = self._producer.flush(self._patience)
         self._check()
         if left:

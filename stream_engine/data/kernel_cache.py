@@ -125,6 +125,8 @@ def _cache_in(folder: Path) -> type[caching.FunctionCache]:
     """numba's cache of a function, below a folder that we name."""
 
     class Locator(caching._CacheLocator):
+        """Below `folder`, by room; stamped with the digest of all kernel sources."""
+
         def __init__(self, function: Callable, file: str) -> None:
             self._py_file = file
             self._line = function.__code__.co_firstlineno
@@ -143,9 +145,13 @@ def _cache_in(folder: Path) -> type[caching.FunctionCache]:
             return cls(function, file)
 
     class Implementation(caching.CompileResultCacheImpl):
+        """numba's, with that locator and no other."""
+
         _locator_classes = [Locator]  # noqa: RUF012  numba's name, a list there
 
     class Cache(caching.FunctionCache):
+        """numba's, with that implementation."""
+
         _impl_class = Implementation
 
         def _index_key(self, sig, codegen):

@@ -35,8 +35,10 @@ class ColumnMap(NamedTuple):
 
 
 class LinearSolution(NamedTuple):
-    mu: np.ndarray
-    x: np.ndarray
+    """The best point found, and what proves how good it is; `converged`: the gap is within the tolerance."""
+
+    mu: np.ndarray  # (A,) >= 0
+    x: np.ndarray  # (m,) D mu
     certificate: Certificate
     iterations: int
     converged: bool

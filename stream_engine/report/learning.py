@@ -46,8 +46,12 @@ def section(material: Material) -> Section:
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
+    half, whole = "half of the answers", "all"
+    if material.summary["comparisons"] > MOST:  # a sample: its sizes, not a share of what there is
+        half, whole = (f"{count(step.answers)} answers" for step in steps[-2:])
+        whole += " (the most that this is made of)"
     says = (
-        f"With half of the answers, {percent(before.accuracy)} of the held-out ones come as expected, with all "
+        f"With {half}, {percent(before.accuracy)} of the held-out ones come as expected, with {whole} "
         f"{percent(last.accuracy)}: "
     )
     if gain > max(0.005, unsure):

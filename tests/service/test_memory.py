@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from stream_engine.data import available_memory
 from stream_engine.service import memory
 from stream_engine.service.memory import Memory, Surroundings
@@ -109,38 +107,3 @@ def test_a_refit_gets_its_part_of_the_budget_and_minds_it(tmp_path):
     finally:
         available_memory.give(None)
     assert "linkage of 6 objects: needs" in done.stderr and "0 GB may be used: raise memory_gb" in done.stderr
-
-
-def test_a_budget_is_minded_by_all_that_asks_for_memory():
-    held = available_memory.resident()
-    assert 10**7 < held < 2**36
-    try:
-        available_memory.give(held + GB)
-        assert 0 < available_memory.available() < 1.1 * GB
-        available_memory.give(held // 2)
-        assert available_memory.available() == 0
-        with pytest.raises(available_memory.TooLarge, match="0 GB may be used"):
-            available_memory.require("k1", GB, None, "choose objects")
-    finally:
-        available_memory.give(None)
-    assert available_memory.resident(2**22 + 1) == 0  # a process that is gone
-
-
-def test_control_groups_of_both_versions_and_of_all_levels_are_minded(tmp_path):
-    machine, mounted = tmp_path / "meminfo", tmp_path / "groups"
-    machine.write_text("MemAvailable:    9000 kB\n")
-    first = mounted / "memory"
-    first.mkdir(parents=True)
-    (first / "memory.limit_in_bytes").write_text("9223372036854771712\n")
-    (first / "memory.usage_in_bytes").write_text("5000\n")
-    assert available_memory.available(machine, mounted) == 9000 * 1024
-    (first / "memory.limit_in_bytes").write_text("6000\n")
-    assert available_memory.available(machine, mounted) == 1000
-    (first / "memory.stat").write_text("total_inactive_file 300\ntotal_active_file 70\ninactive_file 1\n")
-    assert available_memory.available(machine, mounted) == 1370  # pages of files are given back
-    process_groups = tmp_path / "cgroup"
-    process_groups.write_text("5:memory:/a/b\n0::/x\n")
-    said = [str(limit.relative_to(mounted)) for limit, _ in available_memory._groups(mounted, process_groups)]
-    assert {"memory/a/b/memory.limit_in_bytes", "memory/a/memory.limit_in_bytes", "x/memory.max", "memory.max"} <= {
-        *said
-    }

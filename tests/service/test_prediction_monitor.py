@@ -60,6 +60,17 @@ def consumed(tmp_path, name, **drift):
     return metrics, log.said
 
 
+def watched(count, log=None):
+    """A monitor that serves `count` comparisons of 12 points of the plane, and what it serves; it has made nothing."""
+    rng = np.random.default_rng(0)
+    points, engine = rng.normal(size=(12, 2)), Engine()
+    engine.learn(decoded(planted_triplets(rng, points, count, 0.1), 12))
+    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), log or Lines())
+    published = Published(engine.snapshot(), {})
+    monitor.serve(published.snapshot)
+    return rng, points, monitor, published
+
+
 def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
     events(tmp_path / "events.csv", seed=1)
     metrics, said = consumed(tmp_path, "on", cooldown=1_000_000)
@@ -147,12 +158,7 @@ def test_a_run_that_ends_waits_for_the_predictors_that_are_being_made(tmp_path, 
 
 
 def test_after_the_end_no_predictor_is_made_and_what_waits_is_still_tested():
-    rng = np.random.default_rng(0)
-    points, engine = rng.normal(size=(12, 2)), Engine()
-    engine.learn(decoded(planted_triplets(rng, points, 500, 0.1), 12))
-    published = Published(engine.snapshot(), {})
-    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
-    monitor.serve(published.snapshot)
+    rng, points, monitor, published = watched(500)
     monitor.published(published)
     monitor.published(published)  # one is being made, one waits
     monitor._making.result()
@@ -174,33 +180,24 @@ def test_after_the_end_no_predictor_is_made_and_what_waits_is_still_tested():
 
 
 def test_a_predictor_that_does_not_fit_into_memory_is_said_once(monkeypatch):
-    engine, log = Engine(), Lines()
-    rng = np.random.default_rng(0)
-    engine.learn(decoded(planted_triplets(rng, rng.normal(size=(6, 2)), 200), 6))
-    published = Published(engine.snapshot(), {})
+    log = Lines()
+    rng, points, monitor, published = watched(200, log)
 
     def refused(*arguments, **more):
         raise ValueError("k1 - needs 9 GB")
 
     monkeypatch.setattr("stream_engine.statistics.kernels.k1", refused)
-    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), log)
-    monitor.serve(published.snapshot)
     for _ in range(2):
         monitor.published(published)
         monitor._making.result()
-        monitor.observed(as_batch(planted_triplets(rng, rng.normal(size=(6, 2)), 300), 6), {})
+        monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
     monitor.close()
     assert [more["predictor"] for _, event, more in log.said if event == "no predictions by this one"] == ["k1"]
     assert "k1" not in monitor.tell()["predictors"] and "k2" in monitor.tell()["predictors"]
 
 
 def test_at_its_end_a_run_makes_no_predictor_and_puts_what_waits_to_those_that_are_there(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    points, engine = rng.normal(size=(12, 2)), Engine()
-    engine.learn(decoded(planted_triplets(rng, points, 2000, 0.1), 12))
-    published = Published(engine.snapshot(), {})
-    monitor = prediction_monitor.PredictionMonitor(DriftSettings(), Metrics(CollectorRegistry()), Lines())
-    monitor.serve(published.snapshot)
+    rng, points, monitor, published = watched(2000)
     monitor.observed(as_batch(planted_triplets(rng, points, 300), 12), {})
     assert monitor._observer.waiting and not monitor.tell()["predictors"]
     before = dict(monitor._observer.predictors)

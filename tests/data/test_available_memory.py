@@ -1,0 +1,85 @@
+"""What memory there is: the least of what the machine, its control groups and a budget allow."""
+
+import pytest
+
+from stream_engine.data import available_memory
+
+GB = 10**9
+
+
+def test_a_budget_is_minded_by_all_that_asks_for_memory():
+    held = available_memory.resident()
+    assert 10**7 < held < 2**36
+    try:
+        available_memory.give(held + GB)
+        assert 0 < available_memory.available() < 1.1 * GB
+        available_memory.give(held // 2)
+        assert available_memory.available() == 0
+        with pytest.raises(available_memory.TooLarge, match="0 GB may be used"):
+            available_memory.require("k1", GB, None, "choose objects")
+    finally:
+        available_memory.give(None)
+    assert available_memory.resident(2**22 + 1) == 0  # a process that is gone
+
+
+def test_control_groups_of_both_versions_and_of_all_levels_are_minded(tmp_path):
+    machine, mounted = tmp_path / "meminfo", tmp_path / "groups"
+    machine.write_text("MemAvailable:    9000 kB\n")
+    first = mounted / "memory"
+    first.mkdir(parents=True)
+    (first / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+    (first / "memory.usage_in_bytes").write_text("5000\n")
+    assert available_memory.available(machine, mounted) == 9000 * 1024
+    (first / "memory.limit_in_bytes").write_text("6000\n")
+    assert available_memory.available(machine, mounted) == 1000
+    (first / "memory.stat").write_text("total_inactive_file 300\ntotal_active_file 70\ninactive_file 1\n")
+    assert available_memory.available(machine, mounted) == 1370  # pages of files are given back
+    process_groups = tmp_path / "cgroup"
+    process_groups.write_text("5:memory:/a/b\n0::/x\n")
+    said = [str(limit.relative_to(mounted)) for limit, _ in available_memory._groups(mounted, process_groups)]
+    assert {"memory/a/b/memory.limit_in_bytes", "memory/a/memory.limit_in_bytes", "x/memory.max", "memory.max"} <= {
+        *said
+    }
+
+
+def test_available_memory_is_the_least_of_what_limits_it(tmp_path):
+    meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
+    meminfo.write_text("MemTotal: 900 kB\nMemAvailable:   500 kB\n")
+    group.mkdir()
+    assert available_memory.available(meminfo, group) == 500 * 1024
+    assert available_memory.available(tmp_path / "none", group) is None
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("100000\n")
+    assert available_memory.available(meminfo, group) == 500 * 1024
+    (group / "memory.max").write_text("300000\n")
+    assert available_memory.available(meminfo, group) == 200_000
+    (group / "memory.stat").write_text("inactive_file 7000\nactive_file 500\nanon 9\n")
+    assert available_memory.available(meminfo, group) == 207_500
+    (group / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 60\ntotal_active_file 5\nactive_file 1\n")
+    assert available_memory.available(meminfo, group) == 200_065
+    (group / "memory.current").write_text("400000\n")
+    assert available_memory.available(meminfo, group) == 0
+    (group / "memory.max").unlink()
+    old = group / "memory"
+    old.mkdir()
+    (old / "memory.limit_in_bytes").write_text("5000")
+    (old / "memory.usage_in_bytes").write_text("2000")
+    assert available_memory.available(meminfo, group) == 3000
+    available_memory.give(available_memory.resident() + 10**9)
+    try:
+        assert 0.9e9 < available_memory.available(tmp_path / "none", tmp_path / "none") <= 1e9
+        available_memory.give(1)
+        assert available_memory.available(meminfo, group) == 0
+    finally:
+        available_memory.give(None)
+    assert available_memory.resident() > 10**7 and available_memory.resident(2**30) == 0
+
+
+def test_what_does_not_fit_is_said():
+    available_memory.require("x", 100, 100, "less")
+    with pytest.raises(available_memory.TooLarge, match=r"^x: needs 2.0 GB, 1.0 GB may be used: less$"):
+        available_memory.require("x", 2e9, 10**9, "less")
+    with pytest.raises(available_memory.TooLarge, match="1e-09 GB may be used"):
+        available_memory.require("x", 2, 1, "less")
+    assert available_memory.matrices(2.5, 10) == 2000 and available_memory.limit_in_bytes(0.5) == 500_000_000
+    assert available_memory.limit_in_bytes(None) is None
