@@ -60,6 +60,8 @@ class TestFile:
         more.unlink()
         files = {}
         for file in whole.measured_files():
+            if not (root / file).is_file():
+                continue  # of a package that a test wrote elsewhere
             text = (root / file).read_bytes()
             files[file] = blake2b(text, digest_size=8).hexdigest()
             (sources / files[file]).write_bytes(text)
