@@ -12,6 +12,7 @@ import numpy as np
 from stream_engine.accumulators.judgement_kernels import Some, copy_rows
 from stream_engine.accumulators.leaving import shifted
 from stream_engine.data.array_checks import check_rising, check_rows
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
 from stream_engine.data.packed_names import pack_names
@@ -49,7 +50,7 @@ def canonical(
     order = _order(some, begin)
     size, times = some.size[order], some.times[order]
     rows = np.empty((int(size.sum(dtype=np.int64)), 4), np.int32)
-    copy_rows(some.rows, begin[order], size, rows)
+    copy_rows(read_only(some.rows), begin[order], size, rows)
     said = {
         "worker": worker[order] if len(worker_names) else worker[:0],
         "sampler": sampler[order] if len(sampler_names) else sampler[:0],

@@ -172,6 +172,7 @@ class Judgements(Accumulator):
 
     def _enter(self, some: Some) -> None:
         """Add judgements whose workers and samplers are numbered as here."""
+        some = Some(*(read_only(column) for column in some))  # one type, thus compiled once
         at = row = 0
         while True:
             self._n, self._used, at, row = judgement_kernels.enter(

@@ -99,7 +99,7 @@ class WorkerVotes(Accumulator):
             return
         counts = self._counts
         counts.fit(max(batch.n_objects, len(self._worker)))
-        worker = np.ascontiguousarray(of_triplet, np.int32)
+        triplets, worker = read_only(triplets), read_only(of_triplet, np.int32)
 
         def encode(log: radix.Keys, at: int, begin: int, end: int) -> None:
             _encode(triplets[begin:end], worker[begin:end], *log, counts.wide, at, counts.bits)

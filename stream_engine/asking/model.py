@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_figures import figure
@@ -82,7 +83,7 @@ def precision(points: np.ndarray, alpha: float, lapse: float, ridge: float, colu
     pair = pair_of_entry(columns)
     out = np.tile(2 * ridge * np.eye(d), (n, 1, 1))
     times = (columns.n_lo + columns.n_hi).astype(np.float64)
-    _inform(points, columns.anchor, columns.lo[pair], columns.hi[pair], times, alpha, lapse, out)
+    _inform(points, read_only(columns.anchor), columns.lo[pair], columns.hi[pair], times, alpha, lapse, out)
     out[~(np.abs(out) < SUREST).all(axis=(1, 2))] = 2 * ridge * np.eye(d)  # points so far out that nothing is known
     return out
 

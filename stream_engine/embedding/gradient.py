@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.embedding.questions import Questions
 
 STE = 0.0  # the value of alpha that stands for the identity
@@ -67,7 +68,7 @@ def margins(points: np.ndarray, rows: np.ndarray, alpha: float = STE) -> np.ndar
     >>> margins(np.array([[0.0], [1.0], [3.0]]), np.array([[0, 1, 0, 2]])).tolist()
     [8.0]
     """
-    points, rows = np.ascontiguousarray(points, np.float64), np.ascontiguousarray(rows, np.int32)
+    points, rows = read_only(points, np.float64), read_only(rows, np.int32)
     out = np.empty(len(rows))
     _margins(points, rows, alpha, out)
     return out

@@ -111,6 +111,7 @@ class OnlineEmbedding:
         self._follow(rows, who)
 
     def _follow(self, rows: np.ndarray, who: np.ndarray) -> None:
+        rows, who = read_only(rows, np.int32), read_only(who, np.int32)  # one type, thus compiled once
         wanted, room = self.seen + len(rows), len(self.ring)
         if wanted > room and room < RING:
             room = min(RING, 1 << (wanted - 1).bit_length())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.open_addressing import fits, table_size
 from stream_engine.guard.hash_tables import ID_BITS, ID_MASK, find_pair, key_columns, pair_key
 
@@ -93,7 +94,7 @@ def numbered(rows: np.ndarray) -> Numbered:
     >>> key_columns(n.key).tolist(), n.near.tolist(), n.far.tolist()
     ([[0, 1], [1, 2]], [1], [0])
     """
-    rows = np.ascontiguousarray(rows, np.int32).reshape(-1, 4)
+    rows = read_only(rows, np.int32).reshape(-1, 4)
     edges = np.empty((len(rows), 2), np.int32)
     objects = int(rows.max(initial=-1)) + 1
     if 0 < objects * objects <= len(rows) and rows.min() >= 0:
