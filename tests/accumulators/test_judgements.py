@@ -92,6 +92,13 @@ def test_a_judgement_is_an_event_with_all_its_comparisons():
     assert judgements_of(Engine(("adds3",)).snapshot()) is None
 
 
+@pytest.mark.parametrize("told", [{"worker": "w"}, {"time": 5}, {"sampler": "random"}])
+def test_what_all_events_say_and_nothing_else_tells_judgements_apart(told):
+    said, other = PLAIN | told, PLAIN | {key: f"{value}1" if key != "time" else 6 for key, value in told.items()}
+    engine = engine_of(decoded([said, said]), decoded([other, other]), decoded([PLAIN]))
+    assert sorted(judgements_of(engine.snapshot()).times.tolist()) == [1, 2, 2]
+
+
 @pytest.mark.parametrize("kind", [Judgements, SomeJudgements, FewJudgements])
 @pytest.mark.parametrize("seed", range(4))
 def test_any_order_of_events_in_any_batches_gives_the_definition(kind, seed):

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 
 from stream_engine import asking
 from stream_engine.asking import ensemble, information_gain, model, uncertainty
-from stream_engine.asking.known import codes, unanswered, with_objects
+from stream_engine.asking.known import by_model, codes, unanswered, with_objects
 from stream_engine.embedding import ellipses
 from stream_engine.embedding.fit import Embedding
 from stream_engine.embedding.gradient import margins
@@ -48,6 +48,17 @@ def test_objects_that_came_since_lie_in_the_middle_as_unsure_as_the_prior():
     assert np.array_equal(made.points[:5], points)
     vague = model.delivered(artifact(points, ridge=1e-9), with_objects(known, ["new"]).columns)
     assert np.allclose(vague.spread[5], model.WIDEST * np.eye(2))  # however weak the prior
+
+
+def test_its_spread_is_the_delivered_covariance():
+    points, known = world(5, 30)
+    held = artifact(points)
+    assert np.array_equal(model.delivered(held, known.columns).spread, held.arrays["covariance"].astype(np.float64))
+
+
+def test_where_there_is_no_model_it_has_no_questions():
+    rng = np.random.default_rng(0)
+    assert by_model(world(5, 30)[1], 3, 100, lambda *given: np.arange(3), rng).shape == (0, 3)
 
 
 def test_an_embedding_that_says_nothing_is_no_model():

@@ -47,6 +47,8 @@ def test_neighbours_share_votes_where_they_tie():
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     theirs = KNeighborsClassifier(5).fit(X[:30], labels[:30]).predict_proba(X[30:])
     np.testing.assert_allclose(neighbours.shares(-distances[30:, :30], labels[:30], 3, 5), theirs)
+    nobody = neighbours.shares(np.empty((2, 0)), np.empty(0, int), 3, 5)
+    np.testing.assert_allclose(nobody, np.full((2, 3), 1 / 3))
 
 
 def test_the_machine_is_libsvms_on_the_shifted_kernel():
@@ -113,7 +115,7 @@ def test_what_chose_never_had_what_is_reported(up_to, outer):
     """Every fit is recorded: the figures of a fold come from fits and choices that never saw its labels."""
     rng = np.random.default_rng(4)
     ids, labels = rng.permutation(200)[:50], np.arange(50) % 2
-    draws, fitted = rng.permutation(50), []
+    draws, fitted, told = rng.permutation(50), [], []
 
     def score(setting, train, asked, wrong):
         fitted.append((set(train.tolist()), set(asked.tolist())))
@@ -123,7 +125,10 @@ def test_what_chose_never_had_what_is_reported(up_to, outer):
 
     knows = Model("knows", (1.0, 2.0), lambda *given: score(*given, wrong=False))
     guesses = Model("guesses", (1.0,), lambda *given: score(*given, wrong=True))
-    found = nested.choose([guesses, knows], labels, 2, ids, draws, up_to, 1000, lambda *a, **k: None)
+    found = nested.choose(
+        [guesses, knows], labels, 2, ids, draws, up_to, 1000, lambda done, total, log_loss: told.append((done, total))
+    )
+    assert told == [(done, 2 * outer) for done in range(1, 2 * outer + 1)]
     for train, asked in fitted:
         assert not {int(ids[t]) for t in train} & asked
         folds = {int(f) for f in found.fold[list(train)]}

@@ -187,7 +187,8 @@ def test_repair_gives_a_feasible_point_close_by(k):
         assert k is None or np.trace(Y) == pytest.approx(4)
         lift = -X.min() / (-X.min() + 1 / n)
         assert np.linalg.norm(Y - X) <= 2.5 * lift * np.linalg.norm(X)
-    assert feasible(np.eye(3), None) is not None
+    nothing_to_repair = np.eye(3)
+    assert feasible(nothing_to_repair, None) is nothing_to_repair
 
 
 def test_repair_of_a_single_deep_outlier_costs_far_less_than_lifting_everything():

@@ -66,6 +66,7 @@ def assert_honest(s, W, k, lam):
     assert_feasible(X, k)
     assert s.objective == pytest.approx(np.vdot(W, X) - penalty * np.trace(X), rel=1e-9, abs=1e-9)
     assert s.upper_bound >= s.objective - 1e-12 * max(1, abs(s.objective))
+    assert s.residuals.trace == (0.0 if k is None else pytest.approx(abs(np.trace(X) - k), abs=1e-9))
     assert s.residuals.row_sums < 1e-10 and s.residuals.most_negative == 0 and s.residuals.least_eigenvalue > -1e-10
     assert s.certified == bool(s.certified_by)
 
