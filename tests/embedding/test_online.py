@@ -136,6 +136,18 @@ def test_online_blocks_do_not_matter(monkeypatch):
     assert not same(whole, OnlineEmbedding(2)) and whole.seen == len(rows)
 
 
+def test_online_going_on_from_a_state_forgets_what_was_learned_before():
+    rows, worker = rows_of(3, n=9, m=600)
+    whole, other = OnlineEmbedding(2), OnlineEmbedding(2)
+    whole.learn(rows, worker)
+    other.learn(rows_of(4, n=20, m=300)[0])
+    other.resume(whole.state())
+    assert same(whole, other)
+    for each in (whole, other):
+        each.learn(*rows_of(5, n=30, m=50))
+    assert same(whole, other)
+
+
 def test_online_a_question_turned_round_is_answered_turned_round():
     rows, _ = rows_of(4, m=80)
     made = OnlineEmbedding(2)
