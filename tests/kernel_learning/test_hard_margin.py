@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stream_engine.guard.partial_order import canonical_order, transitive_reduction
-from stream_engine.kernel_learning import constant_shift, hard_margin
+from stream_engine.kernel_learning import constant_shift, hard_margin, pair_lists
 from stream_engine.kernel_learning.distance_operator import adjoint, excess
 from stream_engine.state.snapshot import triplet_columns
 from tests.support import kernel_reference as reference
@@ -47,6 +47,12 @@ def test_cut_short_it_is_feasible_and_says_its_gap():
         assert not found.converged and found.iterations <= most and (excess(found.gram, rows) <= -1 + 1e-9).all()
         assert 0 < found.certificate.gap <= 1
     assert hard_margin.fit(rows, 15).certificate.objective < constant_shift.embed_order(rows, 15).gram.trace()
+
+
+def test_multipliers_of_zero_prove_zero():
+    rows = np.array([[0, 1, 0, 2], [1, 2, 0, 2]], np.int32)
+    bound, dual, directions = hard_margin._bound(rows, 4, pair_lists.of_rows(rows, 4), np.ones(2), np.zeros(2))
+    assert bound == 0.0 and not dual.any() and directions.shape == (4, 0)
 
 
 def test_nothing_to_satisfy_and_a_cycle():

@@ -125,7 +125,7 @@ def test_noise_is_not_stable_and_the_same_matrix_is():
     for k in (1, 2, 3):
         groups = np.arange(24) % k
         planted = (groups[:, None] == groups) - 0.3 - 0.7 * np.eye(24)
-        again = stability(lambda own: planted, groups, 3, 0)
+        again = stability(lambda own, planted=planted: planted, groups, 3, 0)
         assert (again.object == 1).all() and (again.ari == 1).all()
     assert stability(lambda own: None, labels, 3, 0) is None
 
