@@ -157,8 +157,9 @@ def test_every_nonnegative_multiplier_gives_an_upper_bound(k):
 
 
 @pytest.mark.parametrize("k", [None, 3, 5])
-def test_the_cholesky_bound_is_an_upper_bound_within_its_slack(k):
-    n, rng = dual_bounds.EXACT + 20, np.random.default_rng(4)
+def test_the_cholesky_bound_is_an_upper_bound_within_its_slack(k, monkeypatch):
+    monkeypatch.setattr(dual_bounds, "EXACT", 100)
+    n, rng = 120, np.random.default_rng(4)
     U = np.linalg.qr(np.hstack([np.ones((n, 1)), rng.normal(size=(n, 6))]))[0][:, 1:]
     bulk = rng.normal(size=(n, n)) / np.sqrt(n)
     A = (U * np.array([9.0, 8, 7, 3, 2.5, 2])) @ U.T - 0.1 * (bulk @ bulk.T) - 0.5 * np.eye(n)

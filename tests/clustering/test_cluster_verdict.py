@@ -190,8 +190,8 @@ def test_planted_groups_are_clusters_and_a_line_is_a_continuum():
         and groups.crowding < 0.7
         and "no continuum leaves such gaps" in groups.note
     )
-    again = verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 39, 0)
-    assert again == groups
+    few = [verdict(snapshot_of(world("three"), 36), np.arange(36), 3, 5, 0) for _ in range(2)]
+    assert few[0] == few[1] and few[0].drawn == 5
     line = verdict(snapshot_of(world("line"), 36), np.arange(36), 3, 39, 0)
     assert line.said == CONTINUUM and line.p_coins == 0.025 and line.p_continuum > 0.05 and line.dimensions == 1
     assert line.drawn < 39  # what is not significant ends early
