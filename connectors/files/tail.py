@@ -189,8 +189,8 @@ class Followed(Source):
         return False
 
     def ready(self) -> bool:
-        """True while there is a file to read."""
-        return any(tail.is_there() for tail in self._tails.values())
+        """True while there is a file to read. Any thread may ask, while another one takes up files."""
+        return any(tail.is_there() for tail in list(self._tails.values()))
 
     def lag(self) -> dict[str, int]:
         """Unread bytes of each file that was opened, an unfinished last line among them, as of the last look."""

@@ -411,3 +411,23 @@ def test_no_descriptor_left_is_said_once_and_the_file_is_read_when_there_is_one(
     assert source.notices() == [f"{log}: too many open files in this process; it is opened when some are closed"]
     assert CLOSED.now(source) == [b"1\n2\n"]
     source.close()
+
+
+def test_it_can_be_asked_whether_it_is_ready_while_files_come(tmp_path, monkeypatch):
+    """As from the thread that answers HTTP, in between two looks at files that have gone."""
+    (tmp_path / "a.jsonl").write_text("1\n")
+    (tmp_path / "b.jsonl").write_text("1\n")
+    source = open_source(str(tmp_path / "*.jsonl"), {}, follow=True)
+    is_there = FollowedPath.is_there
+
+    def slow(tail):
+        path = tmp_path / "c.jsonl"
+        if not path.exists():
+            path.write_text("2\n")
+            until(source, lambda values: any(b"2" in value for value in values))
+        return is_there(tail)
+
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").unlink()
+    monkeypatch.setattr(FollowedPath, "is_there", slow)
+    assert not source.ready() and source.ready()
