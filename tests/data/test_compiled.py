@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -201,16 +202,26 @@ def test_a_package_that_cannot_be_written_to_uses_the_users_folder(package, tmp_
         assert run(package, **blocked) == (42, COMPILED, None)
 
 
-def test_a_cache_that_can_only_be_read_is_read(package, tmp_path):
+@pytest.fixture
+def for_everybody():
+    """A folder that others may enter, always: pytest closes its own whenever it is started once more."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o700)
+
+
+def test_a_cache_that_can_only_be_read_is_read(package, for_everybody):
     """As in an image: filled when it was built, then read by another user, whose own folder gets what it lacks."""
-    image, home = tmp_path / "image", tmp_path / "home"
+    package = Path(shutil.copytree(package, for_everybody / "stream_engine"))
+    image, home = for_everybody / "image", for_everybody / "home"
+    home.mkdir()
     assert run(package, NUMBA_CACHE_DIR=image)[:2] == (42, COMPILED)
     for folder in (package, image):
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
-    for path in (home, tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.getuid() and path != Path(path.anchor):
-            path.chmod(path.stat().st_mode | 0o055)
     home.chmod(0o777)
     as_user = (  # what a compiler imports on the way is imported first: a user may not read the interpreter's folder
         "import os, numba, json\nfrom stream_engine.guard.caller import twice\n"
@@ -222,8 +233,6 @@ def test_a_cache_that_can_only_be_read_is_read(package, tmp_path):
     value, made, path = run(package, floats, NUMBA_CACHE_DIR=image)
     assert (value, made) == (42, COMPILED) and home in path.parents
     assert run(package, floats, NUMBA_CACHE_DIR=image)[:2] == (42, LOADED)
-    for path in tmp_path.rglob("*"):
-        path.chmod(path.stat().st_mode | 0o700)
 
 
 def test_the_caches_of_other_libraries_stay_where_they_are(package, tmp_path):
