@@ -38,13 +38,12 @@ def before(run: OpenRun) -> Before:
 
 def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
     """What a run came to; `failed` says why refits failed, by kind."""
-    counters, now = run.engine.counters, before(run)
+    now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.requests.stop and run.engine.positions:
-        how = made_with.said(counters["input"].get("options", {}))
         return (
-            f"nothing new: {_counted(now.events, 'event')}{_of(sources)} were read with {how} "
-            f"(snapshot {run.engine.sequence}); to read all anew: --start-over"
+            f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state holds "
+            f"{_counted(now.events, 'event')} in all (snapshot {run.engine.sequence}); to read all anew: --start-over"
         )
     refused = Counter(now.rejected)
     refused.subtract(began.rejected)
@@ -67,10 +66,17 @@ def _sources(run: OpenRun) -> list[str]:
     return [os.path.basename(rest) or uri for uri in run.settings.source for _, rest in [split_uri(uri)]]
 
 
-def _of(sources: list[str]) -> str:
+def _of(sources: list[str], word: str = "of") -> str:
     if not sources:
         return ""
-    return f" of {', '.join(sources[:3])}" + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
+    return f" {word} {', '.join(sources[:3])}" + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
+
+
+def _read_before(run: OpenRun) -> str:
+    """The options that the state was made with, where it remembers any: the sum of states made with others has none."""
+    newest = run.published.newest
+    options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
+    return f", read with {made_with.said(options)}" if isinstance(options, dict) else ""
 
 
 def _why(run: OpenRun, refused: Mapping[str, int]) -> str:

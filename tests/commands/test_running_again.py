@@ -50,11 +50,28 @@ def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):
     path = survey(tmp_path / "survey.csv", header="probe,near,far")
     run(path, tmp_path / "s", "--columns", "anchor=probe")
     said = last(run(path, tmp_path / "s", "--columns", "anchor=probe"))
-    assert said.startswith("nothing new: 5 events of survey.csv were read with --columns anchor=probe (snapshot 1)")
+    read = "nothing new in survey.csv, read with --columns anchor=probe: the state holds 5 events in all (snapshot 1)"
+    assert said.startswith(read)
     with path.open("a") as file:
         file.write("e,a,b\n")
     assert last(run(path, tmp_path / "s", "--columns", "anchor=probe")).startswith("1 event of survey.csv read: 1 c")
     assert summary(tmp_path / "s")["events"] == 6
+
+
+def test_answers_to_questions_of_ask_are_merged_with_a_survey_of_other_columns(tmp_path):
+    path, answered = survey(tmp_path / "survey.csv", header="probe,near,far"), tmp_path / "answered.jsonl"
+    run(path, tmp_path / "s", "--columns", "anchor=probe")
+    question = {"type": "pick", "anchor": "a", "shown": ["b", "c"], "chosen": ["b"], "sampler": "coverage"}
+    answered.write_text(json.dumps(question) + "\n")
+    said = one_line(run(answered, tmp_path / "s", status=2).stderr)
+    assert "`stream-engine merge` sums both: so for files that need other options, as answers to questions" in said
+    said = engine("run", answered, "--state", tmp_path / "s", "--columns", "anchor=probe", "--no-refits", status=1)
+    assert "probe (as anchor) is missing" in said.stderr
+    assert "go into another --state, and `stream-engine merge` sums both" in said.stderr
+    run(answered, tmp_path / "extra")
+    engine("merge", tmp_path / "s", tmp_path / "extra", "--out", tmp_path / "sum")
+    said = last(run(path, tmp_path / "sum", "--columns", "anchor=probe"))
+    assert said.startswith("nothing new in survey.csv: the state holds 6 events in all (snapshot 1)")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +107,7 @@ def test_an_edited_row_is_noticed_wherever_it_is(tmp_path, name):
     path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(2000)]
     write(path, rows)
     run(path, tmp_path / "s")
-    assert "nothing new: 2,000 events" in last(run(path, tmp_path / "s"))
+    assert ": the state holds 2,000 events in all" in last(run(path, tmp_path / "s"))
     for edited in (3, 1000, 1999):
         changed = list(rows)
         changed[edited] = changed[edited].replace("p", "q")
