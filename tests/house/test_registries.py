@@ -79,6 +79,7 @@ SHARED = {
         "dictionary_of_tables",
         "files",
         "json_text",
+        "in_words",
         "manual_page",
         "naming",
         "object_places",
