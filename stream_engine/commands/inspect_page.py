@@ -188,7 +188,7 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
             told = f"{told}; {str(report['note'])[:300]}" if report.get("note") else told
         behind = contents["summary"]["snapshot"] - artifact["snapshot"]
         rows[f"{kind} (snapshot {artifact['snapshot']})" if behind else kind] = told
-    if figure(contents["artifacts"].get("embedding", {}).get("report", {}), "guessers"):
+    if (figure(contents["artifacts"].get("embedding", {}).get("report", {}), "guessers") or 0) >= 0.005:
         rows["who guesses"] = f"stream-engine report --state {contents['state']} --workers --out report.html"
     return aligned(rows)
 
