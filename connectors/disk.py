@@ -163,6 +163,21 @@ class FolderLock:
         os.close(self._file)
 
 
+def is_owned(folder: Path) -> bool:
+    """Whether a process owns the folder now; the file that a process has left behind when it ended means nothing."""
+    try:
+        file = os.open(os.path.join(folder, "lock"), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # of the file opened here: closing it gives that back
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
 def _fsync(path: Path, flags: int) -> None:
     descriptor = os.open(path, flags)
     try:

@@ -176,8 +176,8 @@ def show(
             if as_json:
                 click.echo(json.dumps(told, ensure_ascii=False))
                 continue
-            at = f"@{_place(told)}" if told["line"] is None else f" {_place(told)}"
-            click.echo(f"{told['partition']}{at} #{told['index']}  {told['reason']}: {told['message']}")
+            at = f"@{_place(told)} event {told['index'] + 1}" if told["line"] is None else f" {_place(told)}"
+            click.echo(f"{told['partition']}{at}  {told['reason']}: {told['message']}")
             click.echo(f"    {told['value'].replace(chr(10), chr(10) + '    ')}")
 
 

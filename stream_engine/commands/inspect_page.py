@@ -4,15 +4,19 @@ clusters, what is missing. A word that is not everybody's is explained where it 
 Reports of artifacts and notes of runs are files that anybody may have changed: what is no number there is not told.
 """
 
+import os
 from collections.abc import Iterator, Mapping
+from textwrap import wrap
 from typing import Any
 
+from connectors.files.readers import KINDS
 from stream_engine.commands.inspect_text import aligned, predictions, short
+from stream_engine.exports.in_words import models_explained, p_explained
 from stream_engine.state.artifact_figures import figure
 
 FEW = 20  # held-out answers, below which a share of them says nothing
 MOST = 5  # partitions that are listed
-TESTED = {"p_continuum": "continua", "p_coins": "answers at random"}
+WIDE = 116  # letters of an explanation in a line
 
 
 def as_page(contents: Mapping[str, Any]) -> str:
@@ -61,8 +65,20 @@ def _kept(kept: Any) -> str:
 
 
 def _positions(positions: Mapping[str, int]) -> str:
-    told = [f"{name} up to {offset:,}" for name, offset in list(positions.items())[:MOST]]
+    told = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MOST]]
     return ", ".join(told) + (f" and {len(positions) - MOST:,} more" if len(positions) > MOST else "")
+
+
+def _place(partition: str, offset: int) -> str:
+    """How far a partition was read: the bytes of a file's text are counted as they are decoded, not as they are stored.
+
+    >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
+    ('byte 1,200 of its text (unpacked, in UTF-8)', 'row 30', 'message 7')
+    """
+    if not os.path.isabs(partition.removeprefix("labels:")):
+        return f"message {offset:,}"
+    kind = KINDS.get(os.path.splitext(partition.lower())[1])
+    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} of its text (unpacked, in UTF-8)"
 
 
 def _consistent(contents: Mapping[str, Any]) -> list[str]:
@@ -85,8 +101,10 @@ def _consistent(contents: Mapping[str, Any]) -> list[str]:
     if against := guard.get("contradiction", 0) + guard.get("cycle", 0):
         one, several = guard.get("contradiction", 0), guard.get("cycle", 0)
         lines.append(
-            f"{against:,} comparisons were against those before them: {one:,} against one, {several:,} in a circle"
+            f"the partial order leaves out {against:,} comparisons: {one:,} say the opposite of one before them, "
+            f"{several:,} are against"
         )
+        lines.append("several together; map, clusters and similarities are made of all answers")
     return lines
 
 
@@ -121,6 +139,7 @@ def _models(contents: Mapping[str, Any]) -> list[str]:
     lines.append(
         f"right: share{of} that come as foretold; ±: with 95 % sureness; log loss: in nats an answer, .693 a coin"
     )
+    lines += wrap(models_explained(row["model"] for row in rows), WIDE)
     if 0 < held_out < FEW:
         lines.append(f"too few answers to say: only {held_out:,.0f} could be held out")
     return lines
@@ -141,10 +160,8 @@ def _clusters(contents: Mapping[str, Any]) -> list[str]:
     report = artifact["report"]
     note = report.get("note") or report.get("verdict")
     lines = [str(note)[:500]] if note else []
-    tested = report.get("verdict_test")
-    if isinstance(tested, Mapping) and any(figure(tested, name) is not None for name in TESTED):
-        told = [f"{p:.2g} of {what}" for name, what in TESTED.items() if (p := figure(tested, name)) is not None]
-        lines.append(f"p: the share of simulated studies without clusters that look as clustered: {', '.join(told)}")
+    params = artifact.get("params")
+    lines += wrap(p_explained(report, params if isinstance(params, Mapping) else {}), WIDE)
     sizes = report.get("sizes")
     if isinstance(sizes, Mapping) and sizes:
         lines.append(f"sizes of the groups: {', '.join(short(size) for size in list(sizes.values())[:20])}")
@@ -171,6 +188,8 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
             told = f"{told}; {str(report['note'])[:300]}" if report.get("note") else told
         behind = contents["summary"]["snapshot"] - artifact["snapshot"]
         rows[f"{kind} (snapshot {artifact['snapshot']})" if behind else kind] = told
+    if (figure(contents["artifacts"].get("embedding", {}).get("report", {}), "guessers") or 0) >= 0.005:
+        rows["who guesses"] = f"stream-engine report --state {contents['state']} --workers --out report.html"
     return aligned(rows)
 
 

@@ -37,7 +37,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
         raise UnreadableHeader(f"the header cannot be read: {error}") from None
     needed = dict.fromkeys(needed_columns(event_fields, options, names))
     if lacking := [name for name in needed if name not in names]:
-        raise UnreadableHeader(f"{_listed(lacking)} missing; {_remedy(header, names, lacking, options)}")
+        raise UnreadableHeader(_lacking(header, names, lacking, options))
     read = _read_columns(event_fields)
     columns: dict[str, int] = {}
     for position, name in enumerate(names):
@@ -49,20 +49,20 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
     return Layout(len(names), delimiter_of(header), columns, types, frozenset(names) - event_fields.known)
 
 
-def _remedy(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
-    """What the header has instead of the columns that it lacks, and what to do."""
+def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:
+    """That columns are missing, what the header has instead, and what to do; a wrong delimiter, which is why, first."""
     given, line = chr(delimiter_of(header)), header[mark_end(header) :].lstrip(b"\r\n")
     likely = likely_delimiter(line)
     if len(names) == 1 and likely in line:
         return (
             f"the header is one column by the delimiter {given!r}: {_shortened(names)}; "
-            f"leave --delimiter out, or say --delimiter {chr(likely)!r}"
+            f"leave --delimiter out, or say --delimiter {chr(likely)!r} ({_listed(lacking)} missing)"
         )
     first = ", or leave lines before the header out with --skip-rows" if len(names) == 1 else ""
     first += ", and say what a row is, if no triplet: --type odd_one_out, pick, ..." if options.type is None else ""
     meant = _shortened([near for name in lacking if (near := nearest_name(name, names))])
     asked = f" (did you mean {meant}?)" if meant else ""
-    return f"the header has {_shortened(names)}; map them with --columns{asked}{first}"
+    return f"{_listed(lacking)} missing; the header has {_shortened(names)}; map them with --columns{asked}{first}"
 
 
 def nearest_name(name: str, names: list[str]) -> str | None:

@@ -6,6 +6,7 @@ with the options (`--type`, `--columns`, `--where`): from which input fields is 
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from stream_engine.data.comparisons import EVENT_TYPES
@@ -155,8 +156,10 @@ def _checked_columns(options: EventOptions) -> Mapping[str, tuple[str, ...]]:
     known.update(*PAIR_COLUMNS.values())
     for name, inputs in options.columns.items():
         if name not in known:
+            near = get_close_matches(name.casefold(), known, 1, cutoff=0.8)
+            asked = f"did you mean {near[0]}? " if near else ""
             raise UnusableOptions(
-                f"--columns maps {name!r}, which is no field of an event; known: {', '.join(sorted(known))}"
+                f"--columns maps {name!r}, which is no field of an event; {asked}known: {', '.join(sorted(known))}"
             )
         if not inputs or not all(inputs):
             raise UnusableOptions(f"--columns gives {name!r} no input field; write {name}=INPUT")

@@ -165,7 +165,7 @@ def _no_clusters(heard: Verdict, doubt: str) -> Verdict:
     p = f"p = {heard.p_continuum:.2g}"
     if doubt:
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell clusters from a continuum: {doubt} ({p})")
-    note = f"no clusters: the answers are those of a continuum ({p}), and the groups are pieces of it"
+    note = f"no clusters: the answers cannot be told from those of a continuum ({p}); the groups are pieces of it"
     return heard._replace(said=CONTINUUM, note=note)
 
 

@@ -22,6 +22,7 @@ def section(material: Material) -> Section:
             "How far people agree",
             "Too few answers to say: hardly any question was answered more than once, so nobody knows how well any "
             "model could do. Ask some questions again to find out." + _guessing(material),
+            notes=_who(material),
         )
     says = (
         f"When a question was answered more than once, an answer was that of the majority of the others "
@@ -39,20 +40,34 @@ def section(material: Material) -> Section:
         "agree": [found.others, found.themselves],
         "answers": [found.answers, found.own_answers],
     }
-    notes = (f"{some(both, 'question was', 'questions were')} answered both ways.",)
+    notes = (f"{some(both, 'question was', 'questions were')} answered both ways.", *_who(material))
     return Section("How far people agree", says, (), (Table("agreement", rows),), notes)
 
 
 def _guessing(material: Material) -> str:
     """How many people seem to answer like a coin; who, is told only where that is asked for."""
+    guessing, people = _guessers(material)
+    if people < LEAST:
+        return ""
+    if not guessing:
+        return f" Of {people:,} people nobody seems to guess."
+    return (
+        f" {guessing:,} of {people:,} people ({percent(guessing / people, 0)}) "
+        f"{'seems' if guessing == 1 else 'seem'} to guess most of the time: more than half of their answers come as a "
+        "coin's would, and count less for it."
+    )
+
+
+def _guessers(material: Material) -> tuple[int, int]:
+    """How many of how many people: none where the embedding knows nobody by name."""
     artifact = material.artifact("embedding")
     lapse = np.asarray(artifact.arrays.get("worker_lapse", ())) if artifact else np.empty(0)
-    if len(lapse) < LEAST:
-        return ""
-    guessing = int((lapse > GUESSING).sum())
-    if not guessing:
-        return f" Of {len(lapse):,} people nobody seems to guess."
-    return (
-        f" {guessing:,} of {len(lapse):,} people {'seems' if guessing == 1 else 'seem'} to guess most of the time, and "
-        "count less for it: report --workers names them."
-    )
+    return int((lapse > GUESSING).sum()), len(lapse)
+
+
+def _who(material: Material) -> tuple[str, ...]:
+    """The command that names them, where the page does not."""
+    guessing, people = _guessers(material)
+    if material.workers or not guessing or people < LEAST:
+        return ()
+    return (f"Who they are: stream-engine report --state {material.directory} --workers --out report.html",)

@@ -9,6 +9,10 @@ from stream_engine.report.words import count, percent, some
 from stream_engine.state.snapshot import triplet_columns
 
 SHOWN = 20
+COUNTED = (
+    "What the partial order leaves out is left out nowhere else: map, clusters and similarities are made of all "
+    "answers. It leaves out single comparisons, in the order in which they came; answered both ways are questions."
+)
 
 
 def section(material: Material) -> Section:
@@ -30,7 +34,7 @@ def section(material: Material) -> Section:
             f"{some(pairs, 'question was', 'questions were')} answered both ways; "
             f"{percent(triplets / summary['triplets'])} of the answers are in the minority of their question."
         )
-    tables = []
+    tables, left_out = [], guard.get("cycle", 0) + guard.get("contradiction", 0)
     if pairs:
         tables.append(_both_ways(material, columns, smaller))
     if guard:
@@ -40,7 +44,7 @@ def section(material: Material) -> Section:
             f"{count(guard.get('contradiction', 0))} say the opposite of one that is kept."
         )
         tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
-    return Section(title, says, (), tuple(tables))
+    return Section(title, says, (), tuple(tables), (COUNTED,) if left_out else ())
 
 
 def _both_ways(material: Material, columns, smaller: np.ndarray) -> Table:

@@ -8,6 +8,7 @@ from stream_engine.report.material import Material
 
 MOST = 1500  # objects of which it is made: of more, of those that are shown first
 LONGEST = 24  # letters of a name
+UNIT_OF_ADDS = "counted by how much less similar they are than the most similar two"
 LEAVES = 120  # that are drawn; of more objects, the last merges
 
 
@@ -16,13 +17,13 @@ def section(material: Material) -> Section | None:
     found = _fitted(material) or _of_map(material)
     if found is None:
         return None
-    merges, ids, source = found
+    merges, ids, source, unit = found
     names = [material.names[i] for i in ids.tolist()]
     drawing = draw(merges, names, material.cluster[ids])
     says = (
         f"Objects that join low are alike, by {source}. "
         f"{names[int(merges[0, 0])]} and {names[int(merges[0, 1])]} are the two most alike (they join at "
-        f"{merges[0, 2]:.3g}, the last two branches at {merges[-1, 2]:.3g})."
+        f"{merges[0, 2]:.3g}, the last two branches at {merges[-1, 2]:.3g}, {unit})."
     )
     notes = ["Any answers give a tree, also where there are no clusters."]
     if len(ids) > LEAVES:
@@ -50,14 +51,15 @@ def table(merges: np.ndarray, names: list[str]) -> Table:
     return Table("dendrogram", dict(zip(("branch", "joins", "at"), map(list, zip(*drawn)))))
 
 
-def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:
+def _fitted(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:
     artifact = material.artifact("hierarchy")
     if artifact is None or len(artifact.arrays["linkage"]) < 2 or len(artifact.arrays["leaves"]) > MOST:
         return None
-    return artifact.arrays["linkage"], artifact.arrays["leaves"], f"{artifact.report['method']} linkage of AddS"
+    how = f"{artifact.report['method']} linkage of AddS"
+    return artifact.arrays["linkage"], artifact.arrays["leaves"], how, UNIT_OF_ADDS
 
 
-def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:
+def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str, str] | None:
     from scipy.cluster.hierarchy import linkage
 
     if material.places is None:
@@ -65,7 +67,8 @@ def _of_map(material: Material) -> tuple[np.ndarray, np.ndarray, str] | None:
     ids = material.shown[np.isfinite(material.places.points[material.shown]).all(axis=1)][:MOST]
     if len(ids) < 3:
         return None
-    return linkage(material.places.points[ids], "average"), ids, "average linkage of the distances in the map"
+    how = "average linkage of the distances in the map"
+    return linkage(material.places.points[ids], "average"), ids, how, "in the units of the map's axes"
 
 
 def draw(merges: np.ndarray, names: list[str], cluster: np.ndarray) -> Drawing:

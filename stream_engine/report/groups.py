@@ -5,12 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from stream_engine.exports.in_words import p_explained
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.material import Material
 from stream_engine.report.words import listed, percent, some
 
 TITLE = "Clusters"
+STABILITY = (
+    "Stability: the part of its group that an object finds again when the answers are drawn anew and as many groups "
+    "are made (1: all of it). It says that the answers are enough to draw these borders, not that there is a gap at "
+    "them: pieces of a continuum come back too."
+)
+CRITERION = (
+    "Criterion: how cleanly the objects fall into so many groups, 1 at most; larger is better. It compares numbers of "
+    "groups and does not say whether there are clusters."
+)
 
 
 def section(material: Material) -> Section:
@@ -45,12 +55,13 @@ def section(material: Material) -> Section:
         values = artifact.arrays["level_criterion"].tolist()
         criterion = {k: value for k, value in zip(artifact.arrays["level_k"].tolist(), values) if value == value}
     drawings = (_criterion(criterion, len(sizes)),) if len(criterion) > 1 else ()
-    tables = [Table("clusters", columns)]
+    tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
     if drawings:
-        tables.append(
-            Table("criterion", {"clusters": list(map(int, criterion)), "criterion": list(criterion.values())})
-        )
-    return Section(TITLE, says, drawings, tuple(tables), (*_tested(report), *_notes(report)))
+        rows = {"clusters": list(map(int, criterion)), "criterion": list(criterion.values())}
+        tables.append(Table("criterion", rows, about=CRITERION))
+    explained = p_explained(report, artifact.params)
+    notes = ((explained,) if explained else ()) + _notes(report)
+    return Section(TITLE, says, drawings, tuple(tables), notes)
 
 
 def _stable(report: Mapping[str, Any]) -> str:
@@ -61,16 +72,6 @@ def _stable(report: Mapping[str, Any]) -> str:
         f"; with the answers drawn anew, the same number comes out {percent(again.get('same_k'), 0)} of the time and "
         f"the groups agree by {again['mean_ari']:.2f} (adjusted Rand index; 1 the same, 0 by chance)"
     )
-
-
-def _tested(report: Mapping[str, Any]) -> tuple[str, ...]:
-    """Of what p is the share."""
-    tested = report.get("verdict_test") or {}
-    shares = {"continua": tested.get("p_continuum"), "answers at random": tested.get("p_coins")}
-    told = [f"{p:.2g} of {what}" for what, p in shares.items() if p is not None]
-    if not told:
-        return ()
-    return (f"p: the share of simulated studies without clusters that look as clustered: {listed(told)}.",)
 
 
 def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:

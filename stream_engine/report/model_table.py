@@ -1,15 +1,17 @@
 """The table of models: how well each answers judgements that it never had, beside how far people agree."""
 
-from stream_engine.exports.models import table
+from stream_engine.exports.in_words import models_explained
+from stream_engine.exports.models import PEOPLE, table
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.report.words import percent, some
 
 FEW = 20  # held-out answers, below which a share of them says nothing
+NEW_PEOPLE = "accuracy, new people"
 HEADS = {
     "model": "model",
     "accuracy": "accuracy",
-    "accuracy_by_worker": "accuracy, new people",
+    "accuracy_by_worker": NEW_PEOPLE,
     "log_loss": "log loss",
     "calibration_error": "calibration error",
     "ceiling": "people agree",
@@ -31,7 +33,12 @@ def section(material: Material) -> Section:
     artifact = material.artifact(best["model"]) if best else None
     held_out = int((artifact.report if artifact else {}).get("held_out_comparisons") or 0)
     columns = {head: [row.get(name) for row in rows] for name, head in HEADS.items()}
-    return Section("How well answers can be foretold", _says(best, held_out), (), (Table("models", columns),), NOTES)
+    notes = [*NOTES, f"{models_explained(str(row['model']) for row in rows)}."]
+    if not any(value is not None for value in columns[NEW_PEOPLE]):
+        del columns[NEW_PEOPLE]
+        notes.append(f"Accuracy with people who were never heard is not told: that takes {PEOPLE} held out by name.")
+    tables = (Table("models", columns),)
+    return Section("How well answers can be foretold", _says(best, held_out), (), tables, tuple(notes))
 
 
 NOTES = (

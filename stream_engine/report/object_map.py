@@ -30,11 +30,12 @@ def section(material: Material) -> Section:
     if not len(ids):
         return Section("The map", "There is no map yet: nothing was asked about any object.")
     drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
-    report = material.published.artifacts["embedding"].report
+    artifact = material.published.artifacts["embedding"]
+    says = _says(artifact.report, places, artifact.params.get("dimensions") is None)
     notes = [
         text for text in (material.sampled, _left_out(material, places), _how_sure(places), _groups(material)) if text
     ]
-    return Section("The map", _says(report, places), (drawing,), (), tuple(notes))
+    return Section("The map", says, (drawing,), (), tuple(notes))
 
 
 def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
@@ -107,7 +108,8 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _says(report: Mapping[str, Any], places: Places) -> str:
+def _says(report: Mapping[str, Any], places: Places, chosen: bool) -> str:
+    """`chosen`: nobody said how many dimensions it is to have."""
     d = places.points.shape[1]
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(report["kernel"], report["kernel"])
     says = f"Objects that people call alike lie near each other ({kernel}, {some(d, 'dimension')}"
@@ -116,11 +118,21 @@ def _says(report: Mapping[str, Any], places: Places) -> str:
     if least is not None and least > 1:
         says += (
             f" At least {some(least, 'dimension is', 'dimensions are')} needed: with fewer, held-out answers are "
-            "foretold significantly worse. More may be there than these answers can show."
+            f"foretold significantly worse.{_one_more(report, least)}"
         )
     elif str(report.get("dimensions_tested", "")).startswith("no: "):
         says += f" How many dimensions are needed was not tested: {report['dimensions_tested'].removeprefix('no: ')}."
+    if least is not None and d > least and chosen:
+        says += f" The map has {d}, the fewest of those tried that foretell held-out answers about as well as any."
     return says
+
+
+def _one_more(report: Mapping[str, Any], least: int) -> str:
+    """That the step after the last one shown is not shown, which proves nothing."""
+    tested = report.get("dimensions_tested")
+    p = tested.get("p_values", []) if isinstance(tested, Mapping) else []
+    told = f" (p = {p[least - 1]:.2g})" if len(p) >= least and type(p[least - 1]) in (int, float) else ""
+    return f" One more is not shown to be needed{told}: that rules nothing out, more answers may show it."
 
 
 def _groups(material: Material) -> str:

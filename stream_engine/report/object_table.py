@@ -31,7 +31,7 @@ def section(material: Material) -> Section:
     elif material.by_object:
         says += f" The least known is {material.names[int(answers.argmin())]}, with {answers.min():,}."
     ids = material.shown[np.argsort(answers[material.shown], kind="stable")]
-    table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT)
+    table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT + _axes(material))
     return Section("Objects", says, (), (table,), tuple(filter(None, [material.sampled])))
 
 
@@ -39,6 +39,11 @@ ABOUT = (
     "Contradicted: answers in the minority of their own question. Agreement: the share of its answers that all the "
     "other answers would have foretold."
 )
+
+
+def _axes(material: Material) -> str:
+    d = 0 if material.places is None else material.places.points.shape[1]
+    return f" Axes: the first two of the map's {d}; the export objects has all." if d > 2 else ""
 
 
 HEADS = {"x": "axis 1", "y": "axis 2"}

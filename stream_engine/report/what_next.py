@@ -22,7 +22,8 @@ def section(material: Material) -> Section:
     says = (
         f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
         if thin
-        else f"All {len(answers):,} objects have been asked about; questions where the model is unsure tell most."
+        else f"All {len(answers):,} objects have been asked about. These questions even out how often each object, and "
+        "each two of them, were asked about; no model chooses them (coverage)."
     )
     note = f"stream-engine ask --state {material.directory} --n 100 --strategy {strategy}"
     if len(answers) > LARGEST:

@@ -18,7 +18,7 @@ def section(material: Material) -> Section:
     kinds = [some(n, kind) for kind, n in named.items()] if len(named) > 1 else [f"{kind}s" for kind in named]
     says = (
         f"{some(read, 'event')} ({listed(kinds)}) about {some(summary['objects'], 'object')} gave "
-        f"{some(summary['comparisons'], 'comparison')}, that is {_each(summary)} an object."
+        f"{some(summary['comparisons'], 'comparison')}{_each(summary)}."
     )
     if refused:
         reasons = [f"{count(n)} {reason.replace('_', ' ')}" for reason, n in summary["rejected"].items()]
@@ -54,7 +54,9 @@ def section(material: Material) -> Section:
 
 
 def _each(summary: dict) -> str:
+    """In how many an object is: each is about three objects, or about four."""
     if not summary["objects"]:
-        return "0"
+        return ""
     each = 3 * summary["triplets"] + 4 * summary["quadruplets"]
-    return count(each / summary["objects"])
+    about = "three" if not summary["quadruplets"] else "three or four" if summary["triplets"] else "four"
+    return f", each about {about} of them: an object is in {count(each / summary['objects'])} on average"

@@ -11,6 +11,10 @@ from stream_engine.report.material import Material
 from stream_engine.report.words import listed, some
 
 GUESSES = 0.5  # a lapse rate above which somebody is said to guess
+LAPSE = (
+    "Lapse rate: the share of somebody's answers that come as a coin's would, whatever is asked, as the embedding "
+    "estimates it; 0: never, 1: always."
+)
 
 
 def section(material: Material) -> Section | None:
@@ -37,6 +41,7 @@ def section(material: Material) -> Section | None:
     ]
     guessing = [name for value, name in sorted(known, reverse=True) if value > GUESSES]
     says = f"{some(len(columns['worker']), 'worker')} answered."
+    about = LAPSE if "lapse rate" in columns else ""
     if known:
         says += (
             f" {some(len(guessing), 'worker seems', 'workers seem')} to guess more than half of the time: "
@@ -46,7 +51,7 @@ def section(material: Material) -> Section | None:
         )
     plain = {head: [_plain(value) for value in values] for head, values in columns.items()}
     drawings = (_lapses(np.array(sorted((value for value, _ in known), reverse=True))),) if len(known) > 1 else ()
-    return Section("Workers", says, drawings, (Table("workers", plain),))
+    return Section("Workers", says, drawings, (Table("workers", plain, about=about),))
 
 
 def _plain(value):

@@ -78,10 +78,12 @@ class DeadLetters:
         """At the end of an input. Raises `RunFailed` where all that came was refused, however little it was."""
         refused, seen = sum(self._refused.values()), sum(self._seen.values())
         if refused and refused == seen and self.max_ratio < 1:
+            more = "; files that need other options than the state has go into another --state, and `stream-engine "
+            more += "merge` sums both"
             raise RunFailed(
                 f"all of the {refused:,} events were refused (first: {self.first}). Nothing since snapshot "
                 f"{last_snapshot} is kept; correct --type, --columns or --format (stream-engine preview shows what is "
-                "read) and run again"
+                f"read) and run again{more if last_snapshot else ''}"
             )
 
     def _append(self, name: str, sink: Sink, letters: list[DeadLetter]) -> None:

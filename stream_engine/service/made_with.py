@@ -49,7 +49,8 @@ def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before
     if isinstance(before, dict) and read_before and before != asked:
         raise BadSettings(
             f"{settings.state}: made with {said(before)}, asked for {said(asked)}; use the same options, another "
-            "--state, or --start-over to read all anew"
+            "--state (`stream-engine merge` sums both: so for files that need other options, as answers to questions "
+            "of `ask` do), or --start-over to read all anew"
         )
     return {**made_with, "options": asked}
 

@@ -11,6 +11,7 @@ from stream_engine.service.open_run import OpenRun
 from stream_engine.service.wiring import letters_folder
 from stream_engine.state.artifact_figures import figure
 
+ANSWERS = {"answer", "answered", "choice", "chosen", "picked", "response", "said", "selected"}  # columns, any case
 NEXT_TO_A_COIN = 0.56  # accuracy, two standard errors above what was found
 
 
@@ -38,24 +39,24 @@ def before(run: OpenRun) -> Before:
 
 def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
     """What a run came to; `failed` says why refits failed, by kind."""
-    counters, now = run.engine.counters, before(run)
+    now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.requests.stop and run.engine.positions:
-        how = made_with.said(counters["input"].get("options", {}))
         return (
-            f"nothing new: {_counted(now.events, 'event')}{_of(sources)} were read with {how} "
-            f"(snapshot {run.engine.sequence}); to read all anew: --start-over"
+            f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state holds "
+            f"{_counted(now.events, 'event')} in all (snapshot {run.engine.sequence}); to read all anew: --start-over"
         )
     refused = Counter(now.rejected)
     refused.subtract(began.rejected)
     parts = [
-        f"{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
+        f"{_lost(run)}{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
         f"{_counted(now.comparisons - began.comparisons, 'comparison')}",
         f"{sum(refused.values()):,} refused{_why(run, +refused)}",
     ]
     if now.filtered > began.filtered:
         parts.append(f"{now.filtered - began.filtered:,} left out by --where or as catch trials")
-    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {_fitted(run, failed)}; next: {_next(run)}")
+    fitted = f"{_fitted(run, failed)}{_passed_over(run)}"
+    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {fitted}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -67,10 +68,17 @@ def _sources(run: OpenRun) -> list[str]:
     return [os.path.basename(rest) or uri for uri in run.settings.source for _, rest in [split_uri(uri)]]
 
 
-def _of(sources: list[str]) -> str:
+def _of(sources: list[str], word: str = "of") -> str:
     if not sources:
         return ""
-    return f" of {', '.join(sources[:3])}" + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
+    return f" {word} {', '.join(sources[:3])}" + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
+
+
+def _read_before(run: OpenRun) -> str:
+    """The options that the state was made with, where it remembers any: the sum of states made with others has none."""
+    newest = run.published.newest
+    options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
+    return f", read with {made_with.said(options)}" if isinstance(options, dict) else ""
 
 
 def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
@@ -80,6 +88,28 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
     first = f"; first: {run.dead_letters.first}" if run.dead_letters.first else ""
     return f" ({reasons}{first}; all in {letters_folder(run.settings, run.directory)})"
+
+
+def _lost(run: OpenRun) -> str:
+    """First of all, that rows are lost because they are in another encoding: a run may take most of a file all the
+    same."""
+    rows = run.dead_letters.not_utf8
+    if not rows:
+        return ""
+    told = f"{_counted(rows, 'row')} {'is' if rows == 1 else 'are'} lost, not being UTF-8, with the objects in "
+    return f"{told}{'it' if rows == 1 else 'them'}: run again with --encoding latin-1 --start-over; "
+
+
+def _passed_over(run: OpenRun) -> str:
+    """That a column was not read which by its name says what was answered: `near` and `far` may be what was shown."""
+    counters = run.engine.counters
+    names = [name for name in counters["unknown_fields"] if name.casefold() in ANSWERS]
+    if not names or set(counters["kinds"]) - {"triplet"}:
+        return ""
+    return (
+        f"; column {names[0]} was not read: if it says which one was nearer, that is --type pick --columns "
+        f"anchor=...,shown=...|...,chosen={names[0]}"
+    )
 
 
 def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
@@ -102,7 +132,4 @@ def _accuracy(kind: str, report: Mapping[str, Any]) -> str:
 
 
 def _next(run: OpenRun) -> str:
-    if run.dead_letters.not_utf8:
-        rows = _counted(run.dead_letters.not_utf8, "row")
-        return f"run again with --encoding latin-1 --start-over: {rows} not in UTF-8, and the objects in them, are lost"
     return f"stream-engine report --state {run.settings.state} --out report.html"

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectors.disk import Disk, FolderInUse, FolderLock, write_whole
+from connectors.disk import Disk, FolderInUse, FolderLock, is_owned, write_whole
 from stream_engine.data.container import Corrupt, LeftAlone, NewerVersion
 from stream_engine.data.signatures import Signing, signing_of_environment
 from stream_engine.state import artifact as artifacts
@@ -158,8 +158,10 @@ class Store:
             raise Corrupt(f"{self.directory}: every snapshot is damaged ({latest.damaged[0]}); restore one from a copy")
         if latest.snapshot is None:
             how = "`stream-engine run SOURCE --state DIR` makes one"
-            if self.directory.is_dir() and any(self.directory.iterdir()):  # a lock, answers: something began here
-                how = "what is at work there makes one at its next interval and when it ends; else " + how
+            if is_owned(self.directory):
+                how = "the run at work there makes one at its next interval and when it ends"
+            elif (self.directory / "lock").exists():
+                how = f"a run began there and ended before its first, and none is at work now; {how}"
             raise NoSuchSnapshot(f"{self.directory}: no snapshot there; {how}")
         for line in latest.damaged:
             self._tell_once(f"{line}; the one before it is read")

@@ -50,7 +50,7 @@ def test_letters_of_every_kind_of_file_are_read_again(inputs, tmp_path):
     assert contents["letters"] == 12 and ("missing_field", "e.parquet", 4) in reasons
     assert ("empty_name", "e.csv", 2) in reasons and ("not_parseable", "e.jsonl", 1) in reasons
     shown = engine("dead-letters", "show", "--state", state, "--reason", "empty_name", "--limit", 1).stdout
-    assert shown.startswith(f"{inputs[1]} line 2 #0  empty_name: anchor is empty") and ',"x, 1",b,c' in shown
+    assert shown.startswith(f"{inputs[1]} line 2  empty_name: anchor is empty") and ',"x, 1",b,c' in shown
     tried = engine("dead-letters", "--state", state, "replay", *MAPPED, "--dry-run").stdout
     assert "12 letters read again: 10 are right now, 10 events would be counted" in tried
     assert Store(state).sequences() == [1]

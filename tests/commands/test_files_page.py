@@ -75,4 +75,4 @@ def test_the_command_reads_the_file(tmp_path, begin):
     found = summary(tmp_path / "s")
     assert (found["comparisons"], found["objects"], sum(found["rejected"].values())) == (comparisons, objects, refused)
     assert said in done.stderr if said else "read as" not in done.stderr
-    assert engine(*arguments).stderr.splitlines()[-1].startswith("nothing new: ")
+    assert engine(*arguments).stderr.splitlines()[-1].startswith("nothing new in ")

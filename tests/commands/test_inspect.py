@@ -34,8 +34,14 @@ def test_the_page_says_what_a_scientist_asks_in_words(fitted):
     assert line.split()[1:3] == [f"{100 * rows['embedding']['accuracy']:.1f}", "%"]
     assert f"people, at most   {100 * rows['embedding']['ceiling_at_most']:.1f} %" in page
     report = found["artifacts"]["sdp_clustering"]["report"]
-    assert report["note"] in page and "studies without clusters that look as clustered: " in page
-    assert f"{report['verdict_test']['p_coins']:.2g} of answers at random" in page
+    assert report["note"] in page and "p: the share of simulated studies without clusters that look as cl" in page
+    tested, plain = report["verdict_test"], " ".join(page.split())
+    assert f"{tested['p_continuum']:.2g} of {tested['drawn']} continua, {tested['p_coins']:.2g} of 99 answered" in plain
+    assert "at random. Clusters are said where both are at most .05; else drawing ends early." in plain
+    assert "majority: what most answered to the same question" in plain and "chance: a coin" in plain
+    assert re.search(r"\.jsonl up to byte [\d,]+ of its text \(unpacked, in UTF-8\)", page)
+    assert re.search(r"the partial order leaves out [\d,]+ comparisons: [\d,]+ say the opposite", page)
+    assert "stream-engine report --state" in page.split("who guesses")[1]
 
 
 def test_all_has_every_figure(fitted):

@@ -50,11 +50,28 @@ def test_nothing_new_is_said_and_a_longer_file_is_read_on(tmp_path):
     path = survey(tmp_path / "survey.csv", header="probe,near,far")
     run(path, tmp_path / "s", "--columns", "anchor=probe")
     said = last(run(path, tmp_path / "s", "--columns", "anchor=probe"))
-    assert said.startswith("nothing new: 5 events of survey.csv were read with --columns anchor=probe (snapshot 1)")
+    read = "nothing new in survey.csv, read with --columns anchor=probe: the state holds 5 events in all (snapshot 1)"
+    assert said.startswith(read)
     with path.open("a") as file:
         file.write("e,a,b\n")
     assert last(run(path, tmp_path / "s", "--columns", "anchor=probe")).startswith("1 event of survey.csv read: 1 c")
     assert summary(tmp_path / "s")["events"] == 6
+
+
+def test_answers_to_questions_of_ask_are_merged_with_a_survey_of_other_columns(tmp_path):
+    path, answered = survey(tmp_path / "survey.csv", header="probe,near,far"), tmp_path / "answered.jsonl"
+    run(path, tmp_path / "s", "--columns", "anchor=probe")
+    question = {"type": "pick", "anchor": "a", "shown": ["b", "c"], "chosen": ["b"], "sampler": "coverage"}
+    answered.write_text(json.dumps(question) + "\n")
+    said = one_line(run(answered, tmp_path / "s", status=2).stderr)
+    assert "`stream-engine merge` sums both: so for files that need other options, as answers to questions" in said
+    said = engine("run", answered, "--state", tmp_path / "s", "--columns", "anchor=probe", "--no-refits", status=1)
+    assert "probe (as anchor) is missing" in said.stderr
+    assert "go into another --state, and `stream-engine merge` sums both" in said.stderr
+    run(answered, tmp_path / "extra")
+    engine("merge", tmp_path / "s", tmp_path / "extra", "--out", tmp_path / "sum")
+    said = last(run(path, tmp_path / "sum", "--columns", "anchor=probe"))
+    assert said.startswith("nothing new in survey.csv: the state holds 6 events in all (snapshot 1)")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +107,7 @@ def test_an_edited_row_is_noticed_wherever_it_is(tmp_path, name):
     path, rows = tmp_path / name, [f"o{i % 50},p{i % 40},q{i % 30}" for i in range(2000)]
     write(path, rows)
     run(path, tmp_path / "s")
-    assert "nothing new: 2,000 events" in last(run(path, tmp_path / "s"))
+    assert ": the state holds 2,000 events in all" in last(run(path, tmp_path / "s"))
     for edited in (3, 1000, 1999):
         changed = list(rows)
         changed[edited] = changed[edited].replace("p", "q")
@@ -150,12 +167,28 @@ def test_starting_over_leaves_nothing_of_before(tmp_path):
         assert summary(tmp_path / "s")["events"] == 5 and summary(tmp_path / "s")["snapshot"] == 1
 
 
+def test_a_column_that_seems_to_hold_the_answer_is_not_passed_over_in_silence(tmp_path):
+    path = survey(tmp_path / "survey.csv", [f"{row},1" for row in ROWS], "anchor,near,far,Answer")
+    assert "column Answer was not read: if it says which one was nearer, that is --type pick" in last(
+        run(path, tmp_path / "s")
+    )
+    path = survey(tmp_path / "other.csv", [f"{row},1" for row in ROWS], "anchor,near,far,age")
+    assert "was not read" not in last(run(path, tmp_path / "other"))
+
+
+def test_a_right_configuration_is_called_right(tmp_path):
+    path, file = survey(tmp_path / "survey.csv"), tmp_path / "mine.toml"
+    file.write_text(f'source = ["{path}"]\nstate = "{tmp_path / "s"}"\n')
+    done = engine("check-config", file)
+    assert json.loads(done.stdout)["source"] == [str(path)] and f"{file} is right; " in done.stderr
+
+
 def test_refused_lines_are_named_by_their_numbers(tmp_path):
     path = survey(tmp_path / "survey.csv", ['"a', 'x",b,c', "a,a,b", "", "a,b,b"])
     run(path, tmp_path / "s")
     letters = engine("dead-letters", "show", "--state", tmp_path / "s", "--json").stdout.splitlines()
     assert [json.loads(letter)["line"] for letter in letters] == [4, 6]
-    assert f"{path} line 4 #1  not_distinct" in engine("dead-letters", "show", "--state", tmp_path / "s").stdout
+    assert f"{path} line 4  not_distinct" in engine("dead-letters", "show", "--state", tmp_path / "s").stdout
     assert "first at line 4:" in engine("dead-letters", "list", "--state", tmp_path / "s").stdout
 
 
@@ -166,7 +199,10 @@ def test_dead_letters_are_replayed_as_the_state_was_read(tmp_path):
     text = path.read_bytes()
     path.write_bytes(text + b"d;b;c\n")
     said = engine("run", path, "--state", tmp_path / "plain", "--no-refits", "--max-reject-ratio", 1, *plain).stderr
-    assert "next: run again with --encoding latin-1 --start-over: 1 row not in UTF-8, and the objects in them" in said
+    lost = (
+        "1 row is lost, not being UTF-8, with the objects in it: run again with --encoding latin-1 --start-over; 1 ev"
+    )
+    assert said.splitlines()[-1].startswith(lost)
     path.write_bytes(text)
     how = ["--columns", "anchor=probe", "--encoding", "latin-1", "--skip-rows", "1", "--delimiter", ";"]
     run(path, tmp_path / "s", *how)

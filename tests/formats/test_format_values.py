@@ -118,9 +118,10 @@ def test_unknown_fields_are_named():
     [
         (EventOptions("duel"), "unknown event type 'duel'; known: triplet"),
         (
-            EventOptions(columns={"anker": ("a",)}),
-            "--columns maps 'anker', which is no field of an event; known: anchor, ",
+            EventOptions(columns={"Anchr": ("a",)}),
+            "--columns maps 'Anchr', which is no field of an event; did you mean anchor? known: anchor, ",
         ),
+        (EventOptions(columns={"x": ("a",)}), "--columns maps 'x', which is no field of an event; known: anchor, "),
         (EventOptions(columns={"anchor": ("a", "b")}), "--columns gathers a, b into 'anchor', which holds one name"),
         (EventOptions(columns={"weight": ("a", "b")}), "into 'weight', which holds one value"),
         (EventOptions(columns={"anchor": ()}), "gives 'anchor' no input field"),
@@ -151,8 +152,8 @@ def test_options_that_fit_no_input(format, options, message):
         (
             b"sep=,\nanchor;near;far\n",
             PLAIN,
-            "the header is one column by the delimiter ',': anchor;near;far; leave --delimiter out, or say "
-            "--delimiter ';'",
+            "header is one column by the delimiter ',': anchor;near;far; leave --delimiter out, or say "
+            "--delimiter ';' (columns anchor, near, far are missing)",
         ),
         (b"survey of May\n", PLAIN, "or leave lines before the header out with --skip-rows, and say"),
         (b"anchor,near,far\n", EventOptions(where={"ok": "1"}), "column ok is missing"),

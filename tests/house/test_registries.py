@@ -78,6 +78,7 @@ SHARED = {
         "dictionary_of_models",
         "dictionary_of_tables",
         "files",
+        "in_words",
         "json_text",
         "manual_page",
         "naming",

@@ -34,7 +34,9 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
     (best,) = (row for row in table(study) if row["model"] == "embedding")
     assert f"{100 * best['accuracy']:.1f} %" in made["models"].says
     assert "1 worker seems to guess more than half of the time: w9" in made["workers"].says
-    assert "1 of 10 people seems to guess most of the time" in sections(study)["agreement"].says
+    assert "1 of 10 people (10 %) seems to guess most of the time" in sections(study)["agreement"].says
+    assert "report --state DIR --workers --out report.html" in sections(study)["agreement"].notes[-1]
+    assert len(made["agreement"].notes) == 1 and "Lapse rate: " in made["workers"].tables[0].about
     assert f"of {study.artifacts['embedding'].report['held_out_comparisons']:,} answers" in made["models"].says
     rows = made["objects"].tables[0].columns
     assert sorted(rows["object"]) == sorted(names(24))
@@ -59,6 +61,21 @@ def test_every_figure_has_a_table_beside_it(study):
     merges = made["dendrogram"].tables[0].columns
     assert len(merges["at"]) == 23 and merges["at"] == sorted(merges["at"])
     assert f"{merges['branch'][0]} and {merges['joins'][0]} are the two most alike" in made["dendrogram"].says
+
+
+def test_a_figure_says_what_it_is_and_what_it_is_not(study):
+    made = sections(study)
+    assert "an object is in 375 on average" in made["read"].says
+    assert "no model chooses them (coverage)" in made["next"].says
+    assert "in the units of the map's axes" in made["dendrogram"].says
+    assert "left out nowhere else" in made["contradictions"].notes[0]
+    (stability, criterion) = made["clusters"].tables
+    assert "not that there is a gap" in stability.about and "larger is better" in criterion.about
+    assert any("Clusters are said where both are at most .05" in note for note in made["clusters"].notes)
+    assert any("chance: a coin" in note for note in made["models"].notes)
+    heads = made["models"].tables[0].columns
+    assert "accuracy, new people" in heads or any("takes 5 held out by name" in note for note in made["models"].notes)
+    assert "One more is not shown to be needed (p = " in made["map"].says
 
 
 def test_answers_of_four_objects_are_told_by_object(tmp_path):

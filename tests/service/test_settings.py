@@ -38,6 +38,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("drift = 'off'\n", 'drift: got "off", expected a table; say drift.enabled = false'),
         ("refits = ['embedding']\n", 'got ["embedding"], expected a table; say refits.kinds = ["embedding"]'),
         ("source = 'a.csv'\n", 'source: got "a.csv", expected a list; say source = ["a.csv"]'),
+        ("[columns]\nshown = ['x', 'y']\n", 'below [input])? A list of columns is one text: shown = "x|y"'),
         ("[columns]\nshown = 'x'\n", "unknown key columns; did you mean input.columns (columns below [input])?"),
         (
             "[input]\ncolumns.anchor = 'a'\ncolumns.shown = ['x', 'y']\n",
@@ -55,7 +56,7 @@ def test_command_line_over_environment_over_file_over_default(tmp_path):
         ("[kafka]\nsasl_plain_password = { env = 'NOT_THERE' }\n", "environment variable NOT_THERE, not set"),
         ("[kafka]\nssl_password = { file = '/not/there' }\n", "a secret is to come from /not/there: No such file"),
     ],
-    ids=range(22),
+    ids=range(23),
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, text, said):
     with pytest.raises(BadSettings) as error:

@@ -5,7 +5,7 @@ import pytest
 
 from stream_engine import Engine, Triplet
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.store import NoSnapshotName, NoSuchSnapshot, Store
+from stream_engine.state.store import Lock, NoSnapshotName, NoSuchSnapshot, Store
 
 
 @pytest.fixture
@@ -42,7 +42,11 @@ def test_what_names_no_snapshot_is_said(store, tmp_path):
         store.named("7")
     with pytest.raises(NoSuchSnapshot, match="no snapshot there; `stream-engine run SOURCE --state DIR` makes one"):
         Store(tmp_path / "empty").published()
-    (tmp_path / "begun").mkdir()
-    (tmp_path / "begun" / "lock").touch()
-    with pytest.raises(NoSuchSnapshot, match="no snapshot there; what is at work there makes one at its next interval"):
+    lock = Lock(tmp_path / "begun")
+    with pytest.raises(NoSuchSnapshot, match="no snapshot there; the run at work there makes one at its next interval"):
         Store(tmp_path / "begun").published()
+    lock.release()
+    began = "no snapshot there; a run began there and ended before its first, and none is at work now; `stream-engine"
+    with pytest.raises(NoSuchSnapshot, match=began):
+        Store(tmp_path / "begun").published()
+    Lock(tmp_path / "begun").release()  # asking has not taken it

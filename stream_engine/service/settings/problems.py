@@ -18,7 +18,7 @@ def check_keys(tree: Mapping[str, Any], struct: type[Struct], where: str, path: 
     for key, value in tree.items():
         if key not in fields:
             dotted = ".".join((*path, key))
-            raise BadSettings(f"{where}: unknown key {dotted}{_in_a_table(key, fields) or nearest(key, fields)}")
+            raise BadSettings(f"{where}: unknown key {dotted}{_in_a_table(key, fields, value) or nearest(key, fields)}")
         kind = fields[key]
         if is_table(kind) and isinstance(value, Mapping):
             check_keys(value, kind, where, (*path, key))
@@ -29,10 +29,25 @@ def check_keys(tree: Mapping[str, Any], struct: type[Struct], where: str, path: 
                     check_keys(table, named, where, (*path, key, name))
 
 
-def _in_a_table(key: str, fields: Mapping[str, Any]) -> str:
-    """The end of the sentence where the key stands one table deeper, or ""."""
+def _in_a_table(key: str, fields: Mapping[str, Any], value: object) -> str:
+    """The end of the sentence where the key stands one table deeper, or ""; and what is wrong with its `value`."""
     tables = [name for name, kind in fields.items() if is_table(kind) and key in keys_of(kind)]
-    return f"; did you mean {tables[0]}.{key} ({key} below [{tables[0]}])?" if len(tables) == 1 else ""
+    if len(tables) != 1:
+        return ""
+    return f"; did you mean {tables[0]}.{key} ({key} below [{tables[0]}])?{_joined(value) if key == 'columns' else ''}"
+
+
+def _joined(value: object) -> str:
+    """How a list of columns is written, where one is given as a list.
+
+    >>> _joined({"anchor": "probe", "shown": ["left", "right"]})
+    ' A list of columns is one text: shown = "left|right"'
+    """
+    named = value.items() if isinstance(value, Mapping) else ()
+    lists = {name: each for name, each in named if isinstance(each, list) and all(isinstance(c, str) for c in each)}
+    return (
+        f' A list of columns is one text: {name} = "{"|".join(lists[name])}"' if (name := next(iter(lists), "")) else ""
+    )
 
 
 def is_table(kind: Any) -> bool:
