@@ -1,6 +1,7 @@
 """`produce` against the real broker: what arrives decodes to what the file decodes to."""
 
 import json
+import random
 import time
 
 import pyarrow as pa
@@ -8,12 +9,15 @@ import pyarrow.parquet
 import pytest
 
 from connectors import SinkUnavailable, UnusableSource
+from connectors.kafka.address import parse_address
+from connectors.kafka.producers import ConfluentSender, PythonSender
 from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
 from tests.support.kafka_producing import produce
 from tests.support.kafka_reading import idle, read
+from tests.support.process import until
 
 CLIENTS = ["kafka-python", "confluent"]
 EVENTS = [
@@ -133,6 +137,24 @@ def test_a_missing_topic_fails_in_a_line(broker, tmp_path, client):
     path.write_text("{}\n")
     with pytest.raises(SinkUnavailable, match="/no-such-topic: .*(topic does not exist|does the topic exist)"):
         produce([str(path)], f"kafka://{broker.bootstrap}/no-such-topic", client=client, patience=1.5)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("noticed_by", ["flush", "send"])
+def test_a_message_that_only_the_broker_refuses_is_told(broker, new_topic, client, noticed_by):
+    """Larger than this topic takes: by then `send` has returned, and a later call says so."""
+    address = parse_address(f"{broker.bootstrap}/{new_topic(max_message_bytes='2000')}")
+    sender = {"kafka-python": PythonSender, "confluent": ConfluentSender}[client]
+    with sender(address, {}, 60.0) as sending:
+        sending.send(b"good")
+        sending.flush()
+        sending.send(random.Random(0).randbytes(5000))
+        with pytest.raises(SinkUnavailable, match=f"^{address}: .*since the last acknowledged are not sent"):
+            if noticed_by == "flush":
+                sending.flush()
+            else:
+                until(lambda: sending.send(b"after it"), 60, "that a later one is refused")
 
 
 def test_arguments_are_checked_before_anything_is_sent(tmp_path):

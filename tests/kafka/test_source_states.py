@@ -181,3 +181,48 @@ def test_a_closed_source_brings_nothing(open_source, script):
     source.close()
     assert isinstance(source._state, Closed) and source.poll(0) == [] and not source.ready()
     source.close()
+
+
+def test_a_lost_connection_and_its_return_are_told_once_each(open_source):
+    client = Scripted([record(0)])
+    source = open_source([client])
+    assert source.poll(1) == [record(0)] and source.notices() == []
+    client.is_connected = False
+    assert source.poll(0) == source.poll(0) == []
+    assert source.notices() == ["kafka://h:1/t: no broker is connected; trying again until one is"]
+    client.is_connected = True
+    source.poll(0)
+    assert source.notices() == ["kafka://h:1/t: connected again after 0 s"]
+
+
+class TwoPartitions(Scripted):
+    """All of the first one is read, and something of the second is left."""
+
+    def partitions(self):
+        return frozenset({0, 1})
+
+    look_for_topic = partitions
+
+    def progress(self):
+        return {0: Progress(9, 9), 1: Progress(0, 9)}
+
+
+def test_a_client_that_brings_nothing_although_a_partition_has_more_is_replaced(open_source):
+    source = open_source([TwoPartitions(), Scripted()], stall_seconds=0.0)
+    states(source, Reading)
+    source.poll(0)
+    assert isinstance(source._state, Waiting)
+    assert "although some are unread (an open transaction, or a stuck client)" in source.notices()[-1]
+
+
+def test_nothing_is_committed_where_there_is_no_client_or_no_position_of_the_topic(open_source):
+    client = Scripted([record(0)])
+    source = open_source([BrokerUnavailable("no route"), client], {"t/0": Position(0, 7)})
+    source.published({"t/0": Position(0, 7)})  # connecting
+    states(source, Waiting)
+    source.published({"t/0": Position(0, 7)})
+    states(source, Reading)
+    source.published({"events.jsonl": Position(3)})
+    assert client.committed == []
+    source.published({"t/0": Position(1, 7), "events.jsonl": Position(3)})
+    assert client.committed == [{0: 1}]
