@@ -20,7 +20,6 @@ from tests.collect.conftest import WORDS
 from tests.support.collecting import COMMAND, COMPILING, Participant, first_shown, get, post, put
 from tests.support.process import ENVIRONMENT, engine, free_ports, one_line, until
 
-pytestmark = pytest.mark.timeout(1500)
 FAST = "[snapshot]\ninterval = 2.0\n[refits]\nkinds = ['embedding']\n"
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
 

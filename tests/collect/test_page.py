@@ -11,7 +11,7 @@ from PIL import Image
 from stream_engine.collect.page.words import words_of
 from tests.support.process import until
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.browser
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
 WIDTHS = (390, 1280)
 DOUBLE_CLICK = """() => {  // the second click comes the moment that the next question is there

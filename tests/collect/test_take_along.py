@@ -17,8 +17,6 @@ from tests.collect.test_collect import NO_REFITS, read_by_the_engine
 from tests.support.collecting import COMPILING, Participant, first_shown, get
 from tests.support.process import engine, until
 
-pytestmark = pytest.mark.timeout(1500)
-
 
 def pictures(folder, n=4):
     folder.mkdir(parents=True)

@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
-
 from tests.hardening import http_load
 
 
-@pytest.mark.timeout(120)
 def test_readers_silent_connections_and_sigterm(capsys):
     sizes = {"objects": 60, "readers": 3, "idle": 60, "silent": 40, "requests": 3, "seconds": 0}
     http_load.main([f"--{name}={size}" for name, size in sizes.items()])

@@ -17,7 +17,7 @@ from tests.support.collecting import COMPILING, Participant, first_shown, get, p
 from tests.support.kafka_reading import on_topic
 from tests.support.process import engine, free_ports, one_line, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.kafka
 LONG = "[quota]\nperson = 100000\n"
 
 

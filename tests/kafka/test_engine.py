@@ -12,7 +12,7 @@ from tests.kafka.exactly_once import trial
 from tests.support.kafka_reading import on_topic
 from tests.support.process import engine, jsonl, one_line, records, started, stopped, summary, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 
 GOOD = [
     json.dumps(dict(zip(("anchor", "near", "far"), names))).encode() for names in ("abc", "bca", "cad", "dab", "acb")

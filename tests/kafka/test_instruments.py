@@ -12,7 +12,7 @@ from stream_engine.state.store import Store
 from tests.kafka.test_repair import run, values
 from tests.service.test_every_instrument import ON_KAFKA, Driven
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kafka
 
 
 def test_lag_in_seconds_empty_values_and_lost_offsets(broker, new_topic, send, admin: KafkaAdminClient, tmp_path: Path):

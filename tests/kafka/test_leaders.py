@@ -13,7 +13,7 @@ from tests.kafka.conftest import patiently
 from tests.support.kafka_reading import SECONDS, read
 from tests.support.process import records, started, stopped, summary, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 TOPIC = "led"
 FAST = {"fetch_max_wait_ms": 50, "reconnect_backoff_max_ms": 300, "request_timeout_ms": 5000, "max_poll_records": 100}
 

@@ -8,7 +8,7 @@ from tests.kafka.test_engine import GOOD, consumed
 from tests.service.test_quarantine import KILLED, killed
 from tests.support.process import engine, summary
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 
 
 def test_a_message_that_kills_the_process_is_put_aside_and_read_later(broker, new_topic, send, tmp_path):

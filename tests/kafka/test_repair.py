@@ -15,7 +15,7 @@ from stream_engine.service.requests import Requests
 from stream_engine.service.settings import load
 from tests.support.process import engine, one_line, summary, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.kafka
 
 
 def run(uri: str, state, records: int, **more) -> Metrics:

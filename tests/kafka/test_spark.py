@@ -13,7 +13,7 @@ from tests.support.event_worlds import some_event
 from tests.support.kafka_producing import produce
 from tests.support.process import jsonl, records, started, stopped, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 
 def test_a_job_on_spark_counts_what_was_committed(broker, new_topic, send, tmp_path):

@@ -17,7 +17,7 @@ from tests.support.fetched_programs import Missing
 from tests.support.pages import Command, blocks, commands, run_command, run_python
 from tests.support.process import ENVIRONMENT, free_ports
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kafka
 PAGE = ROOT / "stream_engine" / "docs" / "tutorials" / "kafka_to_grafana.md"
 
 

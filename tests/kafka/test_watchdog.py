@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from tests.support.process import summary, until
 from tests.support.running_engine import Engine
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kafka
 EVENT = b'{"anchor": "a", "near": "b", "far": "c", "note": "%s"}'
 
 

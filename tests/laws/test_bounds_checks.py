@@ -11,8 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import ROOT
 
 ROOMS = (
@@ -132,7 +130,6 @@ def kernels() -> set[str]:
     return found
 
 
-@pytest.mark.timeout(1200)
 def test_no_kernel_leaves_its_arrays(request, tmp_path, record_property):
     cache = getattr(request.config, "cache", None)
     folder = Path(cache.mkdir("numba-with-bounds-checks")) if cache else tmp_path  # compiling takes most of the time

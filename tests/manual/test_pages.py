@@ -31,7 +31,6 @@ NOT_RUN = {  # kinds of blocks that nothing runs, and why
 }
 
 
-@pytest.mark.timeout(600)  # seconds of CPU, many times that on a loaded machine
 @pytest.mark.parametrize("page", HERE)
 def test_its_blocks_run_and_draw_what_it_shows(page, tmp_path):
     with style():

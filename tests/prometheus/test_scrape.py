@@ -10,7 +10,7 @@ import yaml
 from tests.conftest import ROOT
 from tests.support.process import free_ports, jsonl, started, stopped, until
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.prometheus
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 
 

@@ -13,7 +13,7 @@ from tests.support.reported import answers, names, state
 from tests.support.running_engine import Engine
 from tests.support.served import served
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.browser
 CONFIG = '[snapshot]\ninterval = 2.0\n[refits]\nkinds = ["embedding"]\n'
 
 

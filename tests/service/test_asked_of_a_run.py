@@ -5,13 +5,11 @@ import signal
 import threading
 
 import httpx
-import pytest
 
 from stream_engine.service.reread import CAN_CHANGE, changed_keys
 from stream_engine.service.settings import load
 from tests.support.process import Done, engine, free_ports, jsonl, until
 
-pytestmark = pytest.mark.timeout(120)
 TOKEN = "admin-horse-battery!"
 EVENT = '{"anchor": "a", "near": "b", "far": "c"}\n'
 

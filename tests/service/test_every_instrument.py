@@ -34,7 +34,6 @@ from tests.service.test_prediction_monitor import events as drifting_events
 from tests.support.process import engine, jsonl, until
 from tests.support.served import Lines, closed_by_server, served
 
-pytestmark = pytest.mark.timeout(240)
 PREFIX = "stream_engine_"
 ON_KAFKA = {"lag_seconds", "empty_values_total", "history_total did=offsets lost"}
 ELSEWHERE = {"http_refused_total reason=slow_reader": "test_a_reader_that_does_not_read_is_cut"}  # takes megabytes

@@ -3,15 +3,11 @@
 import time
 from concurrent.futures import Future
 
-import pytest
-
 from stream_engine.service import heartbeat
 from stream_engine.service.heartbeat import Heartbeat
 from tests.service.test_run_pieces import World
 from tests.support.process import until
 from tests.support.served import served
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def test_a_loop_that_does_not_tick_fails_healthz(tmp_path):

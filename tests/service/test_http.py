@@ -15,8 +15,6 @@ from tests.laws.test_exports import state
 from tests.support.process import engine, until
 from tests.support.served import served
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest.fixture
 def world(tmp_path):

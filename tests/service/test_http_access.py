@@ -11,7 +11,6 @@ from stream_engine.service.settings import BadSettings
 from tests.laws.test_exports import state
 from tests.support.served import served
 
-pytestmark = pytest.mark.timeout(180)
 TOKEN, OTHER = "correct-horse-battery", "admin-horse-battery!"
 READABLE = ("/metrics", "/snapshot", "/export/adds3.npz", "/progressive", "/none")
 

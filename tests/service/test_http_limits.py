@@ -8,8 +8,6 @@ import socket
 import threading
 import time
 
-import pytest
-
 from stream_engine.service import logs
 from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http.accepting import Acceptor
@@ -19,7 +17,6 @@ from tests.service.test_http import stored
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served
 
-pytestmark = pytest.mark.timeout(180)
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

@@ -8,7 +8,7 @@ from tests.support.process import ENVIRONMENT, jsonl, summary
 from tests.support.spark_cluster import JVM
 
 PAGE = ROOT / "stream_engine" / "docs" / "how-to" / "spark.md"
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.spark
 
 
 def test_as_it_stands(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from tests.support import spark_cluster, spark_killed
 from tests.support.event_worlds import arrow_of, csv_of, some_event
 from tests.support.process import engine, summary, until
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]  # seconds of start-up, many times that on a loaded machine
+pytestmark = pytest.mark.spark
 EXACT = ("objects", "adds3", "adds4", "triplet_counts", "k1", "k2")
 
 
