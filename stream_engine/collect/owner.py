@@ -25,7 +25,7 @@ from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit
 from stream_engine.collect.refusals import Refused
-from stream_engine.collect.stimuli import LARGEST, Stimuli, check_media
+from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 MOST_LINKS = 10_000
@@ -176,7 +176,7 @@ class Owner:
             if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name:
                 raise Refused("bad_object", f"got the name {name[:50]!r}, expected a file name")
             body = await self._keeper.body(request, LARGEST)
-            why = "" if name.lower().endswith(".txt") else check_media(name, body[:16])
+            why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
             stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
             if why or name.rpartition(".")[0] in stems:
                 raise Refused("bad_object", f"{name}: {why or 'the object is there already'}")

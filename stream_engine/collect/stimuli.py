@@ -7,6 +7,7 @@ come while a study runs; none goes.
 """
 
 import csv
+import io
 import os
 import time
 from collections.abc import Iterator
@@ -88,7 +89,7 @@ class Stimuli:
         self.passed_over = {}
         for where, name, shown in found:
             why = _wrong(name, shown)
-            if not why and name in self.shown and self.shown[name] != shown and _two_files(self.shown[name], shown):
+            if not why and name in self.shown and self.shown[name].file != shown.file:
                 why = f"the object {name!r} is there already, as {_file(self.shown[name])}"
             if why:
                 self.passed_over[where] = why
@@ -104,7 +105,7 @@ class Stimuli:
         if self.path.is_dir():
             for each in sorted(self.path.iterdir()):
                 if not each.name.startswith(".") and (each.suffix.lower() in KINDS or each.suffix.lower() == TEXT):
-                    yield each.name, each.stem, _of_file(each)
+                    yield _printable(each.name), each.stem, _of_file(each)
         elif self.path.suffix.lower() == ".csv":
             yield from self._of_table()
         else:
@@ -113,16 +114,20 @@ class Stimuli:
                     yield f"line {number}", line.strip(), Shown(line.strip())
 
     def _of_table(self) -> Iterator[tuple[str, str, Shown]]:
-        rows = csv.DictReader(_text_of(self.path).splitlines())
-        if "object" not in (rows.fieldnames or ()):
-            raise BadStimuli(
-                f"--objects {self.path}: got columns {rows.fieldnames}, expected object, image, sound, text"
-            )
-        for row in rows:
-            file = row.get("image") or row.get("sound")
-            shown = _of_file(self.path.parent / file) if file else Shown()
-            name = (row["object"] or "").strip()
-            yield f"line {rows.line_num}", name, shown._replace(text=row.get("text") or ("" if file else name))
+        rows = csv.DictReader(io.StringIO(_text_of(self.path)))
+        try:
+            if "object" not in (rows.fieldnames or ()):
+                raise BadStimuli(
+                    f"--objects {self.path}: got columns {rows.fieldnames}, expected object, image, sound, text"
+                )
+            for row in rows:
+                file = row.get("image") or row.get("sound")
+                shown = _of_file(self.path.parent / file) if file else Shown()
+                name = (row["object"] or "").strip()
+                text = row.get("text") or shown.text or ("" if file else name)
+                yield f"line {rows.line_num}", name, shown._replace(text=text)
+        except csv.Error as error:
+            raise BadStimuli(f"--objects {self.path}: line {rows.reader.line_num}: {error}") from None
 
 
 def check_media(name: str, first: bytes) -> str:
@@ -138,32 +143,55 @@ def check_media(name: str, first: bytes) -> str:
     return "" if first[at:].startswith(starts) else f"is no {media}, whatever its name says"
 
 
+def check_text(first: bytes, size: int) -> str:
+    """ "" where this is a text that can be shown; else why not. Of a large one the first bytes will do.
+
+    >>> check_text(b"a word", 6), check_text(b" ", 1), check_text(b"na\\xefve", 5)
+    ('', 'got 1 bytes, expected a text of 1 to 4000', 'byte 2 is not UTF-8')
+    """
+    try:
+        if size <= LARGEST_TEXT and first.decode("utf-8-sig").strip():
+            return ""
+    except UnicodeDecodeError as error:
+        return f"byte {error.start} is not UTF-8"
+    return f"got {size:,} bytes, expected a text of 1 to {LARGEST_TEXT}"
+
+
 def _of_file(path: Path) -> Shown:
     if path.suffix.lower() == TEXT:
-        return Shown(_text_of(path).strip() if path.stat().st_size <= LARGEST_TEXT else "", path, "text/plain")
+        return Shown(_short_text(path), path, "text/plain")
     return Shown("", path, KINDS.get(path.suffix.lower(), ("",))[0])
+
+
+def _short_text(path: Path) -> str:
+    """The text of a file; "" where there is none, of which `_wrong` says why."""
+    try:
+        return _text_of(path).strip() if path.stat().st_size <= LARGEST_TEXT else ""
+    except (OSError, BadStimuli):
+        return ""
 
 
 def _wrong(name: str, shown: Shown) -> str:
     """Why this is no object, or ""."""
-    if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable():
+    if not name or not name.isprintable() or len(name.encode()) > MAX_NAME_BYTES:
         return f"got the name {name[:50]!r}, expected 1 to {MAX_NAME_BYTES} bytes that can be printed"
     if shown.file is None:
         return ""
     try:
         size = shown.file.stat().st_size
-        if shown.media == "text/plain":
-            return "" if shown.text else f"got {size:,} bytes, expected a text of 1 to {LARGEST_TEXT}"
         if size > LARGEST:
             return f"got {size:,} bytes, expected at most {LARGEST:,}"
         with shown.file.open("rb") as file:
+            if shown.media == "text/plain":
+                return check_text(file.read(LARGEST_TEXT), size)
             return check_media(shown.file.name, file.read(16))
     except OSError as error:
         return f"{shown.file.name}: {error.strerror}"
 
 
-def _two_files(one: Shown, other: Shown) -> bool:
-    return one.file != other.file
+def _printable(name: str) -> str:
+    """A file's name as it can be written anywhere, whatever its bytes are."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _file(shown: Shown) -> str:

@@ -53,8 +53,8 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
         "read": _positions(summary["positions"]),
     }
     lost = {name: short(value) for name, value in summary.items() if name in ("lost", "share", "forgotten")}
-    lines = aligned({name: text for name, text in (rows | lost).items() if text})
-    return lines + [f"history     {short(deed)}" for deed in summary.get("history", ())]
+    deeds = [("history", short(deed)) for deed in summary.get("history", ())]
+    return aligned([*((name, text) for name, text in (rows | lost).items() if text), *deeds])
 
 
 def _kept(kept: Any) -> str:
@@ -97,9 +97,8 @@ def _consistent(contents: Mapping[str, Any]) -> list[str]:
         lines.append(f"a model that answers alike for everybody can be right {_percent(most)} of the time at most")
     if own is not None:
         lines.append(f"the same person, asked again, says the same {_percent(own)} of the time")
-    guard = summary["guard"]
-    if against := guard.get("contradiction", 0) + guard.get("cycle", 0):
-        one, several = guard.get("contradiction", 0), guard.get("cycle", 0)
+    one, several = (summary["guard"].get(verdict, 0) for verdict in ("contradiction", "cycle"))
+    if against := one + several:
         lines.append(
             f"the partial order leaves out {against:,} comparisons: {one:,} say the opposite of one before them, "
             f"{several:,} are against"
@@ -190,7 +189,7 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
         rows[f"{kind} (snapshot {artifact['snapshot']})" if behind else kind] = told
     if (figure(contents["artifacts"].get("embedding", {}).get("report", {}), "guessers") or 0) >= 0.005:
         rows["who guesses"] = f"stream-engine report --state {contents['state']} --workers --out report.html"
-    return aligned(rows)
+    return aligned(rows.items())
 
 
 def _missing(contents: Mapping[str, Any]) -> list[str]:

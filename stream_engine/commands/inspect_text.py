@@ -1,6 +1,6 @@
 """All that `inspect --all` and `refit` print: one figure a line, by the names of JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -23,10 +23,11 @@ def as_text(contents: dict[str, Any]) -> str:
     return "\n".join(lines + models + predictions(contents.get("progressive", {})))
 
 
-def aligned(rows: Mapping[str, str]) -> list[str]:
+def aligned(rows: Iterable[tuple[str, str]]) -> list[str]:
     """A line a row, what is said of it in a column of its own."""
-    width = max(map(len, rows), default=0) + 2
-    return [f"{name:{max(width, 12)}}{text}" for name, text in rows.items()]
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return [f"{name:{max(width, 12)}}{text}" for name, text in rows]
 
 
 def _said(report: dict[str, Any]) -> dict[str, Any]:

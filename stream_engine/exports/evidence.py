@@ -69,6 +69,7 @@ def evidence(published: Published) -> dict[str, Content]:
     snapshot = published.snapshot
     counted = answers_by_object(columns, snapshot.section("quadruplet_counts") or None)
     arrays = {name: np.asarray(array) for name, array in counted._asdict().items()}
+    arrays["agreement"] = np.nan_to_num(counted.agreement, nan=0.5)
     clusters = published.artifacts.get("sdp_clustering")
     if clusters is not None and "stability" in clusters.arrays:
         stability = clusters.arrays["stability"]

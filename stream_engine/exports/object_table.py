@@ -49,7 +49,7 @@ def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) 
     found: dict[str, Any] = {"object": Named(ids, names)}
     if known is not None:
         found |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
-        found["agreement"] = _where(known.answers[ids] > 0, known.agreement[ids])
+        found["agreement"] = _where(~np.isnan(known.agreement[ids]), known.agreement[ids])
     found |= _clusters(published, ids)
     found |= _places(published, ids)
     labels: Mapping[str, str] = published.snapshot.labels

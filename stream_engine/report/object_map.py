@@ -13,6 +13,7 @@ from stream_engine.report.words import percent, some
 
 HEIGHT = 560
 CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
+MOST_ELLIPSES = 400  # objects whose regions can still be told apart
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
 
@@ -32,9 +33,8 @@ def section(material: Material) -> Section:
     drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
     artifact = material.published.artifacts["embedding"]
     says = _says(artifact.report, places, artifact.params.get("dimensions") is None)
-    notes = [
-        text for text in (material.sampled, _left_out(material, places), _how_sure(places), _groups(material)) if text
-    ]
+    sure = _how_sure(places, drawing)
+    notes = [text for text in (material.sampled, _left_out(material, places), sure, _groups(material)) if text]
     return Section("The map", says, (drawing,), (), tuple(notes))
 
 
@@ -44,7 +44,7 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
     group = material.cluster[ids]
     number = np.searchsorted(material.shown, ids)
     marks: list = []
-    if places.covariance is not None and len(ids) <= 400:
+    if places.covariance is not None and len(ids) <= MOST_ELLIPSES:
         marks.append(
             Ellipses(
                 x, y, *ellipses_of(places.covariance[ids][:, [first, second]][:, :, [first, second]]), number, group
@@ -157,7 +157,12 @@ def _left_out(material: Material, places: Places) -> str:
     return f"{what} when it was fitted, and not on it." if missing else ""
 
 
-def _how_sure(places: Places) -> str:
+def _how_sure(places: Places, drawing: Drawing) -> str:
     if places.covariance is None:
         return "How sure each place is was not computed: there are too many objects and dimensions for it."
-    return "An ellipse is where an object's place lies with 95 % probability, given the model."
+    drawn = {type(mark) for mark in drawing.marks}
+    if Ellipses in drawn:
+        return "An ellipse is where an object's place lies with 95 % probability, given the model."
+    if Segments in drawn:
+        return "A line is where an object's place lies with 95 % probability, given the model."
+    return f"How sure each place is is drawn for up to {MOST_ELLIPSES} objects; the export objects has it for all."

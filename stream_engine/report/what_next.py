@@ -17,15 +17,7 @@ def section(material: Material) -> Section:
     answers = material.answers.answers
     if len(answers) < 3:
         return Section(TITLE, "At least three objects are needed before anything can be asked.")
-    thin = int((answers < ENOUGH).sum()) if material.by_object else 0
-    strategy = "coverage" if thin else asking.DEFAULT
-    says = (
-        f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
-        if thin
-        else f"All {len(answers):,} objects have been asked about. These questions even out how often each object, and "
-        "each two of them, were asked about; no model chooses them (coverage)."
-    )
-    note = f"stream-engine ask --state {material.directory} --n 100 --strategy {strategy}"
+    says, note = _says(material), f"stream-engine ask --state {material.directory} --n 100"
     if len(answers) > LARGEST:
         return Section(TITLE, says, notes=(note,))
     try:
@@ -33,10 +25,22 @@ def section(material: Material) -> Section:
         left = asking.questions_left(known)
         if not left:
             return Section(TITLE, "Every question that can be asked of three objects has been answered.")
-        asked = asking.questions(known, min(SHOWN, left), strategy)
+        asked = asking.questions(known, min(SHOWN, left))
     except asking.CannotAsk as error:
         return Section(TITLE, says, notes=(str(error), note))
     anchor, left_one, right_one = ([material.names[i] for i in column] for column in asked.rows.T.tolist())
     columns = {"anchor": anchor, "left": left_one, "right": right_one, "chosen by": asked.sampler.tolist()}
     about = "Which of the two is more like the anchor? The one to ask first stands first."
     return Section(TITLE, says, (), (Table("questions", columns, about=about),), (note,))
+
+
+def _says(material: Material) -> str:
+    answers = material.answers.answers
+    if not material.by_object:
+        return "What was asked least comes first."
+    if thin := int((answers < ENOUGH).sum()):
+        return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
+    return (
+        f"Each of the {len(answers):,} objects has {ENOUGH} answers or more. What was asked least comes first: "
+        "questions even out how often each object, and each two of them, were asked about; no model chooses them (coverage)."
+    )

@@ -86,7 +86,7 @@ class ObjectAnswers(NamedTuple):
     as_anchor: np.ndarray  # int64: of these, triplets in which it is what the others are compared with
     questions: np.ndarray  # int64: distinct ones
     contradicted: np.ndarray  # int64: answers in the minority of their question (half of them at a tie)
-    agreement: np.ndarray  # float64: share of its answers that the other answers predict; 1/2 where there are none
+    agreement: np.ndarray  # float64: share of its answers that the other answers predict; nan of none
 
 
 def answers_by_object(columns: Columns, quadruplets: Mapping[str, np.ndarray] | None = None) -> ObjectAnswers:
@@ -98,7 +98,7 @@ def answers_by_object(columns: Columns, quadruplets: Mapping[str, np.ndarray] | 
     margin = left_one_out(columns)
     agreeing = np.where(margin > 0, n_lo, np.where(margin < 0, n_hi, (n_lo + n_hi) / 2))
     answers, questions, contradicted = _counted(triplets, n_lo, n_hi, n)
-    agreement = np.where(answers > 0, _sum(triplets, agreeing, n) / np.maximum(answers, 1), 0.5)
+    agreement = np.where(answers > 0, _sum(triplets, agreeing, n) / np.maximum(answers, 1), np.nan)
     if quadruplets:
         of_four = _counted([quadruplets[key] for key in "ijkl"], quadruplets["n_lo"], quadruplets["n_hi"], n)
         answers, questions, contradicted = answers + of_four[0], questions + of_four[1], contradicted + of_four[2]

@@ -98,6 +98,17 @@ def test_an_answer_is_an_event_that_the_engine_reads(asking):
     assert refused({"id": screen.id, "worker": "v", "chosen": screen.shown[0]}, sessions) == "stranger"
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(0, 0.0), (0.25, 0.25), (7, 7.0), (1e9, 1e6), (-0.001, None), (float("inf"), None), (True, None), ("3", None)],
+)
+def test_how_long_it_took_is_kept_where_it_is_a_number_that_can_be(given, kept):
+    sessions = Sessions()
+    screen = asked(sessions)
+    answer = {"id": screen.id, "worker": "w", "chosen": screen.shown[0], "seconds": given}
+    assert accept(answer, sessions, "study1", 1.0).event.get("seconds") == kept
+
+
 def test_nobody_is_asked_the_same_twice_until_nothing_is_left():
     pool, person = QuestionPool(Study(), NAMES[:5], "study1", seed=3), Person()
     pool.refill([Question(("a", "b", "c"), "information-gain", 0.85)] * 3)

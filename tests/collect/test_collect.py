@@ -242,7 +242,8 @@ def test_objects_come_while_people_answer(collecting, tmp_path):
     assert sent("t.txt", text) == 405 or sent("t.txt", text) == 401
     assert sent("t.txt", text, headers=own) == 201
     assert sent("t.txt", text, headers=own) == 422
-    assert sent("x.png", b"<html>", headers=own) == 422
+    for name, body in (("x.png", b"<html>"), ("x.txt", b"na\xefve"), ("x.txt", b" \n"), ("x.TXT", b"x" * 4001)):
+        assert sent(name, body, headers=own) == 422
     assert sent("..%2Fx.txt", text, headers=own) in (404, 405, 422)
     assert sent(".x.txt", text, headers=own) == 422
     until(lambda: study.study()["objects"] == 4, 120, "the new object")

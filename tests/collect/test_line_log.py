@@ -204,3 +204,13 @@ def test_every_line_that_was_told_survives_a_kill(tmp_path):
         assert lines[-1] == lines[-1][: len(lines[-1]) // 50] * 50  # whole
         assert b"%d" % told * 50 in lines
         os.remove(log.path)
+
+
+def test_a_process_that_closes_nothing_ends_all_the_same(tmp_path):
+    code = f"""
+from pathlib import Path
+from stream_engine.collect.line_log import LineLog
+LineLog(Path({str(tmp_path / "log")!r})).append(b"a").result()
+"""
+    subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, timeout=120, check=True)
+    assert list(lines_of(tmp_path / "log")) == [b"a"]

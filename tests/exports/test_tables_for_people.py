@@ -111,6 +111,15 @@ def test_columns_of_what_is_not_there_are_left_out():
     assert alone["x"] and alone["nearest_1"] == ""
 
 
+def test_agreement_is_that_of_triplets_and_empty_without():
+    learned = Engine(("triplet_counts", "quadruplet_counts"), None)
+    learned.learn_many([Triplet("a", "b", "c"), Triplet("b", "a", "c"), Quadruplet(("d", "e"), ("f", "g"))])
+    published = Published(learned.snapshot(), {})
+    found = {row["object"]: (row["answers"], row["agreement"]) for row in rows(published)}
+    assert found == dict.fromkeys("abc", ("2", "1")) | dict.fromkeys("defg", ("1", ""))
+    assert [float(row["agreement"]) for row in rows(published, "evidence")] == [1.0] * 3 + [0.5] * 4
+
+
 def test_of_very_many_objects_nobody_looks_for_the_nearest(monkeypatch):
     monkeypatch.setattr(object_table, "MOST_NEAREST", len(NAMES) - 1)
     assert "nearest_1" not in rows(made(2))[0]

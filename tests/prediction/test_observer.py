@@ -157,6 +157,15 @@ def test_every_predictor_equals_its_definition(name, world):
     assert predictor(name, Published(Engine(()).snapshot(), {})) is None
 
 
+@pytest.mark.parametrize(
+    ("labels", "there"), [([0, 0, 1], True), ([0, -1, -1], True), ([-1, -1, -1], False), ([0, 1], False)]
+)
+def test_clusters_foretell_something_where_there_are_any(world, labels, there):
+    made = Artifact("sdp_clustering", "", 1, {}, 0, {"labels": np.array(labels, np.int32)}, {})
+    found = predictor("sdp_clustering", Published(world[0].snapshot, {"sdp_clustering": made}))
+    assert (found is not None) == there
+
+
 def test_an_artifact_newer_than_the_state_predicts_nothing(world):
     """After a damaged snapshot the comparisons that such an artifact has seen are read again."""
     published, _, _ = world

@@ -24,7 +24,7 @@ from stream_engine.report.drawings import (
     rule_texts,
     ticks,
 )
-from stream_engine.report.figure_files import FORMATS, encoded
+from stream_engine.report.figure_files import FORMATS, draw, encoded
 from stream_engine.report.inline_svg import svg
 from stream_engine.report.labels import placed
 from stream_engine.report.learning import wilson
@@ -86,6 +86,13 @@ def test_points_lie_where_their_values_say():
     assert found[1] == pytest.approx((left + wide / 2, top + high / 2), abs=0.1)
 
 
+def test_long_texts_of_the_upward_axis_have_room_at_its_left():
+    for places, left in (((1.0, "x" * 3),), 56), (((1.0, "x" * 30), (2.0, "x")), 200):
+        made = ElementTree.fromstring(svg(drawing(y=Axis("", 0.0, 4.0, places))))
+        frame = next(e for e in made.iter() if e.get("class") == "frame")
+        assert [float(frame.get(name)) for name in ("x", "y", "width", "height")] == [left, 10, 626 - left, 346]
+
+
 def test_one_unit_is_as_long_on_both_axes_where_that_is_wanted():
     marks = (Points(np.array([0.0, 10.0]), np.array([0.0, 1.0]), np.array([0, 1]), ("a", "b"), np.array([0, 0])),)
     box = re.search(r'data-box="\S+ \S+ (\S+) (\S+)"', svg(drawing(marks=marks, equal=True)))
@@ -121,6 +128,15 @@ def test_a_name_takes_the_first_side_that_is_free():
     assert sides == [-1, 1, 1]
     assert placed(x[:1], y[:1], np.array([80.0]), 10.0, (0.0, 100.0, 0.0, 100.0))[0].side == 0
     assert placed(x[:1], y[:1], np.array([120.0]), 10.0, (0.0, 100.0, 0.0, 100.0)) == []
+
+
+def test_a_name_may_stand_right_left_above_below_and_at_the_corners():
+    found = [(each.side, each.x - 10.0, each.y + 20.0) for each in labels._beside(3, 10.0, -20.0, 10.0)]
+    assert np.array(found) == pytest.approx(
+        np.array(
+            [(1, 6, 0), (-1, -6, 0), (0, 0, 10), (0, 0, -10), (1, 6, 6), (1, 6, -6), (-1, -6, 6), (-1, -6, -6)], float
+        )
+    )
 
 
 def test_texts_of_rules_stand_apart_from_points_and_from_each_other():
@@ -185,3 +201,93 @@ def test_a_drawing_holds_all_of_its_bars():
     assert (x.min(), x.max()) == (0.75, 3.25) and (y.min(), y.max()) == (0.0, 4.0)  # half a bar on either side
     x, _ = drawings._spread(Bars(np.array([2.0]), np.array([1.0]), np.zeros(1, bool)))
     assert (x.min(), x.max()) == (1.5, 2.5)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"-?[0-9.]+", text)]
+
+
+def test_every_mark_of_a_page_lies_where_its_values_say():
+    """On axes from 0 to 2 and from 0 to 4; an ellipse has its half axes, turned as it is on paper (y grows upwards)."""
+    one, two = np.array([1.0]), np.array([0.5, 1.5])
+    marks = (
+        Ellipses(one, one * 2, np.array([0.5]), np.array([0.25]), np.array([np.pi / 6]), np.array([7]), np.array([1])),
+        Curve(two, two * 2, "a curve", np.array([[0.5, 0.5], [1.0, 1.0]]), hollow=np.array([False, True])),
+        Bars(two, np.array([2.0, -1.0]), np.array([True, False])),
+        Segments(np.array([[0.0, 1.0, 2.0, 3.0]]), np.array([-1])),
+        Rules((3.0,), ("a rule",)),
+    )
+    made = ElementTree.fromstring(svg(drawing(marks=marks, x=Axis("across", 0.0, 2.0), y=Axis("up", 0.0, 4.0))))
+    by_class: dict = {}
+    for each in made.iter():
+        by_class.setdefault(each.get("class"), []).append(each)
+    (frame,) = by_class["frame"]
+    left, top, wide, high = (float(frame.get(name)) for name in ("x", "y", "width", "height"))
+    x, y = (lambda value: left + wide * value / 2), (lambda value: top + high - high * value / 4)
+    near = lambda *wanted: pytest.approx(wanted, abs=0.51)  # noqa: E731
+    (ellipse,) = (each for each in by_class["c1"] if each.tag.endswith("ellipse"))
+    assert (float(ellipse.get("rx")), float(ellipse.get("ry"))) == near(wide / 4, high / 16)
+    assert numbers(ellipse.get("transform")) == near(x(1), y(2), -30) and ellipse.get("data-i") == "7"
+    assert numbers(by_class["curve"][0].get("d")) == near(x(0.5), y(1), x(1.5), y(3))
+    assert numbers(by_class["error"][1].get("d")) == near(x(1.5), y(2.5), y(4))
+    circles = [each for each in made.iter() if each.tag.endswith("circle")]
+    assert [each.get("class") for each in circles] == ["c0", "c0 hollow"]
+    assert (float(circles[1].get("cx")), float(circles[1].get("cy"))) == near(x(1.5), y(3))
+    bars = [each for each in made.iter() if each.tag.endswith("rect") and each.get("class") in ("c0", "c1")]
+    assert [each.get("class") for each in bars] == ["c1", "c0"]
+    place = [[float(bar.get(name)) for name in ("x", "y", "width", "height")] for bar in bars]
+    assert place[0] == near(x(0.1), y(2), 0.4 * wide, high / 2)  # 4 / 5 of what is between two
+    assert place[1] == near(x(1.1), y(0), 0.4 * wide, high / 4)
+    assert numbers(by_class["branch cn"][0].get("d")) == near(x(0), y(1), x(2), y(3))
+    assert numbers(by_class["curve dashed"][0].get("d")) == near(left, y(3), left + wide)
+    assert numbers(by_class["label ly"][0].get("transform")) == near(14, top + high / 2, -90)
+    across = by_class["label lx"][0]
+    assert float(across.get("x")) == pytest.approx(left + wide / 2, abs=0.51) and float(across.get("y")) > top + high
+    assert [numbers(each.get("d"))[0] for each in by_class["tick"]] == near(*(x(0.5 * step) for step in range(5)))
+    assert [numbers(each.get("d"))[1] for each in by_class["grid"]] == near(*(y(step) for step in range(5)))
+
+
+def axes_of(*marks, **more):
+    from matplotlib.figure import Figure
+
+    return draw(drawing(**{"marks": marks, "groups": (), **more}), Figure().subplots())
+
+
+def test_every_mark_of_a_figure_lies_where_its_values_say():
+    ellipses, points, curve, dashed, bars, segments, rules = every_mark()
+    at = np.stack([points.x, points.y], axis=1)
+    drawn = axes_of(ellipses._replace(angle=np.full(9, np.pi / 6))).patches
+    assert [(each.width, each.height, each.get_fill()) for each in drawn] == [(0.6, 0.2, False)] * 9
+    assert [each.angle for each in drawn] == pytest.approx([30.0] * 9)
+    assert np.array([each.center for each in drawn]) == pytest.approx(at)
+    drawn = axes_of(points, groups=((0, "cluster 0"),))
+    assert np.concatenate([each.get_offsets().data for each in drawn.collections]) == pytest.approx(at)
+    assert [each.get_label() for each in drawn.collections][1] == "cluster 0" and drawn.get_legend() is not None
+    assert {each.get_text() for each in drawn.texts} == set(points.names)
+    drawn = axes_of(bars)
+    place = np.array([(each.get_x(), each.get_width(), each.get_height()) for each in drawn.patches])
+    assert place[np.argsort(place[:, 0])] == pytest.approx(
+        np.array([[-0.4, 0.8, 1.0], [0.6, 0.8, -1.0], [1.6, 0.8, 2.0]])
+    )
+    assert [each.get_hatch() for each in drawn.patches] == [None, None, "//"] and drawn.get_legend() is None
+    (lines,) = axes_of(segments).collections
+    assert np.array(lines.get_segments()) == pytest.approx(segments.ends.reshape(4, 2, 2))
+    whole, hollow = [each for each in axes_of(curve).lines if each.get_marker() == "o"]
+    assert whole.get_xydata() == pytest.approx(np.stack([curve.x, curve.y], axis=1))
+    assert hollow.get_xydata() == pytest.approx(np.array([[curve.x[1], curve.y[1]]]))
+    assert hollow.get_markerfacecolor() == "white" != whole.get_markerfacecolor()
+    (line,) = axes_of(dashed).lines
+    assert (line.get_linestyle(), line.get_marker()) == ("--", "None")
+    drawn = axes_of(curve, rules)
+    assert [each.get_text() for each in drawn.texts] == ["people <agree>"]
+    (rule,) = (each for each in drawn.lines if each.get_linestyle() == "--")
+    assert list(rule.get_ydata()) == [0.5, 0.5]
+
+
+def test_axes_of_a_figure_are_those_of_the_drawing():
+    bars = Bars(np.arange(3.0), np.ones(3), np.zeros(3, bool))
+    axes = axes_of(bars, x=Axis("across", -3, 3), y=Axis("up", -4, 4, ticks=((1.0, "one"),)), equal=True)
+    assert axes.get_xlim() == (-3, 3) and axes.get_ylim() == (-4, 4)
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_aspect()) == ("across", "up", 1.0)
+    assert [each.get_text() for each in axes.get_yticklabels()] == ["one"]
+    assert axes_of(bars).get_aspect() == "auto"

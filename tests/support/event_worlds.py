@@ -166,6 +166,7 @@ def essence(done):
     """A Decoded as plain values; NaN times as None; a bad weight is shown as it was written, so without its words."""
     provenance = done.provenance and [np.asarray(column).tolist() for column in done.provenance._replace(time=[])]
     times = done.provenance and [None if math.isnan(t) else t for t in done.provenance.time.tolist()]
+    kinds = done.kinds and [np.asarray(column).tolist() for column in done.kinds]
     refused = [(r.index, r.reason, r.message if r.reason != "bad_weight" else "") for r in done.rejected]
     return (
         done.names,
@@ -178,6 +179,7 @@ def essence(done):
         done.filtered,
         provenance,
         times,
+        kinds,
     )
 
 

@@ -1,0 +1,226 @@
+"""Objects of a folder, a table and a list of names: which are taken up, what is shown, what is passed over and why."""
+
+import os
+import re
+
+import pytest
+
+from stream_engine.collect import stimuli as of_study
+from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Shown, Stimuli, check_media
+from stream_engine.data.comparisons import MAX_NAME_BYTES
+
+PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
+
+FIRST = {  # suffix -> media type, and how such files begin
+    ".png": ("image/png", [PNG[:8]]),
+    ".jpg": ("image/jpeg", [b"\xff\xd8\xff"]),
+    ".jpeg": ("image/jpeg", [b"\xff\xd8\xff"]),
+    ".gif": ("image/gif", [b"GIF87a", b"GIF89a"]),
+    ".webp": ("image/webp", [b"RIFF\x1a\0\0\0WEBP"]),
+    ".wav": ("audio/wav", [WAV[:12]]),
+    ".mp3": ("audio/mpeg", [b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa"]),
+    ".ogg": ("audio/ogg", [b"OggS"]),
+    ".flac": ("audio/flac", [b"fLaC"]),
+    ".m4a": ("audio/mp4", [b"\0\0\0\x18ftyp"]),
+}
+
+
+def folder_of(path, files: dict[str, bytes]):
+    path.mkdir(exist_ok=True)
+    for name, body in files.items():
+        (path / name).write_bytes(body)
+    return path
+
+
+def grown(stimuli: Stimuli, files: dict[str, bytes]) -> list[str]:
+    """The objects that a look takes up after files have come."""
+    folder_of(stimuli.path, files)
+    now = stimuli.path.stat()
+    os.utime(stimuli.path, ns=(now.st_atime_ns, now.st_mtime_ns + 1))  # some clocks are coarse
+    return stimuli.look()
+
+
+@pytest.fixture
+def three(tmp_path):
+    return folder_of(tmp_path / "three", {"a.png": PNG, "b.WAV": WAV, "c.txt": b"\xef\xbb\xbf a cat\n"})
+
+
+def test_a_folder_has_an_object_a_file(three):
+    stimuli = Stimuli(three)
+    assert stimuli.names == ["a", "b", "c"] and stimuli.folder == three and stimuli.passed_over == {}
+    assert stimuli.shown == {
+        "a": Shown("", three / "a.png", "image/png"),
+        "b": Shown("", three / "b.WAV", "audio/wav"),
+        "c": Shown("a cat", three / "c.txt", "text/plain"),
+    }
+
+
+def test_each_kind_is_known_by_its_first_bytes(three):
+    for suffix, (media, bodies) in FIRST.items():
+        for body in bodies:
+            assert check_media(f"x{suffix.upper()}", body + bytes(9)) == ""
+            wrong = f"is no {media}, whatever its name says"
+            assert check_media(f"x{suffix}", b"\0" + body) == check_media(f"x{suffix}", body[:-1]) == wrong
+    came = {f"x{number}{suffix}": bodies[0] for number, (suffix, (_, bodies)) in enumerate(FIRST.items())}
+    stimuli = Stimuli(three)
+    assert grown(stimuli, came) == [f"x{number}" for number in range(10)]
+    assert [stimuli.shown[name].media for name in stimuli.names[3:]] == [media for media, _ in FIRST.values()]
+    assert check_media("x.svg", b"<svg>") == f"expected a name that ends in {', '.join(FIRST)}"
+
+
+def test_a_list_has_an_object_a_line(tmp_path):
+    path = tmp_path / "names"
+    path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\none\nthree")
+    stimuli = Stimuli(path)
+    assert stimuli.names == ["one", "two, or so", "three"] and stimuli.folder is None and not stimuli.passed_over
+    assert stimuli.shown["two, or so"] == Shown("two, or so")
+
+
+def test_a_table_has_an_object_a_row(tmp_path):
+    folder_of(tmp_path / "in", {"p.png": PNG, "s.wav": WAV, "t.txt": b"of a file"})
+    path = tmp_path / "table.CSV"
+    rows = ["a,in/p.png,,", " b ,,in/s.wav,a purr", 'c,,,"two\nlines, and ""more"""', "d,,,", "e,in/t.txt,,", "f"]
+    path.write_text("\n".join(["object,image,sound,text", *rows, ""]))
+    stimuli = Stimuli(path)
+    assert stimuli.folder is None and not stimuli.passed_over
+    assert stimuli.shown == {
+        "a": Shown("", tmp_path / "in" / "p.png", "image/png"),
+        "b": Shown("a purr", tmp_path / "in" / "s.wav", "audio/wav"),
+        "c": Shown('two\nlines, and "more"'),
+        "d": Shown("d"),
+        "e": Shown("of a file", tmp_path / "in" / "t.txt", "text/plain"),
+        "f": Shown("f"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "body", "why"),
+    [
+        ("x.png", b"<svg onload=alert(1)>", "is no image/png, whatever its name says"),
+        ("x.png", b"", "is no image/png, whatever its name says"),
+        ("x.txt", b" \n", "got 2 bytes, expected a text of 1 to 4000"),
+        ("x.txt", b"x" * (LARGEST_TEXT + 1), "got 4,001 bytes, expected a text of 1 to 4000"),
+        ("x.txt", b"na\xefve", "byte 2 is not UTF-8"),
+        ("a.wav", WAV, "the object 'a' is there already, as a.png"),
+        ("x\ny.png", PNG, r"got the name 'x\ny', expected 1 to 1024 bytes that can be printed"),
+    ],
+)
+def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three, file, body, why):
+    folder_of(three, {file: body, ".hidden.png": PNG, "notes.md": b"of no kind"})
+    stimuli = Stimuli(three)
+    assert stimuli.names == ["a", "b", "c"] and stimuli.passed_over == {file: why}
+    assert grown(stimuli, {"d.png": PNG}) == ["d"] and stimuli.passed_over == {file: why}
+
+
+def test_as_long_a_text_and_as_large_a_file_as_is_shown(three):
+    (three / "picture.png").write_bytes(PNG)
+    os.truncate(three / "picture.png", LARGEST)
+    stimuli = Stimuli(folder_of(three, {"text.txt": b"x" * LARGEST_TEXT}))
+    assert stimuli.names == ["a", "b", "c", "picture", "text"] and stimuli.shown["text"].text == "x" * LARGEST_TEXT
+    os.truncate(three / "picture.png", LARGEST + 1)
+    assert Stimuli(three).passed_over == {"picture.png": "got 20,971,521 bytes, expected at most 20,971,520"}
+
+
+def test_what_cannot_be_read_is_passed_over(three):
+    (three / "d.png").mkdir()
+    (three / "e.txt").mkdir()
+    (three / "f.txt").symlink_to(three / "nowhere")
+    assert Stimuli(three).passed_over == {
+        "d.png": "d.png: Is a directory",
+        "e.txt": "e.txt: Is a directory",
+        "f.txt": "f.txt: No such file or directory",
+    }
+
+
+def test_a_file_whose_name_is_no_text_is_passed_over(three):
+    with open(os.fsencode(three) + b"/x\xff.png", "wb") as file:
+        file.write(PNG)
+    (said,) = Stimuli(three).passed_over.items()
+    assert said == (r"x\xff.png", r"got the name 'x\udcff', expected 1 to 1024 bytes that can be printed")
+
+
+def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
+    path, longest = tmp_path / "table.csv", "é" * (MAX_NAME_BYTES // 2)
+    rows = ["a,", "b,", f"{longest},", f"{longest}x,", " ,", "c,none.png", "d,table.csv", "e,", "a,other.png"]
+    path.write_text("\n".join(["object,image", *rows]))
+    (tmp_path / "other.png").write_bytes(PNG)
+    stimuli = Stimuli(path)
+    assert stimuli.names == ["a", "b", longest, "e"]
+    assert {where: why.partition(", expected")[0] for where, why in stimuli.passed_over.items()} == {
+        "line 5": f"got the name '{'é' * 50}'",
+        "line 6": "got the name ''",
+        "line 7": "none.png: No such file or directory",
+        "line 8": check_media("table.csv", b""),
+        "line 10": "the object 'a' is there already, as a text",
+    }
+    names = tmp_path / "names.txt"
+    names.write_text("one\ntwo\nth\x01ree\n\nfour")
+    assert list(Stimuli(names).passed_over) == ["line 3"]
+
+
+@pytest.mark.parametrize(
+    ("file", "body", "said"),
+    [
+        ("names.txt", b"a\nb\na\n", "--objects PATH: got 2 objects, expected at least 3"),
+        ("names.txt", b"a\nb\nc\xff\n", "PATH: byte 5 is not UTF-8"),
+        (
+            "names.txt",
+            b"a\n" + b"\x01\n" * 4,
+            "--objects PATH: got 1 objects, [^;]*3; line 2: [^;]*; line 3: [^;]*; line 4:[^;]*",
+        ),
+        (
+            "table.csv",
+            b"name,image\na,b\n",
+            r"--objects PATH: got columns \['name', 'image'\], expected object, image, sound, text",
+        ),
+        ("table.csv", b"", "--objects PATH: got columns None, expected object, image, sound, text"),
+        (
+            "table.csv",
+            b"object,text\na,b\nc," + b"x" * 140_000,
+            r"--objects PATH: line 3: field larger than field limit \(131072\)",
+        ),
+    ],
+)
+def test_where_there_is_nothing_to_ask_about_it_is_said_in_one_line(tmp_path, file, body, said):
+    folder_of(tmp_path, {file: body})
+    with pytest.raises(BadStimuli) as error:
+        Stimuli(tmp_path / file)
+    assert re.fullmatch(said, str(error.value).replace(str(tmp_path / file), "PATH"))
+
+
+def test_no_folder_and_an_empty_one(tmp_path):
+    with pytest.raises(BadStimuli, match="not there; expected a folder or a file"):
+        Stimuli(tmp_path / "none")
+    with pytest.raises(BadStimuli, match="got 0 objects, expected at least 3$"):
+        Stimuli(tmp_path)
+
+
+def test_objects_come_and_none_goes(three):
+    stimuli = Stimuli(three)
+    before = dict(stimuli.shown)
+    assert stimuli.look() == []
+    (three / "a.png").unlink()
+    (three / "c.txt").write_text("another text")
+    assert grown(stimuli, {"0.png": PNG}) == ["0"]
+    assert stimuli.names == ["a", "b", "c", "0"] and {name: stimuli.shown[name] for name in before} == before
+
+
+def test_a_file_that_was_copied_only_partly_is_looked_at_again(three, monkeypatch):
+    stimuli = Stimuli(three)
+    assert grown(stimuli, {"d.png": PNG[:3]}) == [] and list(stimuli.passed_over) == ["d.png"]
+    (three / "d.png").write_bytes(PNG)  # which the folder's own time does not show
+    assert stimuli.look() == []
+    monkeypatch.setattr(of_study, "AGAIN", 0.0)
+    assert stimuli.look() == ["d"] and stimuli.passed_over == {}
+
+
+def test_a_list_that_cannot_be_read_for_a_while_changes_nothing(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("a\nb\nc\n")
+    stimuli = Stimuli(path)
+    path.write_bytes(b"a\nb\nc\nd\xff\n")
+    assert stimuli.look() == [] and "byte 7 is not UTF-8" in stimuli.passed_over["names.txt"]
+    path.unlink()
+    assert stimuli.look() == [] and "No such file" in stimuli.passed_over["names.txt"]
+    path.write_text("a\nb\nc\nd\n")
+    assert stimuli.look() == ["d"] and stimuli.names == ["a", "b", "c", "d"] and stimuli.passed_over == {}

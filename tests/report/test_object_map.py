@@ -1,0 +1,132 @@
+"""The map and what to ask next, of states that are made by hand."""
+
+import numpy as np
+import pytest
+
+from stream_engine.data.comparisons import Quadruplet, Triplet
+from stream_engine.report import object_map, what_next
+from stream_engine.report.drawings import Ellipses, Points, Segments
+from stream_engine.report.material import material
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+from stream_engine.state.published import Published
+
+
+def state(n: int, times: int = 1, arrays: dict | None = None) -> Published:
+    """n objects, each compared with its neighbours so many times."""
+    engine = Engine(("triplet_counts",), None)
+    around = [Triplet(*(f"o{(i + step) % n}" for step in range(3))) for i in range(n)]
+    engine.learn_many(around * times)
+    report = {"kernel": "ste", "explained": [0.7, 0.2]}
+    artifact = Artifact("embedding", "", 1, {}, 0, arrays or {}, report)
+    return Published(engine.snapshot(), {"embedding": artifact} if arrays else {})
+
+
+def mapped(n: int, d: int, covariance: bool = True, asked: int | None = None):
+    rng = np.random.default_rng(n)
+    arrays = {"X": rng.normal(size=(n, d)), "asked": np.arange(n) < (n if asked is None else asked)}
+    arrays |= {"covariance": np.tile(np.diag([0.25, 0.04, 1.0][:d]), (n, 1, 1))} if covariance else {}
+    return arrays["X"], object_map.section(material(state(n, arrays=arrays)))
+
+
+def test_a_map_has_a_point_and_an_ellipse_an_object():
+    at, section = mapped(5, 3, asked=4)
+    (drawing,) = section.drawings
+    ellipses, points = drawing.marks
+    assert isinstance(ellipses, Ellipses) and isinstance(points, Points)
+    assert np.array_equal(np.stack([points.x, points.y], axis=1), at[:4, :2]) and points.names == (
+        "o0",
+        "o1",
+        "o2",
+        "o3",
+    )
+    assert np.array_equal(ellipses.x, points.x) and np.array_equal(ellipses.y, points.y)
+    assert ellipses.a == pytest.approx(0.5 * 5.991**0.5) and ellipses.b == pytest.approx(0.2 * 5.991**0.5)
+    assert drawing.x.label == "axis 1 (70 % of the spread)" and drawing.y.label == "axis 2 (20 % of the spread)"
+    assert "4 objects as points" in drawing.about and drawing.equal
+    assert section.notes == (
+        "1 object was not asked about when it was fitted, and not on it.",
+        "An ellipse is where an object's place lies with 95 % probability, given the model.",
+    )
+
+
+def test_a_scale_has_a_line_an_object_the_lowest_first():
+    at, section = mapped(5, 1)
+    (drawing,) = section.drawings
+    lines, points = drawing.marks
+    order = np.argsort(at[:, 0])
+    assert isinstance(lines, Segments) and points.names == tuple(f"o{i}" for i in order)
+    low, y, high, same = lines.ends.T
+    assert low == pytest.approx(at[order, 0] - 0.98) and high == pytest.approx(at[order, 0] + 0.98)
+    assert np.array_equal(y, same) and np.array_equal(y, points.y) and np.array_equal(points.y, np.arange(5))
+    assert section.notes == ("A line is where an object's place lies with 95 % probability, given the model.",)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_where_nobody_knows_how_sure_a_place_is_that_is_said(d):
+    _, section = mapped(5, d, covariance=False)
+    assert [type(mark) for mark in section.drawings[0].marks] == [Points]
+    assert section.notes == (
+        "How sure each place is was not computed: there are too many objects and dimensions for it.",
+    )
+
+
+@pytest.mark.parametrize("n", [400, 401])
+def test_ellipses_are_drawn_where_they_can_be_told_apart(n):
+    _, section = mapped(n, 2)
+    (said,) = section.notes
+    assert [type(mark) for mark in section.drawings[0].marks] == [Ellipses, Points][n > 400 :]
+    assert said.startswith("How sure each place is is drawn for up to 400 objects;" if n > 400 else "An ellipse is")
+
+
+def test_without_places_there_is_no_map():
+    section = object_map.section(material(state(5)))
+    assert "no embedding was fitted" in section.says and "refit --state DIR embedding" in section.notes[0]
+    _, section = mapped(5, 2, asked=0)
+    assert section.says == "There is no map yet: nothing was asked about any object." and not section.drawings
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        (3, "5 objects have fewer than 10 answers: ask about these first."),
+        (4, "Each of the 5 objects has 10 answers or more. What was asked least comes first: questions even out "),
+    ],
+)
+def test_questions_that_were_not_answered_are_asked_next(times, says):
+    section = what_next.section(material(state(5, times)))  # three answers about each object each time
+    assert section.says.startswith(says) and section.notes == ("stream-engine ask --state DIR --n 100",)
+    columns = section.tables[0].columns
+    asked = set(zip(columns["anchor"], map(frozenset, zip(columns["left"], columns["right"]))))
+    assert len(asked) == 10 and set(columns["chosen by"]) == {"coverage"}
+    assert not asked & {(f"o{i}", frozenset((f"o{(i + 1) % 5}", f"o{(i + 2) % 5}"))) for i in range(5)}
+
+
+def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
+    engine = Engine(("triplet_counts",), None)
+    engine.learn_many([Triplet("a", "b", "c"), Triplet("b", "c", "a")])
+    section = what_next.section(material(Published(engine.snapshot(), {})))
+    assert len(section.tables[0].columns["anchor"]) == 1  # of the three that there are
+    engine.learn_many([Triplet("c", "a", "b")])
+    section = what_next.section(material(Published(engine.snapshot(), {})))
+    assert section.says == "Every question that can be asked of three objects has been answered." and not section.tables
+    section = what_next.section(material(Published(Engine(("triplet_counts",), None).snapshot(), {})))
+    assert section.says == "At least three objects are needed before anything can be asked." and not section.notes
+
+
+def test_of_very_many_objects_questions_are_left_to_ask(monkeypatch):
+    for most, tables in ((5, 1), (4, 0)):
+        monkeypatch.setattr(what_next, "LARGEST", most)
+        section = what_next.section(material(state(5)))
+        assert len(section.tables) == tables and section.notes[-1] == "stream-engine ask --state DIR --n 100"
+
+
+def test_what_nobody_counted_by_object_is_not_told():
+    engine = Engine(("triplet_counts",), None)
+    engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))])
+    section = what_next.section(material(Published(engine.snapshot(), {})))
+    assert section.says == "What was asked least comes first." and section.tables
+    bare = Engine(("adds3",), None)
+    bare.learn_many([Triplet("a", "b", "c")])
+    section = what_next.section(material(Published(bare.snapshot(), {})))
+    assert "keep the accumulator triplet_counts" in section.notes[0] and not section.tables

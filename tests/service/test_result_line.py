@@ -1,0 +1,102 @@
+"""The last line of a run, of runs that came to one thing and another."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from stream_engine.service.result_line import before, result_line
+from stream_engine.state.artifact import Artifact
+from stream_engine.state.engine import Engine
+
+SOURCES = ("a/x.csv", "kafka://broker:9092/topic", "y.jsonl", "z.csv", "w.csv")
+
+
+def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, first="", not_utf8=0, refits=True):
+    """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
+    counted = Engine(("adds3",), None).counters | {"input": {"options": {}}} | (counters or {})
+    newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now"))
+    settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(enabled=refits), dead_letters=None)
+    return SimpleNamespace(
+        engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
+        settings=settings,
+        directory=Path("s"),
+        requests=SimpleNamespace(stop=False),
+        published=SimpleNamespace(newest=None if artifacts is None else newest),
+        dead_letters=SimpleNamespace(first=first, not_utf8=not_utf8),
+    )
+
+
+READ = {"records": 1_000, "events": 900, "comparisons": 1_800, "rejected": {"not_json": 60, "bad_weight": 40}}
+NEXT = "next: stream-engine report --state s --out report.html"
+
+
+def line(run, began=None, failed=None) -> str:
+    return result_line(run, began or before(run_of()), failed or {})
+
+
+def artifact(report=None, digest="now") -> Artifact:
+    return Artifact("kind", digest, 1, {}, 0, {}, report or {})
+
+
+def test_what_was_read_and_refused_since_the_run_began():
+    began = before(run_of({"records": 1, "events": 899, "comparisons": 1_790, "rejected": {"not_json": 60}}))
+    assert line(run_of(READ), began) == (
+        "1 event of x.csv read: 10 comparisons, 40 refused (40 bad_weight; all in s/dead_letters), "
+        f"3 objects; nothing fitted; {NEXT}"
+    )
+    assert line(run_of(READ | {"filtered": 2}, first="x line 7: no")) == (
+        "900 events of x.csv read: 1,800 comparisons, 100 refused (60 not_json, 40 bad_weight; first: x line 7: no; "
+        f"all in s/dead_letters), 2 left out by --where or as catch trials, 3 objects; nothing fitted; {NEXT}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sources", "told"),
+    [
+        ((), "900 events read"),
+        (SOURCES[:3], "900 events of x.csv, topic, y.jsonl read"),
+        (SOURCES, "900 events of x.csv, topic, y.jsonl and 2 more read"),
+    ],
+)
+def test_three_sources_are_named(sources, told):
+    assert line(run_of(READ, sources)).startswith(f"{told}: ")
+
+
+def test_nothing_new_is_said_of_what_was_read_to_its_end():
+    run = run_of(READ | {"input": {"options": {"skip_rows": 2}}})
+    assert line(run, before(run)) == (
+        "nothing new: 900 events of x.csv were read with --skip-rows 2 (snapshot 4); to read all anew: --start-over"
+    )
+    run.requests.stop = True
+    assert line(run, before(run)).startswith("0 events of x.csv read: 0 comparisons, 0 refused, 3 objects; ")
+
+
+def test_what_this_run_has_fitted_is_told_and_what_failed():
+    made = {
+        "embedding": artifact({"accuracy": 0.8, "standard_error": 0.01}),
+        "hierarchy": artifact(),
+        "k1": artifact({"accuracy": 0.9}, "of an earlier snapshot"),
+        "sdp_clustering": artifact({}, "of an earlier snapshot"),
+    }
+    told = "; fitted: embedding (accuracy 0.800), hierarchy, sdp_clustering failed (too few), x failed (why); "
+    failed = {"hierarchy": "made later", "sdp_clustering": "too few", "x": "why"}
+    assert told in line(run_of(READ, artifacts=made), failed=failed)
+    assert "; nothing fitted; " in line(run_of(READ, artifacts=made, refits=False))
+    assert "; nothing fitted; " in line(run_of(READ, artifacts={"k1": made["k1"]}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "told"),
+    [("embedding", 0.01, True), ("embedding", 0.04, False), ("embedding", None, False), ("kernel_pca", 0.01, False)],
+)
+def test_a_map_that_foretells_no_more_than_a_coin_is_told(kind, error, told):
+    """Surely: two standard errors above what was found are still next to a coin."""
+    made = {kind: artifact({"accuracy": 0.5, "standard_error": error})}
+    assert ("a coin has .5: do --columns say which was nearer?)" in line(run_of(READ, artifacts=made))) is told
+
+
+def test_rows_in_another_encoding_are_to_be_read_again():
+    assert line(run_of(READ, not_utf8=1)).endswith(
+        "next: run again with --encoding latin-1 --start-over: 1 row not in UTF-8, and the objects in them, are lost"
+    )
