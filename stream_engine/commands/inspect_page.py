@@ -73,12 +73,12 @@ def _place(partition: str, offset: int) -> str:
     """How far a partition was read: the bytes of a file's text are counted as they are decoded, not as they are stored.
 
     >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
-    ('byte 1,200 of its text (unpacked, in UTF-8)', 'row 30', 'message 7')
+    ('byte 1,200 of its text in UTF-8', 'row 30', 'message 7')
     """
     if not os.path.isabs(partition.removeprefix("labels:")):
         return f"message {offset:,}"
     kind = KINDS.get(os.path.splitext(partition.lower())[1])
-    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} of its text (unpacked, in UTF-8)"
+    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} of its text in UTF-8"
 
 
 def _consistent(contents: Mapping[str, Any]) -> list[str]:
@@ -100,10 +100,10 @@ def _consistent(contents: Mapping[str, Any]) -> list[str]:
     one, several = (summary["guard"].get(verdict, 0) for verdict in ("contradiction", "cycle"))
     if against := one + several:
         lines.append(
-            f"the partial order leaves out {against:,} comparisons: {one:,} say the opposite of one before them, "
-            f"{several:,} are against"
+            f"the partial order leaves out {against:,} comparisons: {one:,} against one before them, "
+            f"{several:,} against several together"
         )
-        lines.append("several together; map, clusters and similarities are made of all answers")
+        lines.append("map, clusters and similarities are made of all answers")
     return lines
 
 

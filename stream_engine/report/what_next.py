@@ -42,5 +42,6 @@ def _says(material: Material) -> str:
         return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
     return (
         f"Each of the {len(answers):,} objects has {ENOUGH} answers or more. What was asked least comes first: "
-        "questions even out how often each object, and each two of them, were asked about; no model chooses them (coverage)."
+        "questions even out how often each object, and each two of them, were asked about; no model chooses them "
+        "(coverage)."
     )
