@@ -13,6 +13,7 @@ from stream_engine.commands import VERBS, verb
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.formats.event_fields import OPTIONAL, PAIR_COLUMNS, SHAPES, VOTES
 from stream_engine.manual import DOCS, PAGES, text_of
+from stream_engine.manual.estimators import documented
 from stream_engine.manual.http import ADMIN, COLLECT, PATHS
 from stream_engine.manual.markdown import WIDTH
 from stream_engine.manual.refits import parameters
@@ -47,6 +48,11 @@ def test_every_verb_and_option_is_there():
                 if isinstance(option, click.Option) and not option.hidden:
                     assert option.help, (name, option.name)
                     assert re.search(rf"^- `{option.opts[0]}`", page, re.M), (name, option.opts)
+
+
+def test_a_docstrings_parts_become_markdown():
+    text = "Sum.\n\nNotes\n-----\nExact.\n\n>>> total()\n0.0"
+    assert documented(text) == "Sum.\n\n**Notes**\n\nExact.\n\n```pycon\n>>> total()\n0.0\n```"
 
 
 def _with_inner(command):
