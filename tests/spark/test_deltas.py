@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +25,10 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.formats.options import EventOptions
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.service.ingest import Ingest
+from stream_engine.service.settings import BadSettings
+from stream_engine.spark import task_counts
 from stream_engine.spark.driver import OutInUse, owned
+from stream_engine.spark.job_arguments import job_of
 from stream_engine.spark.task_counts import counted, counter_rows
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.delta_columns import COUNTS
@@ -403,6 +407,27 @@ def test_the_submit_line_is_checked_and_printed(tmp_path):
         ([events, "--out", "o", "--per-batch", "few"], "invalid int value"),
     ):
         assert expected in one_line(engine("spark-counts", *wrong, "--print-only", status=2).stderr)
+
+
+def test_a_job_is_what_its_command_line_says(tmp_path):
+    events = str(jsonl(tmp_path / "e.jsonl", []))
+    words = [events, "--out", str(tmp_path / "o"), "--where", "kind=x,y", "--option", "pathGlobFilter=*.jsonl"]
+    job = job_of([*words, "--follow", "--every", "2.5", "--columns", "shown=left|right"])
+    assert job.events.where == {"kind": "x,y"} and job.events.columns == {"shown": ("left", "right")}
+    assert job.options == {"pathGlobFilter": "*.jsonl"} and job.follow and job.every == 2.5
+    with pytest.raises(BadSettings, match="^--where: got 'kind'"):
+        job_of([events, "--out", str(tmp_path / "o"), "--where", "kind"])
+
+
+def test_rows_of_sparks_kafka_source_are_the_engines_records():
+    job = job_of(["kafka://h:9092/t", "--out", "o"])
+    columns = {"key": [b"k", None], "value": [b'{"anchor": 1}', None], "topic": ["t", "t"]}
+    batch = pa.RecordBatch.from_pydict(columns | {"partition": [3, 0], "offset": [7, 0]})
+    (records,) = task_counts.messages(job, [batch])
+    assert records == [
+        Record(b'{"anchor": 1}', "t/3", 7, 8, format="json", unit="message", key=b"k"),
+        Record(b"", "t/0", 0, 1, format="json", unit="message"),
+    ]
 
 
 def test_versions_of_spark_agree():
