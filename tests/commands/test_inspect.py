@@ -193,6 +193,22 @@ def test_hardly_any_answers_that_were_held_out_are_said(held_out, few):
     ) is few
 
 
+def test_how_far_people_agree_is_told_by_whoever_knows_it():
+    before = {"artifacts": {"k1": {"snapshot": 7, "report": {"ceiling": {"others": None}}}} | CONTENTS["artifacts"]}
+    assert as_page(CONTENTS | before).count("an answer is that of most others to the same question 75.0 %") == 1
+
+
+def test_models_that_are_counts_alone_have_no_held_out_answers_of_their_own():
+    page = as_page(CONTENTS | {"artifacts": {}})
+    assert "right: share that come as foretold" in page and "too few answers" not in page
+
+
+def test_all_has_the_table_of_models_in_columns_of_one_width():
+    lines = as_text(CONTENTS).splitlines()
+    at = lines.index("models on answers that they never had (-: unknown)")
+    assert lines[at + 1 :] == MODELS.splitlines()
+
+
 @pytest.mark.parametrize("n", [4, 5])
 def test_as_many_partitions_as_fit_are_named(n):
     page = as_page(CONTENTS | {"summary": SUMMARY | {"positions": {f"p{i}": i for i in range(n)}}})
@@ -206,6 +222,14 @@ def test_what_was_against_those_before_it_is_told_by_kind(guard, told):
     assert re.search(f" {told} against several together\n", as_page(CONTENTS | {"summary": SUMMARY | {"guard": guard}}))
 
 
+MODELS = """\
+  model                        accuracy   ± error   by worker   ± error   workers   log loss   calibration error\
+   ceiling   at most   CPU seconds
+  embedding                       0.812     0.010       0.750         -         -      0.500               0.020\
+         -     0.850         1.300
+  k1                              0.500         -           -         -         -      0.500               0.020\
+         -         -             -
+  k2: too many objects"""
 PREDICTIONS = """\
 predictions before learning (until snapshot 4; 1,000 of 2,000 drawn)
   predictor               kind              tested  accuracy  recently  log loss  calibration error

@@ -25,7 +25,7 @@ from stream_engine.report.drawings import (
     ticks,
 )
 from stream_engine.report.figure_files import FORMATS, draw, encoded
-from stream_engine.report.inline_svg import svg
+from stream_engine.report.inline_svg import colour_class, svg
 from stream_engine.report.labels import placed
 from stream_engine.report.learning import wilson
 
@@ -137,6 +137,10 @@ def test_a_name_may_stand_right_left_above_below_and_at_the_corners():
             [(1, 6, 0), (-1, -6, 0), (0, 0, 10), (0, 0, -10), (1, 6, 6), (1, 6, -6), (-1, -6, 6), (-1, -6, -6)], float
         )
     )
+
+
+def test_groups_come_round_again_to_the_first_colour():
+    assert [colour_class(group) for group in (-1, 0, 7, 8)] == ["cn", "c0", "c7", "c0"]
 
 
 def test_texts_of_rules_stand_apart_from_points_and_from_each_other():
@@ -264,6 +268,11 @@ def test_every_mark_of_a_figure_lies_where_its_values_say():
     assert np.concatenate([each.get_offsets().data for each in drawn.collections]) == pytest.approx(at)
     assert [each.get_label() for each in drawn.collections][1] == "cluster 0" and drawn.get_legend() is not None
     assert {each.get_text() for each in drawn.texts} == set(points.names)
+    three = Points(np.array([0.0, 1.0, 10.0]), np.zeros(3), np.arange(3), ("a long name",) * 3, np.zeros(3, int))
+    beside = [(np.sign(each.xyann[0]), each.get_ha()) for each in axes_of(three).texts]
+    assert beside == [(0, "center"), (1, "left"), (-1, "right")]
+    (one,) = axes_of(Bars(np.array([3.0]), np.array([1.0]), np.array([False]))).patches
+    assert (one.get_x(), one.get_width()) == pytest.approx((2.6, 0.8))
     drawn = axes_of(bars)
     place = np.array([(each.get_x(), each.get_width(), each.get_height()) for each in drawn.patches])
     assert place[np.argsort(place[:, 0])] == pytest.approx(
@@ -282,6 +291,11 @@ def test_every_mark_of_a_figure_lies_where_its_values_say():
     assert [each.get_text() for each in drawn.texts] == ["people <agree>"]
     (rule,) = (each for each in drawn.lines if each.get_linestyle() == "--")
     assert list(rule.get_ydata()) == [0.5, 0.5]
+    texts = axes_of(curve, Rules((0.80, 0.81), ("below", "above"))).texts
+    assert [(each.get_text(), each.get_va(), bool(each.xyann[1] > 0)) for each in texts] == [
+        ("below", "top", False),
+        ("above", "bottom", True),
+    ]
 
 
 def test_axes_of_a_figure_are_those_of_the_drawing():

@@ -12,21 +12,21 @@ from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 
 
-def state(n: int, times: int = 1, arrays: dict | None = None) -> Published:
+def state(n: int, times: int = 1, arrays: dict | None = None, **more) -> Published:
     """n objects, each compared with its neighbours so many times."""
     engine = Engine(("triplet_counts",), None)
     around = [Triplet(*(f"o{(i + step) % n}" for step in range(3))) for i in range(n)]
     engine.learn_many(around * times)
-    report = {"kernel": "ste", "explained": [0.7, 0.2]}
+    report = {"kernel": "ste", "explained": [0.7, 0.2], **more}
     artifact = Artifact("embedding", "", 1, {}, 0, arrays or {}, report)
     return Published(engine.snapshot(), {"embedding": artifact} if arrays else {})
 
 
-def mapped(n: int, d: int, covariance: bool = True, asked: int | None = None):
+def mapped(n: int, d: int, covariance: bool = True, asked: int | None = None, **more):
     rng = np.random.default_rng(n)
     arrays = {"X": rng.normal(size=(n, d)), "asked": np.arange(n) < (n if asked is None else asked)}
     arrays |= {"covariance": np.tile(np.diag([0.25, 0.04, 1.0][:d]), (n, 1, 1))} if covariance else {}
-    return arrays["X"], object_map.section(material(state(n, arrays=arrays)))
+    return arrays["X"], object_map.section(material(state(n, arrays=arrays, **more)))
 
 
 def test_a_map_has_a_point_and_an_ellipse_an_object():
@@ -79,6 +79,27 @@ def test_ellipses_are_drawn_where_they_can_be_told_apart(n):
     assert said.startswith("How sure each place is is drawn for up to 400 objects;" if n > 400 else "An ellipse is")
 
 
+@pytest.mark.parametrize(
+    ("d", "report", "says"),
+    [
+        (2, {}, "(STE, 2 dimensions)."),
+        (3, {"kernel": "t-ste"}, "(t-STE, 3 dimensions, the first two drawn)."),
+        (1, {"dimensions_at_least": 1, "kernel": "other"}, "(other, 1 dimension)."),
+        (3, {"dimensions_at_least": 2}, "(STE, 3 dimensions, the first two drawn). At least 2 dimensions are needed: "),
+        (
+            2,
+            {"dimensions_tested": "no: too few"},
+            "dimensions). How many dimensions are needed was not tested: too few.",
+        ),
+        (2, {"dimensions_tested": "yes"}, "(STE, 2 dimensions)."),
+    ],
+)
+def test_how_many_dimensions_there_are_is_said(d, report, says):
+    _, section = mapped(5, d, **report)
+    assert section.says.startswith("Objects that people call alike lie near each other (") and says in section.says
+    assert section.says.endswith(says) or "At least" in says
+
+
 def test_without_places_there_is_no_map():
     section = object_map.section(material(state(5)))
     assert "no embedding was fitted" in section.says and "refit --state DIR embedding" in section.notes[0]
@@ -118,7 +139,11 @@ def test_of_very_many_objects_questions_are_left_to_ask(monkeypatch):
     for most, tables in ((5, 1), (4, 0)):
         monkeypatch.setattr(what_next, "LARGEST", most)
         section = what_next.section(material(state(5)))
-        assert len(section.tables) == tables and section.notes[-1] == "stream-engine ask --state DIR --n 100"
+        assert (
+            section.title == "What to ask next"
+            and len(section.tables) == tables
+            and section.notes[-1] == "stream-engine ask --state DIR --n 100"
+        )
 
 
 def test_what_nobody_counted_by_object_is_not_told():

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import threading
+import time
 import traceback
 from collections import Counter
 from pathlib import Path
@@ -128,6 +129,7 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
     metrics, _ = ran(state, [a, b, c], **options)
     with a.open("a") as file:
         file.write(" and more\n")
+    began = time.monotonic()
     again, _ = ran(state, [a, b, c], **options)
     counters = Store(state).latest().snapshot.counters
     assert counters["rejected"] == dict.fromkeys(REASONS, 1)
@@ -167,6 +169,8 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
     for name in ("snapshot_pause_seconds", "publish_seconds"):
         driven.check(again, 1, f"{name}_count")
         driven.check(again, positive, f"{name}_sum")
+    assert driven.value(again, "snapshot_pause_seconds_sum") <= driven.value(again, "publish_seconds_sum")  # its part
+    assert driven.value(again, "publish_seconds_sum") <= time.monotonic() - began
     driven.check(
         metrics, 1, "build_info", version=installed_version(), python=".".join(map(str, os.sys.version_info[:3]))
     )

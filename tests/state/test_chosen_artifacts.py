@@ -42,6 +42,9 @@ def test_what_names_no_snapshot_is_said(store, tmp_path):
         store.named("7")
     with pytest.raises(NoSuchSnapshot, match="no snapshot there; `stream-engine run SOURCE --state DIR` makes one"):
         Store(tmp_path / "empty").published()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NoSuchSnapshot, match="no snapshot there; `stream-engine run SOURCE --state DIR` makes one"):
+        Store(tmp_path / "empty").published()
     lock = Lock(tmp_path / "begun")
     with pytest.raises(NoSuchSnapshot, match="no snapshot there; the run at work there makes one at its next interval"):
         Store(tmp_path / "begun").published()

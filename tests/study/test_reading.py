@@ -155,6 +155,19 @@ def test_labels():
         se.read(rows, labels=pl.DataFrame({"object": ["a"]}))
 
 
+def test_labels_of_a_file(tmp_path):
+    rows, path = [("a", "b", "c")], tmp_path / "labels.csv"
+    for text in ("object,label\na,fruit\nb,7\n", "kind,object\nfruit,a\n7,b\n"):
+        path.write_text(text)
+        for given in (path, str(path)):
+            study = se.read(rows, labels=given)
+            assert dict(study.snapshot.labels) == {"a": "fruit", "b": "7"} and study.snapshot.counters["labels"] == 2
+            assert study.snapshot.counters["records"] == se.read(rows).snapshot.counters["records"]
+    path.write_text("object,label\na,fruit\n,7\n")
+    with pytest.raises(BadFrame, match="labels.csv"):
+        se.read(rows, labels=path)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_file_is_read_as_a_run_reads_it(suffix, tmp_path):
     path, columns = tmp_path / f"answers{suffix}", triplets()
