@@ -493,6 +493,8 @@ def test_few_objects_are_all_asked_by_classifiers_that_never_had_them():
     alone = triplet_boost.refit(world, params(rounds=800, test=0.25, cross_fit_below=0), seed=4)
     assert all(np.array_equal(array, alone.arrays[name]) for name, array in made.arrays.items())
     assert alone.report["held_out"] == alone.report["test_part"] == made.report["test_part"]
+    all_learned = triplet_boost.refit(world, params(rounds=50, test=0.0), seed=4).report
+    assert all_learned["test_part"]["objects"] == 0 and all_learned["held_out"] == all_learned["test_part"]
     given = made.arrays["given"]
     right = []
     for parts in labels.folds(labels.label_sets(given, 40), 0.25, 0.0, 4, np.ones(40, bool)):

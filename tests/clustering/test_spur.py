@@ -240,6 +240,7 @@ def test_degenerate_snapshots(rows, similarity):
         rows and similarity == "adds3_decayed"
     ):  # the later one counts more
         assert (made.arrays["labels"] == -1).all() and made.arrays["k"] == 0
+        assert not any(made.arrays[name].any() for name in ("objective", "upper_bound", "gap", "residuals"))
         assert "nothing is clustered" in made.report["note"]
 
 

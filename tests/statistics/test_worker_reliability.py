@@ -150,6 +150,14 @@ def test_nobody_is_judged_by_what_they_said_themselves():
     assert not np.array_equal(one[~mine], two[~mine])
 
 
+def test_the_slope_is_per_standard_deviation_of_the_margin(monkeypatch):
+    margins, em = [], worker_reliability._em
+    monkeypatch.setattr(worker_reliability, "_em", lambda *given: (margins.append(given[1]), em(*given))[1])
+    triplets, workers, _, _ = study()
+    found = worker_reliability.estimate(worker_reliability.votes_of(learned(triplets, workers)))
+    assert found.slope > 0 and [margin.std() for margin in margins] == pytest.approx([1.0] * len(margins))
+
+
 def test_what_is_told_of_the_predictor_is_of_workers_who_chose_nothing():
     """Where all answers are coins half is right. The agreement that chose a rank of five is more; that of unheard
     workers is not."""
