@@ -25,6 +25,14 @@ def test_all_keys_are_short_and_follow_from_the_secret(tmp_path):
     assert access.completion_code("w").lower() != access.key("w")[:8]  # who has the one has not the other
 
 
+def test_links_and_codes_that_were_given_out_stay_right_for_ever(tmp_path):
+    """HMAC-SHA-256 of what a key is for, with the secret of the study."""
+    (tmp_path / "secret").write_text("5e" * 32)
+    access = Access(tmp_path)
+    assert (access.study, access.owner) == ("e5a70d", "c0b0134920982b2648bab3ade6ab1876")
+    assert (access.key("P-1"), access.completion_code("P-1")) == ("2150631fb2539c2f", "62C7C8AD")
+
+
 def test_a_key_is_that_of_one_participant(tmp_path):
     access = Access(tmp_path)
     assert access.is_key_of("w", access.key("w")) and access.is_key_of("ü", access.key("ü"))
