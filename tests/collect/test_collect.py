@@ -327,7 +327,7 @@ def test_a_second_one_on_the_same_state_is_refused(collecting, names):
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
-        timeout=240,
+        timeout=1200,
     )
     assert done.returncode == 1 and "is collecting there" in one_line(done.stderr)
 

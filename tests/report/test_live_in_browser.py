@@ -43,12 +43,12 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         first, second = (watched(allowed=f"http://{address}/") for _ in range(2))
         for each in (first, second):
             each.page.goto(f"http://{address}/")
-            each.page.wait_for_selector("#live-events", timeout=60_000)
+            each.page.wait_for_selector("#live-events", timeout=600_000)
         until(lambda: figure(first.page, "events") == "500", what="the events of the start")
         stream(700)
         for each in (first, second):
             until(lambda each=each: figure(each.page, "events") == "1,200", what="the events to move")
-            each.page.wait_for_selector("#map-svg use", timeout=120_000)
+            each.page.wait_for_selector("#map-svg use", timeout=600_000)
             until(lambda each=each: "12 objects" in each.page.title(), what="the page to be filled")
         assert first.page.locator("#links a").count() >= 8
         first.page.fill("#search", names(12)[7])
@@ -124,7 +124,7 @@ def test_an_object_is_seen_with_its_picture_and_text(tmp_path, watched):
         run.published = Store(made).published()
         page = watched(allowed=f"http://{run.address}/")
         page.page.goto(f"http://{run.address}/")
-        page.page.wait_for_selector("#table-objects", timeout=120_000)
+        page.page.wait_for_selector("#table-objects", timeout=600_000)
         for name, text, picture in (
             ("object 7", "text of 0", True),
             ("a & b", "text of 1", True),

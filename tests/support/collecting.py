@@ -55,7 +55,7 @@ class Collecting:
 
     def answers_at_all(self) -> bool:
         try:
-            return httpx.get(f"{self.base}/readyz", timeout=5).status_code == 200
+            return httpx.get(f"{self.base}/readyz", timeout=60).status_code == 200
         except httpx.HTTPError:
             return False
 

@@ -193,7 +193,7 @@ class Broker:
             ],
             [keytool, "-exportcert", *common, "-rfc", "-file", str(self.certificate)],
         ):
-            subprocess.run(command, check=True, capture_output=True, timeout=60)
+            subprocess.run(command, check=True, capture_output=True, timeout=600)
 
     def _format(self) -> None:
         """Write the first metadata records (among them the SCRAM user)."""
@@ -211,7 +211,7 @@ class Broker:
             "--add-scram",
             f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError(f"the storage could not be formatted: {(done.stdout + done.stderr)[-500:]}")
 

@@ -122,7 +122,7 @@ def run_command(line: str, prints: list[str]) -> None:
         shown = shown.replace(f"{sys.executable} stream-engine", f"{sys.executable} -m stream_engine")
         shown = shown.replace(f"{sys.executable} python", sys.executable)
         ran = subprocess.run(
-            ["bash", "-c", shown], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=240
+            ["bash", "-c", shown], env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=1200
         )
         status, said = ran.returncode, ran.stdout + ran.stderr
     assert status == 0, f"{line}\n{said}"

@@ -64,7 +64,7 @@ class Engine:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=120) as answer:
             return answer.read().decode()
 
     def figure(self, name: str, partition: str = "") -> float:
