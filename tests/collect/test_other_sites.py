@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.support.collecting import get, post
-from tests.support.process import engine, one_line
+from tests.support.process import engine, one_line, until
 
 NO_REFITS = "[snapshot]\ninterval = 1.0\n[refits]\nenabled = false\n"
 LAB, OTHER = "https://lab.example", "https://evil.example"
@@ -118,7 +118,7 @@ def test_a_page_of_another_origin_in_a_browser(collecting, browser, elsewhere, t
     page = browser.new_page()
     try:
         page.goto(f"{elsewhere}/?base={study.base}")
-        page.wait_for_function("said.textContent !== ''", timeout=120_000)
+        until(lambda: page.evaluate("said.textContent !== ''"))
         said = page.inner_text("#said")
     finally:
         page.close()

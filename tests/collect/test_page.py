@@ -153,7 +153,7 @@ def test_no_choice_is_larger_because_of_its_place(collecting, watched, tmp_path,
         Image.new("RGB", (300, 200), (40 * n, 255 - 40 * n, 128)).save(folder / f"s{n}.png")
     study = collecting(objects=folder, study=f"[asking]\nshown = {shown}\n", config=NO_REFITS)
     page = (found := opened(watched, study, width=width)).page
-    page.wait_for_function("[...document.querySelectorAll('#choices img')].every((each) => each.complete)")
+    until(lambda: page.evaluate("[...document.querySelectorAll('#choices img')].every((each) => each.complete)"))
     sizes = "[...document.querySelectorAll('#choices %s')].map((e) => `${e.offsetWidth} ${e.offsetHeight}`)"
     for what in ("img", "button"):
         assert len(made := page.evaluate(sizes % what)) == shown and len(set(made)) == 1, made
@@ -195,7 +195,7 @@ def test_sounds_are_played_and_chosen_by_buttons(collecting, watched, tmp_path):
     page = (found := opened(watched, study)).page
     assert page.locator("audio").count() == 3 and barriers(page) == []
     looked(page)
-    page.wait_for_function("[...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)")
+    until(lambda: page.evaluate("[...document.querySelectorAll('audio')].every((each) => each.readyState >= 1)"))
     page.click("#choices button >> nth=0")
     page.wait_for_selector("#end:visible")
     assert len(study.log()) == 1 and found.wrong == []

@@ -394,7 +394,7 @@ def test_files_without_news_are_looked_at_seldom_and_those_with_news_at_once(tmp
         append(busy, b"2\n")
         assert until(source, bool) == [b"2\n"]
     allowed = 1000 + LOOKS * (monotonic() - began)  # one round that is under way, and then the rate
-    assert looks.total() - looks[str(busy)] <= allowed * 1.5
+    assert looks.total() - looks[str(busy)] <= allowed * 3  # what is due after a pause comes at once; else 10,000
     source.close()
 
 

@@ -15,7 +15,7 @@ SOURCES = ("a/x.csv", "kafka://broker:9092/topic", "y.jsonl", "z.csv", "w.csv")
 def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, first="", not_utf8=0, refits=True):
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
     counted = Engine(("adds3",), None).counters | {"input": {"options": {}}} | (counters or {})
-    newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now"))
+    newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
     settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(enabled=refits), dead_letters=None)
     return SimpleNamespace(
         engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
@@ -65,10 +65,11 @@ def test_three_sources_are_named(sources, told):
 
 
 def test_nothing_new_is_said_of_what_was_read_to_its_end():
-    run = run_of(READ | {"input": {"options": {"skip_rows": 2}}})
-    assert line(run, before(run)) == (
-        "nothing new: 900 events of x.csv were read with --skip-rows 2 (snapshot 4); to read all anew: --start-over"
-    )
+    run = run_of(READ | {"input": {"options": {"skip_rows": 2}}}, artifacts={})
+    told = "the state holds 900 events in all (snapshot 4); to read all anew: --start-over"
+    assert line(run, before(run)) == f"nothing new in x.csv, read with --skip-rows 2: {told}"
+    of_a_sum = run_of(READ | {"input": {}}, artifacts={})
+    assert line(of_a_sum, before(of_a_sum)) == f"nothing new in x.csv: {told}"
     run.requests.stop = True
     assert line(run, before(run)).startswith("0 events of x.csv read: 0 comparisons, 0 refused, 3 objects; ")
 
@@ -98,6 +99,8 @@ def test_a_map_that_foretells_no_more_than_a_coin_is_told(kind, error, told):
 
 
 def test_rows_in_another_encoding_are_to_be_read_again():
-    assert line(run_of(READ, not_utf8=1)).endswith(
-        "next: run again with --encoding latin-1 --start-over: 1 row not in UTF-8, and the objects in them, are lost"
-    )
+    """It is said first: a run may take most of a file all the same."""
+    way_out = "run again with --encoding latin-1 --start-over; 900 events of x.csv read: "
+    one, two = (line(run_of(READ, not_utf8=rows)) for rows in (1, 2))
+    assert one.startswith(f"1 row is lost, not being UTF-8, with the objects in it: {way_out}")
+    assert two.startswith(f"2 rows are lost, not being UTF-8, with the objects in them: {way_out}")

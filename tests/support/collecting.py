@@ -61,7 +61,9 @@ class Collecting:
 
     @property
     def token(self) -> str:
-        return re.findall(r"/owner\?token=(\w+)", self.said.read_text())[-1]
+        return until(lambda: re.findall(r"/owner\?token=(\w+)", self.said.read_text()), 240, "its address to be said")[
+            -1
+        ]
 
     def owner(self, path: str) -> httpx.Response:
         return get(f"{self.base}{path}", headers={"Authorization": f"Bearer {self.token}"})

@@ -85,6 +85,7 @@ def run_in(folder: Path, notebook: dict[str, Any]) -> list[list[dict[str, Any]]]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", ResourceWarning)  # of what tests before it left: readers see none
             return list(run(notebook))
     finally:
         os.chdir(here)
