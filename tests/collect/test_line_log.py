@@ -26,7 +26,7 @@ class Slow(Disk):
         self.go, self.syncs = threading.Event(), 0
 
     def fsync(self, path) -> None:
-        self.go.wait(10)
+        self.go.wait(600)
         self.syncs += 1
         super().fsync(path)
 

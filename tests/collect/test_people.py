@@ -40,7 +40,7 @@ class Doubtful(Disk):
         super().append(path, chunks)
 
     def fsync(self, path) -> None:
-        assert self.go.wait(20)
+        assert self.go.wait(600)
         super().fsync(path)
 
 

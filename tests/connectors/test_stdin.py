@@ -38,7 +38,7 @@ def test_a_silent_pipe_does_not_hold_poll(format):
     with open(read, "rb") as stream, open(write, "wb", buffering=0) as writer:
         source = StdinSource("-", {}, format=format, stream=stream)
         started = time.monotonic()
-        assert source.poll(0.1) == [] and not source.finished() and time.monotonic() - started < 5
+        assert source.poll(0.1) == [] and not source.finished() and time.monotonic() - started < 60
         writer.write(data[:4])
         first = source.poll(0.1)
         assert [r.value for r in first] == ([b"1\n2\n"] if format == "json" else [])

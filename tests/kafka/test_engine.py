@@ -142,7 +142,7 @@ def test_not_ready_while_the_broker_is_away_and_back_again(own_broker, new_topic
 
         def ready() -> int:
             try:
-                with urllib.request.urlopen(f"http://{address}/readyz", timeout=5) as answer:
+                with urllib.request.urlopen(f"http://{address}/readyz", timeout=120) as answer:
                     return answer.status
             except urllib.error.HTTPError as error:
                 with error:

@@ -38,7 +38,7 @@ class Shell:
         elif kill := re.fullmatch(r"kill( -9)? %(\d)", line):
             job = self.jobs[int(kill[2]) - 1]
             job.send_signal(signal.SIGKILL if kill[1] else signal.SIGTERM)
-            assert job.wait(60) == (-9 if kill[1] else 0)
+            assert job.wait(600) == (-9 if kill[1] else 0)
         elif line.startswith("curl "):
             self.ask(*re.findall(r"http://[^ ']+", line), re.search(r"grep (\w+)", line), command.prints)
         else:
@@ -46,10 +46,10 @@ class Shell:
 
     def ask(self, url: str, grep, prints: list[str]) -> None:
         """Ask until it says so: what was started a moment ago is still on its way."""
-        end, said = time.monotonic() + 60, ""
+        end, said = time.monotonic() + 600, ""
         while time.monotonic() < end:
             try:
-                with urllib.request.urlopen(url, timeout=5) as answer:
+                with urllib.request.urlopen(url, timeout=120) as answer:
                     said = answer.read().decode()
             except OSError as error:
                 said = str(error)

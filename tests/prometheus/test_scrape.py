@@ -15,7 +15,7 @@ ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 
 
 def fetched(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return answer.read().decode()
 
 
@@ -61,7 +61,7 @@ def scraped(tmp_path_factory, prometheus):
     finally:
         if server:
             server.terminate()
-            server.wait(20)
+            server.wait(600)
         stopped(running)
 
 

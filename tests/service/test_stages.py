@@ -204,14 +204,14 @@ def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, sta
 
     def hang(at: str, number: int) -> None:
         if (at, number) == (stage, 20):
-            goes_on.wait(60)
+            goes_on.wait(600)
 
     run = Run(tmp_path, events, True, hang, **{"http.wedged_after": 0.3})
     running = threading.Thread(target=run)
     running.start()
     until(lambda: run.opened and run.opened.heartbeat.warm and run.opened.heartbeat.wedged(), 60, "a wedged loop")
     goes_on.set()
-    running.join(60)
+    running.join(600)
     assert not running.is_alive()
 
 
@@ -241,7 +241,7 @@ def test_what_waits_between_the_stages_is_bounded():
     engine.learn_many([Triplet("a", "b", "c")])
     batch = engine.batch(next(Ingest(EventOptions()).blocks([Record(line * 1000, "f", 0, 1)])).decoded)
     offer = engine.guard.offer
-    engine.guard.offer = lambda batch: (goes_on.wait(60), offer(batch))[1]
+    engine.guard.offer = lambda batch: (goes_on.wait(600), offer(batch))[1]
     judging, order = Judging(engine, beside=True), []
     large = batch._replace(triplets=np.repeat(batch.triplets, COMPARISONS // 1000, axis=0))
     judging.offer(large)

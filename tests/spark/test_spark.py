@@ -90,7 +90,7 @@ def test_killed_before_and_after_the_rename_every_batch_counts_once(world, tmp_p
     ]
     for when, renamed in (("before", 1), ("after", 2)):
         run = spark_cluster.start([*submit, Path(spark_killed.__file__), when, "1", *job], log)
-        run.wait(400)
+        run.wait(1200)
         spark_cluster.kill(run)
         assert len(list((out / "delta").glob("batch=*"))) == renamed, log.read_text(errors="replace")[-3000:]
         assert bool(list((out / "delta").glob(".batch=1*"))) == (when == "before")

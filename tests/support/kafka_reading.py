@@ -8,7 +8,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from connectors import Position, Record, Source
 
-SECONDS = 120.0  # only a failure takes so long
+SECONDS = 600.0  # only a failure takes so long
 
 
 def read(source: Source, count: int, seconds: float = SECONDS) -> list[Record]:

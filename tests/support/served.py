@@ -67,7 +67,7 @@ class Served:
         connection = self._stack.enter_context(socket.socket())
         if "receive" in options:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive"])
-        connection.settimeout(20)
+        connection.settimeout(120)
         host, _, port = self._address(listener).rpartition(":")
         connection.connect((host, int(port)))
         return connection

@@ -170,7 +170,7 @@ class Standalone:
             )
 
     @staticmethod
-    def _wait(port: int, seconds: float = 200) -> None:
+    def _wait(port: int, seconds: float = 600) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
