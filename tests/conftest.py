@@ -11,6 +11,8 @@ import pytest
 from tests.support.fetched_programs import Missing
 
 ROOT = Path(__file__).resolve().parent.parent
+if "PYTEST_XDIST_WORKER" in os.environ:  # several processes share the cores: threads of linear algebra would wait in
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # loops for each other, and double what the suite costs
 
 
 def human_judgements() -> Path | None:
