@@ -421,3 +421,23 @@ def test_k_means_does_not_tell_equal_rows_apart():
 
 def test_public_names():
     assert sdp_clustering.solve is solve and sdp_clustering.spur is spur
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_canonical_order_is_that_of_the_values_whatever_the_ids(seed):
+    """Dense or sparse; a stored 0 that came of -1 + 1 or of 1 - 1, negative or not, is the same value."""
+    rng = np.random.default_rng(seed)
+    n = 9
+    W = np.triu(rng.integers(-3, 4, (n, n)).astype(float), 1)
+    W += W.T
+    stored = sparse.coo_array(np.ones((n, n)))
+    some, other = (
+        sparse.coo_array((np.where(W == 0.0, zero, W).ravel(), stored.coords), shape=(n, n)) for zero in (0.0, -0.0)
+    )
+    order = label_matching.canonical_order(some)
+    assert sorted(order.tolist()) == list(range(n))
+    assert label_matching.canonical_order(other).tolist() == order.tolist()
+    p = rng.permutation(n)
+    of_others = label_matching.canonical_order(sparse.csr_array(some.toarray()[p][:, p]))
+    first = label_matching.canonical_order(W)
+    assert np.array_equal(W[first][:, first], W[p][:, p][of_others][:, of_others])

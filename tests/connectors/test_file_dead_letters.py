@@ -90,6 +90,20 @@ def test_segments_roll_and_old_ones_may_be_moved_away(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [names[1], "notes.txt"]
 
 
+@pytest.mark.parametrize(("over", "held"), [(-1, 3), (0, 3), (1, 4)])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_segment_ends_with_the_letter_that_fills_it(tmp_path, over, held, asked):
+    """Also one that was begun because it was asked for."""
+    sink = DeadLetterFile(tmp_path, segment_bytes=3 * len(encode(letter(1))) + over)
+    if asked:
+        sink.append([letter(1)])
+        sink.begin_segment()
+    sink.append([letter(1)] * 9)
+    sink.flush()
+    found = [file.read_bytes().count(b"\n") for file in sorted(tmp_path.iterdir())]
+    assert found == [1] * asked + {3: [3, 3, 3], 4: [4, 4, 1]}[held]
+
+
 def test_large_appends_do_not_wait_in_memory(tmp_path):
     sink = DeadLetterFile(tmp_path)
     sink.append([letter(i, b"x" * 100_000) for i in range(12)])

@@ -102,6 +102,31 @@ def region(row: dict[str, str], covariance: np.ndarray, d: int) -> None:
         assert point @ np.linalg.solve(covariance[:2, :2], point) == pytest.approx(5.991, rel=1e-3)
 
 
+def test_an_artifact_that_holds_nothing_of_anybody_makes_no_column():
+    published = made(2)
+    clusters = published.artifacts["sdp_clustering"]
+    nobody = clusters._replace(arrays=clusters.arrays | {"labels": np.full(KNOWN, -1, np.int32)})
+    heads = rows(published._replace(artifacts={**published.artifacts, "sdp_clustering": nobody}))[0]
+    assert "cluster" not in heads and "stability" not in heads and "x" in heads
+
+
+def test_an_object_that_came_after_the_clusters_is_in_none_for_sure():
+    found = [float(row["cluster_stability"]) for row in rows(made(2), "evidence")]
+    assert found == pytest.approx([*np.linspace(0.1, 0.9, KNOWN), 0.0, 0.0], abs=1e-6)
+
+
+def test_what_was_forgotten_is_in_the_summary_where_anything_was():
+    published = made(2)
+
+    def told(*history: dict) -> dict | None:
+        counters = {**published.snapshot.counters, "history": list(history)}
+        state = published._replace(snapshot=published.snapshot._replace(counters=counters))
+        return exports.contents("summary", state)["summary"].value.get("forgotten")
+
+    assert told() is None and told({"did": "seek"}) is None
+    assert told({"did": "forget", "what": "worker"}, {"did": "seek"}) == {"objects": 0, "workers": 1}
+
+
 def test_columns_of_what_is_not_there_are_left_out():
     bare = Published(Engine(("adds3",), None).snapshot(), {})
     assert list(exports.contents("objects", bare)["objects"].tables["objects"]) == ["object"]

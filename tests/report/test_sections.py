@@ -105,6 +105,15 @@ def test_the_learning_curve_ends_at_the_figures_of_the_report(study):
     assert columns["accuracy"][-1] > columns["accuracy"][0] - 0.05
 
 
+def test_who_little_is_known_about_is_named(tmp_path, study):
+    once = {"anchor": "rare", "near": "o1", "far": "o2"}
+    says = sections(published(tmp_path, [*answers(8, 300), once], "--no-refits"))["objects"].says
+    assert " Little is known about 3 objects with fewer than 10 answers: rare, " in says, says
+    least = sections(study)["objects"]
+    name, answered = (least.tables[0].columns[key][0] for key in ("object", "answers"))
+    assert f" The least known is {name}, with {answered}." in least.says
+
+
 FEW = {
     "nothing yet": [],
     "one answer": [{"anchor": "a", "near": "b", "far": "c"}],

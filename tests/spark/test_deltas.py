@@ -7,6 +7,7 @@ import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from connectors import Position, Record, SourceFailed, UnusableSource, open_source
+from connectors import Position, Record, SourceFailed, UnusableSource, open_source, spark_deltas
 from stream_engine import exports
 from stream_engine.data.comparisons import EVENT_TYPES, Triplet
 from stream_engine.exports.by_name import by_name
@@ -203,6 +204,19 @@ def test_a_run_resumes_after_any_batch_and_its_position_is_in_the_snapshot(tmp_p
     assert all(one.read_bytes() == (tmp_path / "xb" / one.name).read_bytes() for one in (tmp_path / "xa").iterdir())
     dead = [sorted((tmp_path / state / "dead_letters").glob("*"))[0].read_text() for state in "ab"]
     assert dead[0] == dead[1] and dead[0].count("\n") == sum(left["rejected"].values())
+
+
+def test_how_far_behind_is_looked_up_now_and_then(tmp_path, monkeypatch):
+    """`lag` is asked for with every look at a run; the folder may be far away."""
+    now, looks = [100.0], []
+    monkeypatch.setattr(spark_deltas, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    some = spark_written.deltas(tmp_path / "d", [[messages(np.random.default_rng(n), 5)] for n in range(3)])
+    source = open_source(partition := spark_written.source_of(some), {})
+    look = source._look
+    monkeypatch.setattr(source, "_look", lambda: looks.append(now[0]) or look())
+    for now[0] in (200.0, 200.1, 200.15, 201.0, 201.1):
+        assert source.lag() == {partition: 3}
+    assert looks == [200.0, 201.0]
 
 
 def test_what_is_wrong_with_deltas_is_said_in_one_line(tmp_path):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from stream_engine.data import packed_names as packed
 from stream_engine.data.packed_names import Names, pack_names
+from stream_engine.state import object_index
 from stream_engine.state.labels import waiting
 from stream_engine.state.object_index import ObjectIndex
 
@@ -76,3 +77,14 @@ def test_packed_names_are_a_tuple_of_names(names, monkeypatch):
         made[n]
     offsets = pack_names(made[1:])["offsets"]
     assert offsets[0] == 0 and pack_names(list(names[1:]))["offsets"].tolist() == offsets.tolist()
+
+
+def test_where_there_is_no_room_nothing_is_taken_in(monkeypatch):
+    """Room is for those that are new, each counted once."""
+    monkeypatch.setattr(object_index, "MAX_OBJECTS", 5)
+    index = ObjectIndex(["a", "b", "c"])
+    with pytest.raises(OverflowError, match="objects: 6 names, at most 5 fit"):
+        index.ids(["d", "a", "e", "d", "f"])
+    assert index.names == ("a", "b", "c")
+    assert index.ids(["a", "d", "b", "e", "d", "a"]).tolist() == [0, 3, 1, 4, 3, 0]
+    assert index.ids(["e", "a", "b"]).tolist() == [4, 0, 1]
