@@ -16,4 +16,5 @@ def command(file: str) -> None:
     settings = configuration.load(file, {})
     check_runnable(settings)
     click.echo(json.dumps(configuration.shown(settings), indent=1, ensure_ascii=False))
-    click.echo(f"{file} is right; the settings in force are above, with the defaults", err=True)
+    told = "keys and values are right (columns: `stream-engine preview` reads the first rows)"
+    click.echo(f"{file}: {told}; the settings in force are above, with the defaults", err=True)

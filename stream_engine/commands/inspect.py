@@ -9,6 +9,7 @@ from stream_engine.commands import state_option
 from stream_engine.commands.inspect_page import as_page
 from stream_engine.commands.inspect_text import as_text
 from stream_engine.data.packed_names import unpack_names
+from stream_engine.exports.in_words import guessers
 from stream_engine.exports.models import COUNTS_TOLD, fits, left_out, table
 from stream_engine.exports.summary import summary_of
 from stream_engine.state.published import Published
@@ -52,6 +53,7 @@ def inspect(state: str) -> dict[str, Any]:
         "progressive": store.noted("progressive"),
         "summary": summary_of(published.snapshot),
         "workers": _workers(published.snapshot),
+        **_guessing(published),
         **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
     }
 
@@ -60,6 +62,13 @@ def _workers(snapshot: Snapshot) -> int | None:
     """How many workers events name; None where that is not kept."""
     votes = snapshot.section("worker_votes")
     return sum(map(bool, unpack_names(votes["utf8"], votes["offsets"]))) if votes else None
+
+
+def _guessing(published: Published) -> dict[str, dict[str, int]]:
+    """How many of the people whom the embedding knows by name seem to guess."""
+    artifact = published.artifacts.get("embedding")
+    guess, people = guessers(artifact.arrays) if artifact else (0, 0)
+    return {"guessing": {"guess": guess, "people": people}} if people else {}
 
 
 def _models(published: Published, noted: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from connectors.files.readers import KINDS
 from stream_engine.commands.inspect_text import aligned, predictions, short
-from stream_engine.exports.in_words import models_explained, p_explained
+from stream_engine.exports.in_words import FEWEST_PEOPLE, models_explained, p_explained
 from stream_engine.state.artifact_figures import figure
 
 FEW = 20  # held-out answers, below which a share of them says nothing
@@ -97,11 +97,12 @@ def _consistent(contents: Mapping[str, Any]) -> list[str]:
         lines.append(f"a model that answers alike for everybody can be right {_percent(most)} of the time at most")
     if own is not None:
         lines.append(f"the same person, asked again, says the same {_percent(own)} of the time")
-    one, several = (summary["guard"].get(verdict, 0) for verdict in ("contradiction", "cycle"))
-    if against := one + several:
+    verdicts = ("accepted", "duplicate", "contradiction", "cycle")
+    kept, again, one, several = (summary["guard"].get(verdict, 0) for verdict in verdicts)
+    if one + several:
         lines.append(
-            f"the partial order leaves out {against:,} comparisons: {one:,} against one before them, "
-            f"{several:,} against several together"
+            f"the partial order keeps {kept:,} comparisons, {again:,} repeat one of them; it leaves out "
+            f"{one:,} against one of them and {several:,} that close a cycle with several"
         )
         lines.append("map, clusters and similarities are made of all answers")
     return lines
@@ -173,10 +174,14 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
         report = artifact["report"]
         d, least = figure(report, "d"), figure(report, "dimensions_at_least")
         if kind == "embedding" and d is not None:
-            guessers = figure(report, "guessers")
             told = f"a map of {d:.0f} {'dimension' if d == 1 else 'dimensions'}"
             told += f" (the answers show {least:.0f} at least)" if least is not None else ""
-            told += f"; about {_percent(guessers, 0)} of the people seem to guess" if guessers is not None else ""
+            guess, people = _guessing(contents)
+            told += (
+                f"; {f'{guess:,}' if guess else 'nobody'} of {people:,} people seem{'' if guess > 1 else 's'} to guess"
+                if people
+                else ""
+            )
         elif kind == "sdp_clustering":
             continue
         else:
@@ -187,9 +192,15 @@ def _others(contents: Mapping[str, Any]) -> list[str]:
             told = f"{told}; {str(report['note'])[:300]}" if report.get("note") else told
         behind = contents["summary"]["snapshot"] - artifact["snapshot"]
         rows[f"{kind} (snapshot {artifact['snapshot']})" if behind else kind] = told
-    if (figure(contents["artifacts"].get("embedding", {}).get("report", {}), "guessers") or 0) >= 0.005:
+    if _guessing(contents)[0]:
         rows["who guesses"] = f"stream-engine report --state {contents['state']} --workers --out report.html"
     return aligned(rows.items())
+
+
+def _guessing(contents: Mapping[str, Any]) -> tuple[int, int]:
+    """How many of how many people seem to guess, as the report counts them; of few people nothing is told."""
+    found = contents.get("guessing", {"guess": 0, "people": 0})
+    return (found["guess"], found["people"]) if found["people"] >= FEWEST_PEOPLE else (0, 0)
 
 
 def _missing(contents: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from stream_engine.state.artifact_figures import figure
 
+FEWEST_PEOPLE = 5  # below whom nothing is said of how many of them guess
+GUESSING = 0.5  # lapse rate above which somebody is said to guess: the share of the answers that a coin gave
 LEVEL = 0.05  # as `refits.cluster_verdict`, which loads the compiler
 MODELS = {
     "embedding": "the map",
@@ -12,8 +14,8 @@ MODELS = {
     "partial_order_embedding": "a kernel learned from the partial order",
     "adds3": "similarities summed up from the answers about three objects",
     "adds4": "the same of those about two pairs",
-    "k1": "objects are alike that have the same others near to them",
-    "k2": "objects are alike that are near to the same others",
+    "k1": "objects are alike from which the others lie in like order",
+    "k2": "objects are alike that lie alike, near or far, as others see them",
     "majority": "what most answered to the same question",
     "chance": "a coin",
 }
@@ -33,7 +35,7 @@ def p_explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
 
     >>> tested = {"p_continuum": 0.5, "p_coins": 0.01, "drawn": 21}
     >>> p_explained({"verdict_test": tested}, {"test": 99})  # doctest: +ELLIPSIS
-    'p: the share of ... counted among them: 0.5 of 21 continua, 0.01 of 99 answered at random. Clusters are said ...'
+    'p: the share of ... counted among them: 0.5 (21 continua), 0.01 (99 answered at random). Clusters are said ...'
     """
     tested = report.get("verdict_test")
     continuum, coins = (figure(report, "verdict_test", name) for name in ("p_continuum", "p_coins"))
@@ -41,13 +43,24 @@ def p_explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
         return ""
     told = []
     if continuum is not None:
-        told.append(f"{continuum:.2g} of {_number(tested.get('drawn'))}continua")
+        told.append(f"{continuum:.2g} ({_number(tested.get('drawn'))}continua)")
     if coins is not None:  # drawing went on to the end only where they are few
-        told.append(f"{coins:.2g} of {_number(params.get('test') if coins <= LEVEL else None)}answered at random")
+        told.append(f"{coins:.2g} ({_number(params.get('test') if coins <= LEVEL else None)}answered at random)")
     return (
         "p: the share of simulated studies without clusters that look as clustered, this study counted among them: "
-        f"{', '.join(told)}. Clusters are said where both are at most .05; else drawing ends early."
+        f"{', '.join(told)}. Clusters are said where both are at most .05; where that is out of reach, simulating ends "
+        "early."
     )
+
+
+def guessers(arrays: Mapping[str, Any]) -> tuple[int, int]:
+    """How many of how many people seem to guess, by an embedding's arrays; none of none where it knows nobody by name.
+
+    >>> guessers({"worker_lapse": [0.1, 0.5, 0.9]}), guessers({})
+    ((1, 3), (0, 0))
+    """
+    lapse = arrays.get("worker_lapse", ())
+    return sum(float(value) > GUESSING for value in lapse), len(lapse)
 
 
 def _number(n: object) -> str:

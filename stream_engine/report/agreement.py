@@ -1,15 +1,11 @@
 """How far people agree: with each other, and with themselves. No model can be expected to do better."""
 
-import numpy as np
-
+from stream_engine.exports.in_words import FEWEST_PEOPLE, guessers
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
 from stream_engine.report.words import percent, some
 from stream_engine.statistics import judgement_folds
 from stream_engine.statistics.held_out import ceiling
-
-GUESSING = 0.5  # lapse: the share of somebody's answers that a coin gave
-LEAST = 5  # people, below whom nothing is said of their number
 
 
 def section(material: Material) -> Section:
@@ -47,7 +43,7 @@ def section(material: Material) -> Section:
 def _guessing(material: Material) -> str:
     """How many people seem to answer like a coin; who, is told only where that is asked for."""
     guessing, people = _guessers(material)
-    if people < LEAST:
+    if people < FEWEST_PEOPLE:
         return ""
     if not guessing:
         return f" Of {people:,} people nobody seems to guess."
@@ -59,15 +55,13 @@ def _guessing(material: Material) -> str:
 
 
 def _guessers(material: Material) -> tuple[int, int]:
-    """How many of how many people: none where the embedding knows nobody by name."""
     artifact = material.artifact("embedding")
-    lapse = np.asarray(artifact.arrays.get("worker_lapse", ())) if artifact else np.empty(0)
-    return int((lapse > GUESSING).sum()), len(lapse)
+    return guessers(artifact.arrays) if artifact else (0, 0)
 
 
 def _who(material: Material) -> tuple[str, ...]:
     """The command that names them, where the page does not."""
     guessing, people = _guessers(material)
-    if material.workers or not guessing or people < LEAST:
+    if material.workers or not guessing or people < FEWEST_PEOPLE:
         return ()
     return (f"Who they are: stream-engine report --state {material.directory} --workers --out report.html",)

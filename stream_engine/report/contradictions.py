@@ -31,20 +31,26 @@ def section(material: Material) -> Section:
         says = f"No answer contradicts another ({some(summary['unique_triplets'], 'different one')})."
     else:
         says = (
-            f"{some(pairs, 'question was', 'questions were')} answered both ways; "
-            f"{percent(triplets / summary['triplets'])} of the answers are in the minority of their question."
+            f"{some(pairs, 'question was', 'questions were')} answered both ways, {count(_ties(columns))} of them "
+            f"equally often; {percent(triplets / summary['triplets'])} of all answers are in the minority of their "
+            "question, of equally many either half."
         )
     tables, left_out = [], guard.get("cycle", 0) + guard.get("contradiction", 0)
     if pairs:
         tables.append(_both_ways(material, columns, smaller))
     if guard:
         says += (
-            f" The partial order keeps {some(guard.get('accepted', 0), 'comparison')}; "
-            f"{count(guard.get('cycle', 0))} would have closed a cycle of three or more, and "
+            f" The partial order keeps {some(guard.get('accepted', 0), 'comparison')}, "
+            f"{count(guard.get('duplicate', 0))} repeat one of "
+            f"them; {count(guard.get('cycle', 0))} would have closed a cycle of three or more, and "
             f"{count(guard.get('contradiction', 0))} say the opposite of one that is kept."
         )
         tables.append(Table("guard", {"verdict": list(guard), "comparisons": list(guard.values())}))
     return Section(title, says, (), tuple(tables), (COUNTED,) if left_out else ())
+
+
+def _ties(columns) -> int:
+    return int(np.count_nonzero((columns.n_lo == columns.n_hi) & (columns.n_lo > 0)))
 
 
 def _both_ways(material: Material, columns, smaller: np.ndarray) -> Table:

@@ -36,7 +36,7 @@ def section(material: Material) -> Section:
     notes = [*NOTES, f"{models_explained(str(row['model']) for row in rows)}."]
     if not any(value is not None for value in columns[NEW_PEOPLE]):
         del columns[NEW_PEOPLE]
-        notes.append(f"Accuracy with people who were never heard is not told: that takes {PEOPLE} held out by name.")
+        notes.append(f"Accuracy with people who were never heard is not told: that takes {PEOPLE} people held out.")
     tables = (Table("models", columns),)
     return Section("How well answers can be foretold", _says(best, held_out), (), tables, tuple(notes))
 

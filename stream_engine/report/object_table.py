@@ -36,7 +36,8 @@ def section(material: Material) -> Section:
 
 
 ABOUT = (
-    "Contradicted: answers in the minority of their own question. Agreement: the share of its answers that all the "
+    "Contradicted: answers in the minority of their own question, of equally many either half. "
+    "Agreement: the share of its answers that all the "
     "other answers would have foretold."
 )
 

@@ -4,13 +4,13 @@ import numpy as np
 
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.exports import NothingToExport
+from stream_engine.exports.in_words import GUESSING
 from stream_engine.exports.workers import workers
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.material import Material
 from stream_engine.report.words import listed, some
 
-GUESSES = 0.5  # a lapse rate above which somebody is said to guess
 LAPSE = (
     "Lapse rate: the share of somebody's answers that come as a coin's would, whatever is asked, as the embedding "
     "estimates it; 0: never, 1: always."
@@ -39,7 +39,7 @@ def section(material: Material) -> Section | None:
     known = [
         (value, name) for name, value in zip(columns["worker"], columns.get("lapse rate", [])) if value is not None
     ]
-    guessing = [name for value, name in sorted(known, reverse=True) if value > GUESSES]
+    guessing = [name for value, name in sorted(known, reverse=True) if value > GUESSING]
     says = f"{some(len(columns['worker']), 'worker')} answered."
     about = LAPSE if "lapse rate" in columns else ""
     if known:
@@ -65,6 +65,6 @@ def _lapses(lapse: np.ndarray) -> Drawing:
         f"One bar a worker, the highest lapse rate first; from {lapse.min():.2f} to {lapse.max():.2f}.",
         Axis("workers in order", ticks=()),
         Axis("lapse rate", low=0.0, high=1.0),
-        (Bars(np.arange(len(lapse), dtype=float), lapse, lapse > GUESSES),),
+        (Bars(np.arange(len(lapse), dtype=float), lapse, lapse > GUESSING),),
         height=260,
     )

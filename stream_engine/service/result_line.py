@@ -49,7 +49,7 @@ def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
     refused = Counter(now.rejected)
     refused.subtract(began.rejected)
     parts = [
-        f"{_lost(run)}{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
+        f"{_not_read(run)}{_counted(now.events - began.events, 'event')}{_of(sources)} read: "
         f"{_counted(now.comparisons - began.comparisons, 'comparison')}",
         f"{sum(refused.values()):,} refused{_why(run, +refused)}",
     ]
@@ -90,14 +90,16 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
     return f" ({reasons}{first}; all in {letters_folder(run.settings, run.directory)})"
 
 
-def _lost(run: OpenRun) -> str:
-    """First of all, that rows are lost because they are in another encoding: a run may take most of a file all the
-    same."""
+def _not_read(run: OpenRun) -> str:
+    """First of all, that rows were not read because they are in another encoding: a run may take most of a file all
+    the same."""
     rows = run.dead_letters.not_utf8
     if not rows:
         return ""
-    told = f"{_counted(rows, 'row')} {'is' if rows == 1 else 'are'} lost, not being UTF-8, with the objects in "
-    return f"{told}{'it' if rows == 1 else 'them'}: run again with --encoding latin-1 --start-over; "
+    told = (
+        f"{_counted(rows, 'row')} {'was' if rows == 1 else 'were'} not read, not being UTF-8, and objects named only "
+    )
+    return f"{told}there are missing: run again with --encoding latin-1 --start-over; "
 
 
 def _passed_over(run: OpenRun) -> str:

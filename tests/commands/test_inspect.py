@@ -33,14 +33,13 @@ SUMMARY = {
     "unique_triplets": 9_000,
     "contradicting_pairs": 1_500,
     "positions": {f"f{n}": 1_000 * n for n in range(1, 9)},
-    "guard": {"contradiction": 1_001, "cycle": 2_002},
+    "guard": {"accepted": 4_004, "duplicate": 3_003, "contradiction": 1_001, "cycle": 2_002},
     "lost": {"records": 3},
     "history": [{"did": "merge"}, {"did": "seek"}],
 }
 EMBEDDING = {
     "d": 2,
     "dimensions_at_least": 1,
-    "guessers": 0.12,
     "held_out_comparisons": 2_000,
     "ceiling": {"others": 0.75, "themselves": 0.9, "at_most": 0.85, "answers": 1_500.0},
 }
@@ -55,6 +54,7 @@ CONTENTS = {
     "snapshots": [6, 7],
     "summary": SUMMARY,
     "workers": 1_042,
+    "guessing": {"guess": 1_020, "people": 1_040},
     "judgements": {"kept": 11_000, "comparisons": 20_000, "of": 23_456, "complete": False},
     "models": [
         model("embedding", 0.812, ceiling_at_most=0.85, accuracy_by_worker=0.75),
@@ -91,7 +91,8 @@ How consistent the answers are
   an answer is that of most others to the same question 75.0 % of the time (1,500 answers)
   a model that answers alike for everybody can be right 85.0 % of the time at most
   the same person, asked again, says the same 90.0 % of the time
-  the partial order leaves out 3,003 comparisons: 1,001 against one before them, 2,002 against several together
+  the partial order keeps 4,004 comparisons, 3,003 repeat one of them; it leaves out 1,001 against one of them and \
+2,002 that close a cycle with several
   map, clusters and similarities are made of all answers
 
 How well models foretell answers that they never had
@@ -101,16 +102,16 @@ How well models foretell answers that they never had
   people, at most   85.0 %
   right: share of 2,000 held-out answers that come as foretold; ±: with 95 % sureness; log loss: in nats an answer, \
 .693 a coin
-  embedding: the map; k1: objects are alike that have the same others near to them
+  embedding: the map; k1: objects are alike from which the others lie in like order
 
 Clusters
   three groups
-  p: the share of simulated studies without clusters that look as clustered, this study counted among them: 0.012 of
-  continua. Clusters are said where both are at most .05; else drawing ends early.
+  p: the share of simulated studies without clusters that look as clustered, this study counted among them: 0.012
+  (continua). Clusters are said where both are at most .05; where that is out of reach, simulating ends early.
   sizes of the groups: 1,000, 100
 
 Also fitted
-  embedding                a map of 2 dimensions (the answers show 1 at least); about 12 % of the people seem to guess
+  embedding                a map of 2 dimensions (the answers show 1 at least); 1,020 of 1,040 people seem to guess
   reliability              how often each is right: stream-engine export --state s --out DIR workers; of three people
   kernel_pca (snapshot 6)  60.0 % right on what it never had
   hierarchy                made
@@ -145,8 +146,9 @@ How well models foretell answers that they never had
 
 Clusters
   as the verdict says
-  p: the share of simulated studies without clusters that look as clustered, this study counted among them: 0.5 of
-  answered at random. Clusters are said where both are at most .05; else drawing ends early.
+  p: the share of simulated studies without clusters that look as clustered, this study counted among them: 0.5
+  (answered at random). Clusters are said where both are at most .05; where that is out of reach, simulating ends
+  early.
 
 Also fitted
   embedding   a map of 1 dimension
@@ -216,10 +218,27 @@ def test_as_many_partitions_as_fit_are_named(n):
 
 
 @pytest.mark.parametrize(
-    ("guard", "told"), [({"cycle": 2}, "2 .*: 0 against one .*, 2"), ({"contradiction": 1}, "1 .*: 1 .*, 0")]
+    ("guard", "told"),
+    [({"cycle": 2}, "0 against one of them and 2 that"), ({"contradiction": 1}, "1 against one of them and 0 that")],
 )
 def test_what_was_against_those_before_it_is_told_by_kind(guard, told):
-    assert re.search(f" {told} against several together\n", as_page(CONTENTS | {"summary": SUMMARY | {"guard": guard}}))
+    assert f" {told} close a cycle with several\n" in as_page(CONTENTS | {"summary": SUMMARY | {"guard": guard}})
+
+
+@pytest.mark.parametrize(
+    ("guess", "people", "told"),
+    [
+        (0, 5, "; nobody of 5 people seems to guess"),
+        (1, 5, "; 1 of 5 people seems to guess"),
+        (2, 5, "; 2 of 5 people seem to guess"),
+        (4, 4, ""),
+    ],
+)
+def test_who_guesses_is_counted_and_not_told_of_few_people(guess, people, told):
+    """As the report counts them."""
+    page = as_page(CONTENTS | {"guessing": {"guess": guess, "people": people}})
+    assert f"a map of 2 dimensions (the answers show 1 at least){told}\n" in page
+    assert ("--workers --out report.html" in page) == (guess > 0 and told != "")
 
 
 MODELS = """\
@@ -298,11 +317,16 @@ def test_the_page_says_what_a_scientist_asks_in_words(fitted):
     report = found["artifacts"]["sdp_clustering"]["report"]
     assert report["note"] in page and "p: the share of simulated studies without clusters that look as cl" in page
     tested, plain = report["verdict_test"], " ".join(page.split())
-    assert f"{tested['p_continuum']:.2g} of {tested['drawn']} continua, {tested['p_coins']:.2g} of 99 answered" in plain
-    assert "at random. Clusters are said where both are at most .05; else drawing ends early." in plain
+    assert f"{tested['p_continuum']:.2g} ({tested['drawn']} continua), {tested['p_coins']:.2g} (99 answered" in plain
+    assert (
+        "at random). Clusters are said where both are at most .05; where that is out of reach, simulating ends early."
+        in plain
+    )
     assert "majority: what most answered to the same question" in plain and "chance: a coin" in plain
     assert re.search(r"\.jsonl up to byte [\d,]+ of its text in UTF-8", page)
-    assert re.search(r"the partial order leaves out [\d,]+ comparisons: [\d,]+ against one before them", page)
+    assert re.search(
+        r"the partial order keeps [\d,]+ comparisons, [\d,]+ repeat one of them; it leaves out [\d,]+ against", page
+    )
     assert "stream-engine report --state" in page.split("who guesses")[1]
 
 

@@ -180,7 +180,11 @@ def test_a_right_configuration_is_called_right(tmp_path):
     path, file = survey(tmp_path / "survey.csv"), tmp_path / "mine.toml"
     file.write_text(f'source = ["{path}"]\nstate = "{tmp_path / "s"}"\n')
     done = engine("check-config", file)
-    assert json.loads(done.stdout)["source"] == [str(path)] and f"{file} is right; " in done.stderr
+    assert (
+        json.loads(done.stdout)["source"] == [str(path)]
+        and f"{file}: keys and values are right (columns: `stream-engine preview` reads the first rows); "
+        in done.stderr
+    )
 
 
 def test_refused_lines_are_named_by_their_numbers(tmp_path):
@@ -199,9 +203,7 @@ def test_dead_letters_are_replayed_as_the_state_was_read(tmp_path):
     text = path.read_bytes()
     path.write_bytes(text + b"d;b;c\n")
     said = engine("run", path, "--state", tmp_path / "plain", "--no-refits", "--max-reject-ratio", 1, *plain).stderr
-    lost = (
-        "1 row is lost, not being UTF-8, with the objects in it: run again with --encoding latin-1 --start-over; 1 ev"
-    )
+    lost = "1 row was not read, not being UTF-8, and objects named only there are missing: run again with --encoding "
     assert said.splitlines()[-1].startswith(lost)
     path.write_bytes(text)
     how = ["--columns", "anchor=probe", "--encoding", "latin-1", "--skip-rows", "1", "--delimiter", ";"]

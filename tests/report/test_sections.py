@@ -74,7 +74,7 @@ def test_a_figure_says_what_it_is_and_what_it_is_not(study):
     assert any("Clusters are said where both are at most .05" in note for note in made["clusters"].notes)
     assert any("chance: a coin" in note for note in made["models"].notes)
     heads = made["models"].tables[0].columns
-    assert "accuracy, new people" in heads or any("takes 5 held out by name" in note for note in made["models"].notes)
+    assert "accuracy, new people" in heads or any("takes 5 people held out" in note for note in made["models"].notes)
     assert "One more is not shown to be needed (p = " in made["map"].says
 
 
@@ -103,6 +103,17 @@ def test_the_learning_curve_ends_at_the_figures_of_the_report(study):
     assert columns["accuracy"][-1] == pytest.approx(report["accuracy"], abs=0.01)
     assert columns["answers fitted"] == sorted(columns["answers fitted"])
     assert columns["accuracy"][-1] > columns["accuracy"][0] - 0.05
+
+
+def test_questions_answered_equally_often_are_told_apart(tmp_path):
+    """Of a tie either half is in the minority: 2 of 8 answers here, of one tie and of one that is 3 to 1."""
+    said = [("b", "c", 3), ("c", "b", 1), ("b", "d", 1), ("d", "b", 1), ("c", "d", 2)]
+    events = [{"anchor": "a", "near": near, "far": far} for near, far, times in said for _ in range(times)]
+    says = sections(published(tmp_path, events, "--no-refits"))["contradictions"].says
+    assert says.startswith(
+        "2 questions were answered both ways, 1 of them equally often; 25.0 % of all answers are "
+    ), says
+    assert "The partial order keeps 3 comparisons, 3 repeat one of them; 0 would have closed a cycle" in says
 
 
 def test_who_little_is_known_about_is_named(tmp_path, study):

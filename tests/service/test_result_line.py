@@ -102,5 +102,5 @@ def test_rows_in_another_encoding_are_to_be_read_again():
     """It is said first: a run may take most of a file all the same."""
     way_out = "run again with --encoding latin-1 --start-over; 900 events of x.csv read: "
     one, two = (line(run_of(READ, not_utf8=rows)) for rows in (1, 2))
-    assert one.startswith(f"1 row is lost, not being UTF-8, with the objects in it: {way_out}")
-    assert two.startswith(f"2 rows are lost, not being UTF-8, with the objects in them: {way_out}")
+    assert one.startswith(f"1 row was not read, not being UTF-8, and objects named only there are missing: {way_out}")
+    assert two.startswith(f"2 rows were not read, not being UTF-8, and objects named only there are missing: {way_out}")
