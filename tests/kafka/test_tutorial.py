@@ -13,11 +13,10 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.prometheus.conftest import tools
-from tests.support.fetched_programs import Missing
 from tests.support.pages import Command, blocks, commands, run_command, run_python
 from tests.support.process import ENVIRONMENT, free_ports
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.prometheus]
 PAGE = ROOT / "stream_engine" / "docs" / "tutorials" / "kafka_to_grafana.md"
 
 
@@ -74,11 +73,7 @@ def _told(shown: str, line: str) -> bool:
 
 
 def test_as_it_stands(broker, new_topic, tmp_path, monkeypatch):
-    try:
-        prometheus = tools()["prometheus"]
-    except Missing as why:
-        pytest.skip(str(why))
-    topic, (port, web) = new_topic(), free_ports(2)
+    prometheus, topic, (port, web) = tools()["prometheus"], new_topic(), free_ports(2)
 
     def here(text: str) -> str:
         text = text.replace("127.0.0.1:9092/comparisons", f"{broker.bootstrap}/{topic}")
