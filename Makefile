@@ -9,6 +9,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+unexport PYTHONDONTWRITEBYTECODE  # each of hundreds of processes would compile every source that it imports
 BIN := $(VENV)/bin
 
 .PHONY: run lint check test coverage bench docs lock sbom manifests clean
@@ -22,7 +23,8 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/python -m pytest -q -n 2 tests/house/test_layers.py stream_engine connectors
+	$(BIN)/python -m pytest -q -n 2 tests/house/test_layers.py tests/papers/test_kept_results.py stream_engine connectors
+	$(BIN)/python -m tests.house.weight | tail -1
 
 # Three at once on two cores: those that wait for servers leave room. What the tests compile is compiled first, once, beside what reads the sources.
 test: $(VENV)/installed

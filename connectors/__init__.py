@@ -1,4 +1,4 @@
-"""Bytes and positions in, bytes out. Nothing here knows what the bytes mean.
+"""Bytes and positions in, bytes out. Nothing here knows what the bytes mean, but for where a record of CSV ends.
 
 A *source* hands out records in order, each with the position after it; an engine that stores that position together
 with the record's effect, and opens the source at it again, misses nothing and repeats nothing. A *sink* takes bytes
@@ -149,7 +149,7 @@ SOURCES = {
     "deltas": "connectors.spark_deltas:DeltaSource",
 }
 SINKS = {
-    "file": "connectors.files.dead_letter_sink:DeadLetterFile",
+    "file": "connectors.files.dead_letters:DeadLetterFile",
     "kafka": "connectors.kafka.dead_letter_sink:KafkaDeadLetters",
 }
 

@@ -71,6 +71,16 @@ class Disk:
         """Give a file another name at once; a file of that name is replaced."""
         os.replace(source, target)
 
+    def link(self, source: Path, target: Path) -> bool:
+        """Give a file a second name; False where the file system cannot."""
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return False
+        return True
+
     def remove(self, path: Path) -> None:
         os.unlink(path)
 

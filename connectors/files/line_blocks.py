@@ -1,6 +1,6 @@
 """Cutting a byte stream of lines into blocks of whole items, with the position after each.
 
-An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (`csv_scanner` says where it ends).
+An item is a line (JSON) or a CSV record, whose quoted fields may hold newlines (see `csv_grammar`).
 Invariant: the blocks from an offset on depend on the bytes from there on and on nothing else, neither on how they
 arrived nor on where reading began; concatenated with the items that were too long they are the stream. O(bytes);
 memory is bounded by `max_item_bytes` and one piece of the stream.
@@ -16,7 +16,9 @@ from zlib import crc32
 import numpy as np
 
 from connectors import Position
-from connectors.files.csv_scanner import (
+from connectors.files.streams import ByteStream, Plain
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
+from stream_engine.data.csv_grammar import (
     COMMA,
     column_names,
     delimiter_of,
@@ -29,8 +31,6 @@ from connectors.files.csv_scanner import (
     marked,
     numbered_names,
 )
-from connectors.files.decompress import ByteStream, Plain
-from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 HEAD = 4096  # the mark of a position in a file that is followed is the CRC-32 of up to this many first bytes
 SHOWN = 1 << 20  # of an item that is too long
@@ -148,13 +148,6 @@ class Blocks:
     def unread(self) -> int:
         """Bytes not handed out yet; of a compressed stream, compressed bytes not looked at yet."""
         return self.stream.unread() + (len(self._buffer) if isinstance(self.stream, Plain) else 0)
-
-    def resting(self) -> Position:
-        """Where to open the stream again so that nothing is missed: what is in the buffer will be read again."""
-        if self.at < self._position.offset:
-            return self._position
-        at = self._long[0] if self._step == self._pass_over else self.at
-        return Position(at, self.mark(at))
 
     # -- the buffer ----------------------------------------------------------------------------------------------
 

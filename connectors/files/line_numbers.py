@@ -4,8 +4,8 @@ One pass over a file answers for all offsets that are asked in ascending order. 
 """
 
 from connectors import SourceFailed, UnusableSource
-from connectors.files.decompress import ByteStream
 from connectors.files.readers import kind_of, opened_text
+from connectors.files.streams import ByteStream
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from connectors import Position, Record, SourceFailed, UnusableSource
-from connectors.files.decompress import CODECS, ByteStream, Plain, open_stream
 from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
+from connectors.files.streams import CODECS, ByteStream, Plain, as_utf8, open_stream
 from connectors.files.tables import open_table
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
-from connectors.files.transcode import as_utf8
 
 KINDS = {
     ".jsonl": "json",

@@ -2,7 +2,7 @@
 
 Invariant: reading to any record's `next_offset` and opening again there gives exactly the rest. A partition is a
 file's absolute path; text offsets are decompressed bytes from the file's start, table offsets are rows. Files are read
-one after the other in the order of their names, or, followed, in turns (connectors/files/tail.py). O(bytes).
+one after the other in the order of their names, or, followed, in turns (connectors/files/follow.py). O(bytes).
 """
 
 import os
@@ -27,7 +27,6 @@ def FileSource(
     follow: bool = False,
     block_bytes: int = Sizes().block_bytes,
     max_item_bytes: int = Sizes().max_item_bytes,
-    most_open: int | None = None,
     layout: TextLayout = PLAIN_TEXT,
     count_copies: bool = False,
 ) -> Source:
@@ -35,10 +34,9 @@ def FileSource(
 
     `format` ("json", "csv", "parquet", "arrow") overrides the suffix. Without `follow` each file is read to its end,
     its last line also without a newline, and a file that is shorter than its position or begins otherwise is a
-    `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/tail.py, and keeps
-    at most `most_open` files open between two looks (none: what the process may have, divided by eight). One record
-    holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`. `layout`
-    says of text what its first line does not. A file that holds what one of another name held, which is known by its
+    `SourceFailed`. With it (plain text files only) the source waits for more, see connectors/files/follow.py. One
+    record holds about `block_bytes` of whole items; an item over `max_item_bytes` becomes a record with a `problem`.
+    `layout` says of text what its first line does not. A file that holds what one of another name held, known by its
     position, is refused unless `count_copies`.
     Raises `UnusableSource` when it cannot work as asked.
     """
@@ -46,9 +44,9 @@ def FileSource(
     if min(sizes) < 1:
         raise UnusableSource(f"block_bytes={block_bytes} and max_item_bytes={max_item_bytes} must be at least 1")
     if follow:
-        from connectors.files.tail import Followed
+        from connectors.files.follow import Followed
 
-        return Followed(rest, positions, format, sizes, most_open, layout)
+        return Followed(rest, positions, format, sizes, layout)
     paths = expand(rest)
     if not paths:
         raise UnusableSource(f"{rest}: no file matches")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from connectors import UnusableSource
-from connectors.files.decompress import PIECE
+from connectors.files.streams import PIECE
 
 
 class Sheet:
@@ -63,7 +63,7 @@ def _workbook(file: Any, path: str) -> Any:
         from openpyxl import load_workbook
     except ImportError:
         raise UnusableSource(
-            f"{path}: reading .xlsx needs openpyxl: pip install 'stream-engine[excel]', or save the sheet as CSV"
+            f"{path}: reading .xlsx needs openpyxl: pip install openpyxl, or save the sheet as CSV"
         ) from None
     try:
         book = load_workbook(file, read_only=True, data_only=True)

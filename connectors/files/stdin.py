@@ -16,9 +16,9 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
-from connectors.files.decompress import PIECE
 from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
 from connectors.files.readers import Sizes
+from connectors.files.streams import PIECE
 from connectors.files.tables import stream_rows
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 

@@ -15,8 +15,8 @@ from zlib import crc32
 
 from connectors import Position
 from connectors.arrow_headers import batches_of
-from connectors.files.decompress import PIECE, spool
 from connectors.files.line_blocks import HEAD, Replaced, Unreadable
+from connectors.files.streams import PIECE, spool
 
 MAX_ROWS = 1 << 20
 MAX_UNPACKED = 1 << 30  # bytes that a compressed record batch may hold

@@ -1,8 +1,8 @@
 """Where a topic is and how its client is set up: addresses, option names, and what must never be printed.
 
-Options carry kafka-python's names (`security_protocol`, `sasl_plain_password`, `ssl_cafile`, ...); for confluent-kafka
-the common ones are translated and the rest pass with dots for underscores. Invariant: no message that leaves the Kafka
-connectors holds the value of a secret option (`scrubbed`).
+Options carry the names of the client's library: kafka-python's (`security_protocol`, `ssl_cafile`, ...), or with the
+client "confluent" librdkafka's (`security.protocol`, `ssl.ca.location`, ...). Invariant: no message that leaves the
+Kafka connectors holds the value of a secret option (`scrubbed`).
 """
 
 import re
@@ -116,36 +116,27 @@ def listed(partitions: Collection[int]) -> str:
     return ",".join(map(str, sorted(partitions)))
 
 
-# kafka-python's name -> librdkafka's, where swapping underscores for dots does not do it
-_CONFLUENT = {
-    "sasl_plain_username": "sasl.username",
-    "sasl_plain_password": "sasl.password",
-    "sasl_kerberos_service_name": "sasl.kerberos.service.name",
-    "ssl_cafile": "ssl.ca.location",
-    "ssl_certfile": "ssl.certificate.location",
-    "ssl_keyfile": "ssl.key.location",
-    "ssl_crlfile": "ssl.crl.location",
-    "ssl_password": "ssl.key.password",
-    "ssl_ciphers": "ssl.cipher.suites",
-    "request_timeout_ms": "socket.timeout.ms",
-    "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
-    "fetch_max_wait_ms": "fetch.wait.max.ms",
-    "max_partition_fetch_bytes": "max.partition.fetch.bytes",
-    "compression_type": "compression.type",
-    "max_request_size": "message.max.bytes",
-}
+def kafka_python_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options that are kafka-python's: with the client "confluent", names with dots are librdkafka's.
 
-
-def confluent_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options under librdkafka's names; a name that has dots already passes as it is.
-
-    >>> confluent_options({"ssl_cafile": "ca.pem", "client.rack": "a", "ssl_check_hostname": False})
-    {'ssl.ca.location': 'ca.pem', 'client.rack': 'a', 'ssl.endpoint.identification.algorithm': 'none'}
+    >>> kafka_python_options({"client": "confluent", "ssl_cafile": "ca.pem", "ssl.ca.location": "ca.pem"})
+    {'ssl_cafile': 'ca.pem'}
     """
-    named: dict[str, Any] = {}
-    for key, value in options.items():
-        if key == "ssl_check_hostname":
-            named["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
-        else:
-            named[_CONFLUENT.get(key, key.replace("_", "."))] = value
+    confluent = options.get("client") == "confluent"
+    return {key: value for key, value in options.items() if key != "client" and not (confluent and "." in key)}
+
+
+def librdkafka_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options that are librdkafka's, whose names have dots. Raises `UnusableSource` where there are others alone:
+    they would say nothing to it.
+
+    >>> librdkafka_options({"ssl.ca.location": "ca.pem", "ssl_cafile": "ca.pem"})
+    {'ssl.ca.location': 'ca.pem'}
+    """
+    named = {key: value for key, value in options.items() if "." in key or key == "debug"}
+    if options and not named:
+        raise UnusableSource(
+            f"kafka options: got {', '.join(sorted(options))} with the client confluent, expected librdkafka's names, "
+            "as security.protocol (quoted in TOML); kafka-python's names serve dead-letter topics beside them"
+        )
     return named

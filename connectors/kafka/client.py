@@ -1,7 +1,7 @@
 """What the Kafka source asks of a client library, so that kafka-python and confluent-kafka are interchangeable.
 
 A client is opened by a thread (`open`, `look_for_topic`, `ranges`, `assign` may wait for the network) and then used by
-the thread that polls; only `interrupt` of the unopened one may be called from another thread meanwhile.
+the thread that polls; only `interrupt` may be called from another thread meanwhile.
 """
 
 import contextlib
@@ -14,6 +14,10 @@ from connectors import Record
 
 class BrokerUnavailable(RuntimeError):
     """The broker does not answer now; the same call may work later."""
+
+
+class TopicMissing(RuntimeError):
+    """The cluster answers and knows no such topic, or does not show it to this user."""
 
 
 class Refused(RuntimeError):
@@ -50,19 +54,14 @@ class Progress(NamedTuple):
     end: int
 
 
-class UnopenedClient(Protocol):
-    """A client that has not reached a broker yet."""
+class Client(Protocol):
+    """One connection to one topic, made from an `Address`, options and a format. Offsets are per partition number."""
 
-    def open(self) -> "Client":
+    def open(self) -> None:
         """Reach the cluster. Raises `BrokerUnavailable`, `Refused`; then nothing of it is left open."""
 
     def interrupt(self) -> None:
-        """End a wait of `open`, or of the client it gave, for the network soon, from another thread; nothing but
-        `close` may follow."""
-
-
-class Client(Protocol):
-    """One connection to one topic. Offsets are per partition number."""
+        """End a wait for the network soon, from another thread; nothing but `close` may follow."""
 
     def topic_mark(self) -> int:
         """A check value of the topic's id, 0 where the broker gives none; a topic made anew has another."""

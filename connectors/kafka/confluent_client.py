@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from connectors import Record
-from connectors.kafka.address import Address, confluent_options, partition_name
+from connectors import Record, UnusableSource
+from connectors.kafka.address import Address, librdkafka_options, partition_name, scrubbed
 from connectors.kafka.client import (
     BrokerUnavailable,
     ClientFailed,
@@ -104,44 +104,6 @@ class Reports:
             raise Refused(_text(self.refused)) from cause
 
 
-class UnopenedConfluent:
-    """An `UnopenedClient`: its consumer is made by `open`."""
-
-    def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
-        self._address, self._format = address, format
-        options = dict(options)
-        options.pop("max_batch_bytes", None)  # librdkafka has bounds of its own, for zstd only
-        self._patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
-        self._options = {**DEFAULTS, **confluent_options(options), "bootstrap.servers": ",".join(address.servers)}
-        self._has_group = "group_id" in options or "group.id" in options
-        self._interrupted = threading.Event()
-
-    def open(self) -> "Confluent":
-        """Reach a broker and learn about the topic; see `UnopenedClient`."""
-        reports = Reports(self._address.topic)
-        callbacks = {
-            "stats_cb": reports.statistics,
-            "error_cb": reports.error,
-            "logger": logging.getLogger("librdkafka"),
-        }
-        try:
-            consumer = Consumer({**self._options, **callbacks})
-        except (KafkaException, ValueError, TypeError) as error:
-            raise Refused(_text(error)) from error
-        questions = TopicQuestions(consumer, reports, self._address, self._options, self._patience, self._interrupted)
-        try:
-            questions.partitions()  # an error of the connection shows here first, with its reason
-            mark = questions.topic_mark()
-        except BaseException:
-            close_within(consumer.close)
-            raise
-        return Confluent(consumer, reports, questions, self._address, self._format, self._has_group, mark)
-
-    def interrupt(self) -> None:
-        """From another thread: what waits for an answer fails."""
-        self._interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
-
-
 class TopicQuestions:
     """What is asked of the brokers, in slices, for `patience` seconds or until interrupted.
 
@@ -152,12 +114,12 @@ class TopicQuestions:
         self,
         consumer: Consumer,
         reports: Reports,
-        address: Address,
+        topic: str,
         options: Mapping[str, Any],
         patience: float,
         interrupted: threading.Event,
     ):
-        self._consumer, self._reports, self._topic = consumer, reports, address.topic
+        self._consumer, self._reports, self._topic = consumer, reports, topic
         self._settings = {key: value for key, value in options.items() if key.startswith(_SHARED)}
         self._patience, self._interrupted = patience, interrupted
         self.polls = True  # until partitions are assigned, a poll brings no messages
@@ -212,22 +174,55 @@ class TopicQuestions:
 class Confluent:
     """A `Client`: one librdkafka consumer with its partitions assigned by hand."""
 
-    def __init__(
-        self,
-        consumer: Consumer,
-        reports: Reports,
-        questions: TopicQuestions,
-        address: Address,
-        format: str | None,
-        has_group: bool,
-        mark: int,
-    ):
-        self._consumer, self._reports, self._questions = consumer, reports, questions
-        self._topic, self._format, self._has_group, self._mark = address.topic, format, has_group, mark
+    _consumer: Consumer  # these are there once it is open
+    _questions: TopicQuestions
+
+    def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
+        self._address, self._topic, self._format = address, address.topic, format
+        options = {key: value for key, value in options.items() if key != "max_batch_bytes"}  # for kafka-python
+        self._patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
+        self._options = {**DEFAULTS, **librdkafka_options(options), "bootstrap.servers": ",".join(address.servers)}
+        self._has_group = "group.id" in options
+        self._interrupted = threading.Event()
+        self._reports, self._mark = Reports(address.topic), 0
         self._names: dict[int, str] = {}
         self._following: dict[int, int] = {}  # behind the last delivered message
         self._was_gone = False
         self._errors: dict[int, KafkaError] = {}  # behind what was delivered: raised by the next poll
+
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> None:
+        """Set up a client that is never connected. Raises `UnusableSource` for an option that librdkafka refuses."""
+        named = librdkafka_options({key: value for key, value in options.items() if key != "bootstrap_timeout_ms"})
+        try:
+            Consumer({"group.id": "stream-engine", "log_level": 0, **named}).close()
+        except (KafkaException, ValueError, TypeError) as error:
+            raise UnusableSource(f"kafka options: {scrubbed(error, options)}; the names are librdkafka's") from None
+
+    def open(self) -> None:
+        """Reach a broker and learn about the topic; see `Client`."""
+        callbacks = {
+            "stats_cb": self._reports.statistics,
+            "error_cb": self._reports.error,
+            "logger": logging.getLogger("librdkafka"),
+        }
+        try:
+            self._consumer = Consumer({**self._options, **callbacks})
+        except (KafkaException, ValueError, TypeError) as error:
+            raise Refused(_text(error)) from error
+        self._questions = TopicQuestions(
+            self._consumer, self._reports, self._topic, self._options, self._patience, self._interrupted
+        )
+        try:
+            self._questions.partitions()  # an error of the connection shows here first, with its reason
+            self._mark = self._questions.topic_mark()
+        except BaseException:
+            self.close()
+            raise
+
+    def interrupt(self) -> None:
+        """From another thread: what waits for an answer fails."""
+        self._interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
 
     def topic_mark(self) -> int:
         if self._was_gone and self.partitions() >= set(self._names):  # it is back, perhaps as another one

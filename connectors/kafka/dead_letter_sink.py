@@ -19,9 +19,9 @@ from typing import Any
 from kafka import KafkaProducer, TopicPartition, errors
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
-from connectors.kafka.address import parse_address, scrubbed
+from connectors.kafka.address import kafka_python_options, parse_address, scrubbed
 from connectors.kafka.client import BrokerUnavailable, Refused
-from connectors.kafka.kafka_python_client import KafkaPython, UnopenedKafkaPython
+from connectors.kafka.kafka_python_client import KafkaPython
 from connectors.kafka.kafka_python_internals import consumer_options, producer_options
 
 PREFIX = "__triplets.errors."
@@ -59,7 +59,7 @@ class KafkaDeadLetters:
         patience: float = 5.0,
     ):
         self.address = parse_address(rest)
-        self._options = {key: value for key, value in (options or {}).items() if key != "client"}
+        self._options = kafka_python_options(options or {})
         producer_options(self._options)
         self._version, self._patience = version.encode(), patience
         self._position = {int(partition): offset for partition, offset in (position or {}).items()}
@@ -158,9 +158,8 @@ class KafkaDeadLetters:
         if self._producer is not None:
             return self._producer
         try:
-            reader = UnopenedKafkaPython(
-                self.address, {**consumer_options(self._options), "group_id": None}, None
-            ).open()
+            reader = KafkaPython(self.address, {**consumer_options(self._options), "group_id": None}, None)
+            reader.open()
             try:
                 self._read_topic(reader)
                 servers = list(self.address.servers)

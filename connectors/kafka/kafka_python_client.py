@@ -36,8 +36,10 @@ ANSWER_MS = 10_000  # how long a question of `ranges` may take
 Answer = TypeVar("Answer")
 
 
-class UnopenedKafkaPython:
-    """An `UnopenedClient`: its consumer is made by `open`."""
+class KafkaPython:
+    """A `Client`: one KafkaConsumer with its partitions assigned by hand."""
+
+    consumer: KafkaConsumer  # once it is open
 
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._format, self._network = address, format, Network()
@@ -50,16 +52,23 @@ class UnopenedKafkaPython:
             "bootstrap_servers": servers,
             "kafka_client": self._network,
         }
+        self._has_group = self._options.get("group_id") is not None
+        self._assigned: dict[int, TopicPartition] = {}
+        self._names: dict[int, str] = {}
+        self._mark = 0
 
-    def open(self) -> "KafkaPython":
-        """Reach a broker and learn about the topic; see `UnopenedClient`."""
+    @staticmethod
+    def check(options: Mapping[str, Any]) -> None:
+        """Raises `UnusableSource` for an option that the library does not know."""
+        consumer_options(options)
+
+    def open(self) -> None:
+        """Reach a broker and learn about the topic; see `Client`."""
         try:
-            consumer = self._consumer()
+            self.consumer = self._consumer()
         except BaseException:
             close_within(self._network.close)
             raise
-        has_group = self._options.get("group_id") is not None
-        return KafkaPython(consumer, self._network, self._address, self._format, has_group)
 
     def _consumer(self) -> KafkaConsumer:
         try:
@@ -76,19 +85,6 @@ class UnopenedKafkaPython:
     def interrupt(self) -> None:
         """From another thread: what waits for an answer fails."""
         self._network.close()
-
-
-class KafkaPython:
-    """A `Client`: one KafkaConsumer with its partitions assigned by hand."""
-
-    def __init__(
-        self, consumer: KafkaConsumer, network: Network, address: Address, format: str | None, has_group: bool
-    ):
-        self.consumer, self._network = consumer, network
-        self._address, self._format, self._has_group = address, format, has_group
-        self._assigned: dict[int, TopicPartition] = {}
-        self._names: dict[int, str] = {}
-        self._mark = 0
 
     def topic_mark(self) -> int:
         topic_id = self._network.topic_id(self._address.topic)

@@ -1,8 +1,8 @@
 """Everything of kafka-python that is used here and that the library does not promise to keep.
 
 Its public face (`from kafka import ...`, `kafka.errors`) may be imported anywhere in this folder; the modules below it,
-private attributes and the names of its options only here. pyproject.toml has a ceiling for the version, and
-tests/kafka/test_kafka_python_internals.py fails when one of these moves: read that library's changes, then raise it.
+private attributes and the names of its options only here. pyproject.toml has a ceiling for the version: read that
+library's changes and run tests/kafka on a real broker, then raise it.
 """
 
 import gc

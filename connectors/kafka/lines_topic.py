@@ -16,9 +16,9 @@ from typing import Any
 from kafka import KafkaProducer, errors
 
 from connectors import UnusableSource
-from connectors.kafka.address import parse_address, scrubbed
+from connectors.kafka.address import kafka_python_options, parse_address, scrubbed
 from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Range, Refused
-from connectors.kafka.kafka_python_client import KafkaPython, UnopenedKafkaPython
+from connectors.kafka.kafka_python_client import KafkaPython
 from connectors.kafka.kafka_python_internals import FATAL, consumer_options, producer_options
 
 PRODUCER: dict[str, Any] = {
@@ -46,7 +46,7 @@ class LinesTopic:
 
     def __init__(self, uri: str, options: Mapping[str, Any] | None = None, patience: float = 30.0):
         self.address = parse_address(uri.removeprefix("kafka://"))
-        self._options = {key: value for key, value in (options or {}).items() if key != "client"}
+        self._options = kafka_python_options(options or {})
         producer_options(self._options)
         if self.address.partitions is not None:
             raise UnusableSource(f"{self.address}: got partitions, expected a whole topic to write to")
@@ -134,7 +134,9 @@ class LinesTopic:
 
     def _reader(self) -> KafkaPython:
         options = {**consumer_options(self._options), "group_id": None}
-        return UnopenedKafkaPython(self.address, options, "json").open()
+        reader = KafkaPython(self.address, options, "json")
+        reader.open()
+        return reader
 
     def _look(self) -> dict[int, Range]:
         reader = self._reader()

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from connectors import UnusableSource
-from connectors.kafka.address import parse_address
-from connectors.kafka.producers import SENDERS
+from connectors.kafka.address import kafka_python_options, parse_address
 
 
 class Message(NamedTuple):
@@ -36,27 +35,23 @@ def send(
     *,
     options: Mapping[str, Any] | None = None,
     rate: float | None = None,
-    client: str = "kafka-python",
     progress: Callable[[int], object] | None = None,
     patience: float = 60.0,
 ) -> Sent:
     """Send messages to `uri`, "kafka://host:port/topic".
 
-    `rate` limits items per second. `progress(n)` hears of n items more. `options` are those of the [kafka] section;
-    `client="confluent"` sends about ten times as fast.
+    `rate` limits items per second. `progress(n)` hears of n items more. `options` are those of the [kafka] section.
     Raises `UnusableSource`, what `messages` raises, and `SinkUnavailable` when nothing is acknowledged for `patience`
     seconds.
     """
+    from connectors.kafka.sender import Sender  # it loads the client
+
     address = parse_address(uri.removeprefix("kafka://"))
     if rate is not None and rate <= 0:
         raise UnusableSource(f"produce: got rate {rate}, expected more than 0")
-    options = dict(options or {})
-    client = options.pop("client", client)
-    if client not in SENDERS:
-        raise UnusableSource(f"kafka client: got {client!r}, expected one of {', '.join(SENDERS)}")
     began = time.monotonic()
     items = size = count = 0
-    with SENDERS[client](address, options, patience) as sender:
+    with Sender(address, kafka_python_options(options or {}), patience) as sender:
         for message in messages:
             if rate is not None:
                 time.sleep(max(0.0, began + items / rate - time.monotonic()))

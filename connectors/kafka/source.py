@@ -12,8 +12,8 @@ A source is in one of these states (connectors/kafka/source_states.py):
 | from | when | to |
 |---|---|---|
 | Connecting | the client is open, its partitions are assigned | Reading |
-| Connecting | no broker answers | Waiting, each time twice as long |
-| Connecting | refused; the topic or a partition is missing; stored offsets are lost | Failed |
+| Connecting | no broker answers; the topic is missing, for `topic_seconds` at most | Waiting, each time twice as long |
+| Connecting | refused; the topic stays missing, or a partition is; stored offsets are lost | Failed |
 | Waiting | its time is over | Connecting |
 | Reading | the client failed, brings nothing although there is something, or cannot say where to go on | Waiting |
 | Reading | offsets are lost; the topic is gone; refused; several clients in a row failed | Failed |
@@ -21,12 +21,11 @@ A source is in one of these states (connectors/kafka/source_states.py):
 
 It begins with Connecting. A client is opened by a thread, so that `poll` keeps its timeout while a broker is down, and
 only `poll` moves a source on. The broker's absence is no error: `poll` returns nothing, `ready` is False, and a notice
-says so once.
+says so once. A missing topic is told at once.
 """
 
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
@@ -41,10 +40,18 @@ from connectors.kafka.client import (
     Progress,
     Range,
     Refused,
-    UnopenedClient,
+    TopicMissing,
 )
-from connectors.kafka.connecting import OpeningThread
-from connectors.kafka.source_states import Closed, Connecting, Failed, FailedReading, Reading, State, Waiting
+from connectors.kafka.source_states import (
+    Closed,
+    Connecting,
+    Failed,
+    FailedReading,
+    OpeningThread,
+    Reading,
+    State,
+    Waiting,
+)
 from connectors.kafka.start_offsets import (
     ON_OFFSET_LOSS,
     START_MODES,
@@ -54,8 +61,8 @@ from connectors.kafka.start_offsets import (
 )
 
 CLIENTS = {
-    "kafka-python": "connectors.kafka.kafka_python_client:UnopenedKafkaPython",
-    "confluent": "connectors.kafka.confluent_client:UnopenedConfluent",
+    "kafka-python": "connectors.kafka.kafka_python_client:KafkaPython",
+    "confluent": "connectors.kafka.confluent_client:Confluent",
 }
 MAX_POLL_RECORDS = 20_000
 POLL_BYTES = 32 << 20  # what one poll may bring, roughly: the next limit follows the size of the last records
@@ -68,9 +75,9 @@ _LOOK = 1.0  # seconds between looks at connection and partitions
 class KafkaSource(Source):
     """A `Source` of messages. See the module for what it promises.
 
-    `options` are the client's, under kafka-python's names; a `client` among them wins over the argument. `start` is for
-    the first start only, when no position of the topic is known: "none" refuses to guess. `on_offset_loss` says what to
-    do when a stored offset is not there any more: "fail" or "earliest". `partitions` or `shard` = (i, n), the
+    `options` are the client's, under the names of its library; a `client` among them wins over the argument. `start`
+    is for the first start only, when no position of the topic is known: "none" refuses to guess. `on_offset_loss` says
+    what to do when a stored offset is not there any more: "fail" or "earliest". `partitions` or `shard` = (i, n), the
     partitions p with p % n == i, take a part of the topic. `format` is that of every value; by default each value says
     whether it is an Arrow stream, else JSON. A topic that does not exist for `topic_seconds` is an error. After
     `stall_seconds` with unread messages and none delivered the client is replaced.
@@ -93,7 +100,7 @@ class KafkaSource(Source):
     ):
         self.address = parse_address(rest)
         self._options = dict(options or {})
-        self._most = int(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
+        self._most = _most(self._options.pop("max_poll_records", MAX_POLL_RECORDS))
         self._limit = 1  # until the size of messages is known
         self._selected = selected_partitions(self.address, partitions, shard)
         self._start, self._on_loss = (
@@ -116,6 +123,7 @@ class KafkaSource(Source):
         self._last_time: dict[str, float] = {}
         self._failed_clients = self._stalled_clients = 0  # since the last record
         self._broker_away_since: float | None = None  # since when none is connected, once that was told
+        self._missing_since: float | None = None  # since when the topic does not exist, once that was told
         self._state: State = self._connecting(BACK_OFF[0])
 
     def __repr__(self) -> str:
@@ -235,7 +243,10 @@ class KafkaSource(Source):
             if self._broker_away_since is None:
                 self._broker_away_since = time.monotonic()
                 self._notices.append(f"{self.address}: no broker answers ({self._scrubbed(away)}); trying again")
-            self._state = Waiting(time.monotonic() + state.pause, min(2 * state.pause, BACK_OFF[1]))
+            self._state = self._waiting(state)
+            return True
+        except TopicMissing:
+            self._wait_for_topic(state)
             return True
         except Refused as refused:
             line = f"{self.address}: {self._scrubbed(refused)}; check the [kafka] options"
@@ -247,10 +258,30 @@ class KafkaSource(Source):
         if opened is None:
             return False
         now = time.monotonic()
+        if self._missing_since is not None:
+            self._notices.append(f"{self.address}: the topic exists now")
+            self._missing_since = None
         self._take_up(opened.start)
         self._tell_connection(True, now)
         self._state = Reading(opened.client, moved=now, looked=now)
         return True
+
+    def _waiting(self, state: Connecting) -> Waiting:
+        return Waiting(time.monotonic() + state.pause, min(2 * state.pause, BACK_OFF[1]))
+
+    def _wait_for_topic(self, state: Connecting) -> None:
+        """Say at once that the topic is missing, and look again for `topic_seconds`. Raises `UnusableSource`."""
+        now, what = time.monotonic(), f"{self.address}: the topic does not exist"
+        if self._missing_since is None:
+            self._missing_since = now
+            self._notices.append(f"{what}; waiting {self._topic_seconds:g} s for it")
+        elif now - self._missing_since > self._topic_seconds:
+            line = (
+                f"{what} (waited {self._topic_seconds:g} s); create it, or check the name and the permission to see it"
+            )
+            self._state = Failed(UnusableSource(line))
+            raise self._state.failure
+        self._state = self._waiting(state)
 
     def _replace_client(self, reading: Reading, why: str) -> None:
         """Close this client, and open a fresh one at the same positions after a pause."""
@@ -372,23 +403,16 @@ class KafkaSource(Source):
 
     # ---- where to begin
 
-    def _assign(self, client: Client, ended: threading.Event) -> StartingPoints:
+    def _assign(self, client: Client) -> StartingPoints:
         """Find the topic and decide where to begin; in the thread that opens, so it changes nothing of the source."""
-        mine = self._find_partitions(client, ended)
+        mine = self._find_partitions(client)
         at_end = self._start == "latest" and not self._stored  # later ones were not there: nothing of them is skipped
         return self._starting_points(client, client.ranges(mine), client.topic_mark(), at_end=at_end)
 
-    def _find_partitions(self, client: Client, ended: threading.Event) -> frozenset[int]:
-        """The partitions to read, waiting `topic_seconds` for the topic."""
-        deadline = time.monotonic() + self._topic_seconds
-        while not (numbers := client.look_for_topic()):
-            if time.monotonic() > deadline:
-                raise UnusableSource(
-                    f"{self.address}: the topic does not exist (waited {self._topic_seconds:g} s); "
-                    "create it, or check the name and the permission to see it"
-                )
-            if ended.wait(0.5):
-                raise BrokerUnavailable("closing")
+    def _find_partitions(self, client: Client) -> frozenset[int]:
+        """The partitions to read. Raises `TopicMissing`, `UnusableSource`, `SourceFailed`."""
+        if not (numbers := client.look_for_topic()):
+            raise TopicMissing
         if missing := self._selected.missing(numbers):
             raise UnusableSource(
                 f"{self.address}: partitions {listed(missing)} do not exist; the topic has {listed(numbers)}"
@@ -437,9 +461,24 @@ class KafkaSource(Source):
         return scrubbed(text, self._options)
 
 
-def _client_class(name: str) -> Callable[..., UnopenedClient]:
+def check_options(options: Mapping[str, Any]) -> None:
+    """Ask the library that will get the options of the [kafka] section, before there is a broker. Raises
+    `UnusableSource` for what it does not know, and for a library that is not installed."""
+    given = dict(options)
+    _most(given.pop("max_poll_records", MAX_POLL_RECORDS))
+    _client_class(given.pop("client", "kafka-python")).check(given)
+
+
+def _most(records: Any) -> int:
+    if not isinstance(records, int) or records < 1:
+        raise UnusableSource(f"kafka max_poll_records: got {records!r}, expected a whole number of at least 1")
+    return records
+
+
+def _client_class(name: str) -> Any:
     module, _, attribute = CLIENTS[one_of("client", name, tuple(CLIENTS))].partition(":")
     try:
         return getattr(import_module(module), attribute)
     except ImportError as error:
-        raise UnusableSource(f"kafka client {name}: {error}; install stream-engine[{name}]") from error
+        package = "confluent-kafka" if name == "confluent" else name
+        raise UnusableSource(f"kafka client {name}: {error}; pip install {package}") from error

@@ -1,10 +1,74 @@
-"""The states of a Kafka source, each with what it alone needs. `KafkaSource` says what leads from one to another."""
+"""The states of a Kafka source, each with what it alone needs. `KafkaSource` says what leads from one to another.
 
+A client is opened in a thread, so that who polls keeps its timeout while a broker does not answer.
+"""
+
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from connectors import SourceFailed, UnusableSource
 from connectors.kafka.client import Client
-from connectors.kafka.connecting import OpeningThread
+from connectors.kafka.start_offsets import StartingPoints
+
+
+class Opened(NamedTuple):
+    """A client that reads, and from where on."""
+
+    client: Client
+    start: StartingPoints
+
+
+class OpeningThread:
+    """One attempt to open a client and to assign it its partitions; whoever asks decides whether there is another one.
+
+    `assign(client)` assigns the partitions and says where reading begins; it may wait for the network.
+    """
+
+    def __init__(self, client: Client, assign: Callable[[Client], StartingPoints]):
+        self._client, self._assign = client, assign
+        self._outcome: Opened | Exception | None = None  # once the thread is over
+        self._thread = threading.Thread(target=self._run, name="kafka-opening", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._opened()
+        except Exception as error:  # raised again by `wait`, in the thread that asked
+            self._outcome = error
+
+    def _opened(self) -> Opened:
+        self._client.open()
+        try:
+            return Opened(self._client, self._assign(self._client))
+        except BaseException:
+            self._client.close()
+            raise
+
+    def wait(self, timeout: float) -> Opened | None:
+        """The open client, which is then the caller's to close; None when it is not open within `timeout` seconds.
+
+        Raises what went wrong, once.
+        """
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            return None
+        outcome, self._outcome = self._outcome, None
+        if isinstance(outcome, Exception):
+            try:
+                raise outcome
+            finally:
+                del outcome  # an error and the frames it came through must not hold each other, and what is in them
+        return outcome
+
+    def end(self) -> None:
+        """Interrupt and wait a moment; a thread that still hangs in the network dies with the process."""
+        if self._thread.is_alive():
+            self._client.interrupt()
+        self._thread.join(3)
+        if isinstance(self._outcome, Opened):
+            self._outcome.client.close()
 
 
 @dataclass(frozen=True)

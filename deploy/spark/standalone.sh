@@ -1,5 +1,5 @@
 #!/bin/sh
-# Count a topic on a standalone cluster. Every worker's Python has this package (pip install 'stream-engine[spark]'), and
+# Count a topic on a standalone cluster. Every worker's Python has this package (pip install '.[spark]'), and
 # OUT is one folder for all of them (NFS or the like). On the engine's machine: stream-engine run deltas://$OUT --follow
 set -eu
 : "${MASTER:=spark://spark-master:7077}" "${SOURCE:=kafka://kafka:9092/comparisons}" "${OUT:=/shared/counts}"

@@ -27,7 +27,6 @@ ACCUMULATORS = {
     "adds3_decayed": "stream_engine.accumulators.decayed_counts:DecayedAddS3",
     "triplet_counts_decayed": "stream_engine.accumulators.decayed_counts:DecayedTripletCounts",
     "worker_votes": "stream_engine.accumulators.worker_votes:WorkerVotes",
-    "worker_reliability": "stream_engine.accumulators.worker_reliability:WorkerReliability",
     "window": "stream_engine.accumulators.window:Window",
     "judgements": "stream_engine.accumulators.judgements:Judgements",
 }
@@ -102,6 +101,11 @@ class Statistic(Protocol):
             check_like(cls.empty(IN_MEMORY, **forgetting).state(), state)
 
     @classmethod
+    def answers(cls, state: Mapping[str, np.ndarray]) -> float:
+        """How many comparisons a stream must have had, at least, to lead to this state; 0 where it does not tell."""
+        return 0.0
+
+    @classmethod
     def renamed(cls, state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
         """The state after object i is called new_id[i] (injective int array), canonical again."""
         ...
@@ -116,11 +120,6 @@ class Statistic(Protocol):
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
         """The state after a worker of that name, if there is one, got another that nobody has; most know no workers."""
         return dict(state)
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """The state after this one batch, straight from the paper's formula, slowly, in plain Python."""
-        ...
 
 
 class Accumulator(Statistic, Protocol):

@@ -11,7 +11,6 @@ Up to DENSE_LIMIT objects W is an array (its upper triangle), above it the pairs
 pair, never n^2. The state is the same either way: the nonzero entries i < j in order.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from stream_engine.accumulators import Accumulator, radix
 from stream_engine.accumulators.leaving import Leaving, pairs_minus
-from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts
+from stream_engine.accumulators.sorted_counts import LOG_FLOOR, SortedCounts, check_sum
 from stream_engine.data.array_checks import LARGEST_COUNT, Held, check_rising, check_rows, ids
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
@@ -125,6 +124,7 @@ class _AddS(Accumulator):
         theirs = other.state()
         self._fit(int(theirs["j"].max(initial=-1)) + 1)
         if self._pairs is None:
+            check_sum(_largest(self._w), _largest(theirs["w"]))
             self._w[theirs["i"], theirs["j"]] += theirs["w"]
         else:
             pairs = SortedCounts(2, allocation=self._allocation)
@@ -198,6 +198,11 @@ class _AddS(Accumulator):
         return pairs_minus(state, leaving, cls.QUADRUPLETS)
 
 
+def _largest(w: np.ndarray) -> int:
+    """The largest |w|, as Python's int: that of -2**63 fits into no int64."""
+    return max(int(w.max(initial=0)), -int(w.min(initial=0)))
+
+
 def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
     """w as the difference of two counts, one of them zero."""
     w = state["w"]
@@ -205,15 +210,6 @@ def _load(pairs: SortedCounts, state: Mapping[str, np.ndarray]) -> None:
     np.maximum(w, 0, out=plus)
     np.subtract(plus, w, out=minus)
     pairs.load([state["i"], state["j"]], plus, minus)
-
-
-def _entries(w: Mapping[tuple[int, int], int]) -> dict[str, np.ndarray]:
-    pairs = sorted(pair for pair in w if w[pair])
-    return {
-        "i": np.array([i for i, _ in pairs], np.int32),
-        "j": np.array([j for _, j in pairs], np.int32),
-        "w": np.array([w[pair] for pair in pairs], np.int64),
-    }
 
 
 class AddS3(_AddS):
@@ -228,19 +224,6 @@ class AddS3(_AddS):
     """
 
     QUADRUPLETS = False
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """W_ij by the formula, every i < j and every k."""
-        seen, n = Counter(tuple(row) for row in batch.triplets.tolist()), batch.n_objects
-        w = {
-            (i, j): sum(
-                seen[i, j, k] - seen[i, k, j] + seen[j, i, k] - seen[j, k, i] for k in range(n) if k not in (i, j)
-            )
-            for i in range(n)
-            for j in range(i + 1, n)
-        }
-        return _entries(w)
 
 
 class AddS4(_AddS):
@@ -283,11 +266,3 @@ class AddS4(_AddS):
     def state(self) -> dict[str, np.ndarray]:
         """As that of AddS-3."""
         return super().state() if self.same is None else self.same.state()
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """W_ij by the formula, every i < j and every k < l."""
-        quadruplets = batch.quadruplets.tolist() + [(i, j, i, k) for i, j, k in batch.triplets.tolist()]
-        seen = Counter((min(i, j), max(i, j), min(k, l), max(k, l)) for i, j, k, l in quadruplets)
-        pairs = [(i, j) for i in range(batch.n_objects) for j in range(i + 1, batch.n_objects)]
-        return _entries({p: sum(seen[*p, *q] - seen[*q, *p] for q in pairs) for p in pairs})

@@ -28,7 +28,7 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 
 RESCALE = 40.0  # half-lives between reference and newest
 FLOOR = 2.0**-40
-_HOLDS = {"newest": figures(), "untimed": counts(), "half_life": figures(), "by_time": flags()}
+_HOLDS = {"newest": figures(finite=False), "untimed": counts(), "half_life": figures(), "by_time": flags()}
 
 
 class _Decayed(Statistic):
@@ -108,6 +108,11 @@ class _Decayed(Statistic):
             raise Corrupt(f"newest: got {newest}, expected the newest time")
 
     @classmethod
+    def answers(cls, state: Mapping[str, np.ndarray]) -> float:
+        """Those without a time."""
+        return float(state["untimed"])
+
+    @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The sums that have this state, the half-life included, in memory."""
         decayed = cls(float(state["half_life"]))
@@ -119,28 +124,6 @@ class _Decayed(Statistic):
         """The state after object i is called new_id[i]."""
         kept = {key: np.array(state[key]) for key in ("newest", "untimed", "half_life", "by_time")}
         return {**cls.SUMS.renamed(state, new_id), **kept}
-
-    @classmethod
-    def definition(cls, batch: Batch, half_life: float = 1e6, **forgetting: Any) -> dict[str, np.ndarray]:
-        """By the formula, comparison by comparison."""
-        dated, untimed, given = [], 0, batch.provenance
-        for e, triplet in enumerate(batch.triplets.tolist()):
-            t = e + 1.0
-            if cls.BY_TIME:
-                t = float("nan") if given is None else float(given.time[given.of_triplet[e]])
-            if t == t:
-                dated.append((triplet, t))
-            else:
-                untimed += 1
-        newest = max((t for _, t in dated), default=-np.inf)
-        weight = [2.0 ** (-(newest - t) / half_life) for _, t in dated]
-        return {
-            **cls.SUMS.definition([triplet for triplet, _ in dated], weight, batch.n_objects),
-            "newest": np.array(newest),
-            "untimed": np.array(untimed),
-            "half_life": np.array(float(half_life)),
-            "by_time": np.array(cls.BY_TIME),
-        }
 
 
 class _ByTime(_Decayed, Accumulator):

@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from stream_engine.accumulators import radix
-from stream_engine.data.array_checks import Held, check_rising, check_rows, figures, ids
-from stream_engine.data.column_checks import COLUMNS, check_columns, check_weights
+from stream_engine.data.array_checks import LARGEST_SUM, Held, check_rising, check_rows, figures, ids, weights
+from stream_engine.data.column_checks import COLUMNS, check_columns
+from stream_engine.data.comparisons import MAX_WEIGHT
 from stream_engine.data.compiled import njit
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
 from stream_engine.data.triplet_columns import columns_from_keys, first_of_equal, state_of_columns
@@ -82,8 +83,8 @@ class PairSums:
     HOLDS: ClassVar[Mapping[str, Held]] = {
         "i": ids("pairs"),
         "j": ids("pairs"),
-        "w": figures("pairs"),
-        "squares": figures(),
+        "w": weights("pairs"),
+        "squares": figures(least=0.0, below=LARGEST_SUM * MAX_WEIGHT),
     }
 
     def __init__(self, dense_limit: int = DENSE_LIMIT, log_floor: int = LOG_FLOOR):
@@ -162,11 +163,10 @@ class PairSums:
 
     @staticmethod
     def check(state: Mapping[str, np.ndarray]) -> None:
-        """Raise `Corrupt` unless pairs are in order, i < j, w not 0, and the sum of squares none of a negative."""
+        """Raise `Corrupt` unless pairs are in order, i < j, and w is not 0."""
         i, j, w = (state[name] for name in "ijw")
         check_rows("i, j, w", len(w), lambda part: (i[part] < j[part]) & (w[part] != 0), "i < j, and w other than 0")
         check_rising("i, j", i, j)
-        check_rows("squares", 1, lambda part: ~(state["squares"] < 0), "a sum of squares")
 
     @staticmethod
     def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
@@ -182,24 +182,6 @@ class PairSums:
             "squares": np.array(state["squares"]),
         }
 
-    @staticmethod
-    def definition(triplets: list, weight: list[float], n_objects: int) -> dict[str, np.ndarray]:
-        """W straight from the formula: every i < j, every comparison."""
-        entries = []
-        for i in range(n_objects):
-            for j in range(i + 1, n_objects):
-                w = sum(
-                    x * (({a, near} == {i, j}) - ({a, far} == {i, j})) for (a, near, far), x in zip(triplets, weight)
-                )
-                if w:
-                    entries.append((i, j, w))
-        return {
-            "i": np.array([e[0] for e in entries], np.int32),
-            "j": np.array([e[1] for e in entries], np.int32),
-            "w": np.array([e[2] for e in entries], float),
-            "squares": np.array(sum(x * x for x in weight), float),
-        }
-
 
 class KeySums:
     """Triplet counts in floats: per (lo, hi, anchor) the weight of the answers that lo, and that hi, is nearer.
@@ -208,7 +190,7 @@ class KeySums:
     rest.
     """
 
-    HOLDS: ClassVar[Mapping[str, Held]] = {**COLUMNS, "n_lo": figures("keys"), "n_hi": figures("keys")}
+    HOLDS: ClassVar[Mapping[str, Held]] = {**COLUMNS, **{name: weights("keys", least=0.0) for name in ("n_lo", "n_hi")}}
 
     def __init__(self, dense_limit: int = 0, log_floor: int = LOG_FLOOR):
         self._sums = Sums(3, 2, log_floor)
@@ -242,9 +224,10 @@ class KeySums:
 
     @staticmethod
     def check(state: Mapping[str, np.ndarray]) -> None:
-        """Raise `Corrupt` unless columns are as `triplet_columns` says, and no sum is negative, nor both zero."""
+        """Raise `Corrupt` unless columns are as `triplet_columns` says, and no key has two sums of zero."""
         check_columns(state)
-        check_weights(state["n_lo"], state["n_hi"])
+        n_lo, n_hi = state["n_lo"], state["n_hi"]
+        check_rows("n_lo, n_hi", len(n_lo), lambda part: (n_lo[part] > 0) | (n_hi[part] > 0), "a weight above 0")
 
     @staticmethod
     def renamed(state: Mapping[str, np.ndarray], new_id: np.ndarray) -> dict[str, np.ndarray]:
@@ -255,16 +238,6 @@ class KeySums:
         ids[flip], values[flip] = ids[flip][:, [1, 0, 2]], values[flip][:, ::-1]
         order = np.lexsort(ids.T[::-1])
         return _columns(ids[order], values[order])
-
-    @staticmethod
-    def definition(triplets: list, weight: list[float], n_objects: int) -> dict[str, np.ndarray]:
-        """The weights of #(anchor, lo, hi) and #(anchor, hi, lo) for every key with either."""
-        keys = sorted({(min(b, c), max(b, c), a) for a, b, c in triplets})
-        values = [
-            [sum(x for t, x in zip(triplets, weight) if tuple(t) == answer) for answer in ((a, lo, hi), (a, hi, lo))]
-            for lo, hi, a in keys
-        ]
-        return _columns(np.array(keys, np.int32).reshape(-1, 3), np.array(values, float).reshape(-1, 2))
 
 
 def _columns(ids: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
 from stream_engine.data.packed_names import pack_names
+from stream_engine.data.triplet_columns import COUNT_LIMIT
 
 State = Mapping[str, np.ndarray]
 NO_TIME = int(np.array(-np.inf).view(np.int64))  # -inf stands for no time: unlike NaN it is equal to itself
@@ -64,7 +65,7 @@ def canonical(
     return {
         "hash": some.hash[order],
         "size": size,
-        "times": times.astype(np.int32 if times.max(initial=0) < 1 << 30 else np.int64),
+        "times": times.astype(np.int32 if times.max(initial=0) < COUNT_LIMIT else np.int64),
         "rows": rows,
         **{name: np.array(column) for name, column in said.items()},
         **names,
@@ -108,10 +109,16 @@ def check_judgements(state: State) -> None:
     for name in ("worker", "time", "sampler"):
         if len(state[name]) not in (0, n):
             raise Corrupt(f"{name}: got {len(state[name]):,}, expected none or {n:,}")
-    if not (state["time"] < np.inf).all():
-        raise Corrupt("time: got one that is infinite or no number, expected seconds, or -inf where none is said")
+    time, zero = state["time"], np.signbit(state["time"]) & (state["time"] == 0)
+    if not (time < np.inf).all() or zero.any() or (len(time) and time.max() == -np.inf):
+        raise Corrupt("time: expected seconds, -inf where none are known and 0 without a sign, or nothing at all")
+    if state["times"].dtype.itemsize == 8 and state["times"].max(initial=0) < COUNT_LIMIT:
+        raise Corrupt(f"times: got int64 for counts below {COUNT_LIMIT}, expected int32")
     for who in ("worker", "sampler"):
-        check_names(who, state[f"{who}_utf8"], state[f"{who}_offsets"], most=None, rising=True)
+        names = check_names(who, state[f"{who}_utf8"], state[f"{who}_offsets"], most=None, rising=True)
+        used = np.bincount(state[who] + 1, minlength=names + 1)[1:]  # np.unique would load numpy.ma
+        if not used.all() or (len(state[who]) and not names):
+            raise Corrupt(f"{who}: expected {names:,} names, each used, or nothing at all")
     i, j, k, l = rows.T
 
     def comparisons(part: slice) -> np.ndarray:

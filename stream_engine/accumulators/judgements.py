@@ -18,14 +18,13 @@ O(1) expected a comparison, some 3 ns where the threshold lies low; a judgement 
 comparison held at most, half as much again while it learns.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from stream_engine.accumulators import Accumulator, judgement_kernels
-from stream_engine.accumulators.judgement_kernels import ALL, OF_SAMPLER, OF_SIDES, OF_WORKER, Held, Some
+from stream_engine.accumulators.judgement_kernels import ALL, OF_SAMPLER, OF_WORKER, Held, Some
 from stream_engine.accumulators.judgement_states import (
     NO_TIME,
     begins,
@@ -40,10 +39,10 @@ from stream_engine.accumulators.leaving import Leaving
 from stream_engine.data import array_checks
 from stream_engine.data.comparisons import Batch, Provenance
 from stream_engine.data.compiled_arguments import read_only
-from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64, splitmix64
+from stream_engine.data.integer_hash import splitmix64
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.name_hashes import hashes_of_numbers, name_hashes
-from stream_engine.data.packed_names import pack_names, unpack_names
+from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.triplet_columns import handed_over
 
 _NOTHING = np.empty(0, np.int32)
@@ -92,7 +91,7 @@ class Judgements(Accumulator):
         "times": array_checks.counts("judgements", dtypes=("<i4", "<i8"), least=1),
         "rows": array_checks.ids("comparisons", 4),
         "worker": array_checks.ids("told", of="worker_names", least=-1),
-        "time": array_checks.figures("timed"),
+        "time": array_checks.figures("timed", finite=False),
         "sampler": array_checks.ids("asked", of="sampler_names", least=-1),
         **{
             f"{who}_{key}": held
@@ -263,6 +262,11 @@ class Judgements(Accumulator):
         check_judgements(state)
 
     @classmethod
+    def answers(cls, state: Mapping[str, np.ndarray]) -> float:
+        """Those of all judgements held."""
+        return float(state["size"] @ state["times"].astype(float)) if len(state["size"]) else 0.0
+
+    @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The reservoir that has this state."""
         kept = cls()
@@ -296,78 +300,6 @@ class Judgements(Accumulator):
         workers, samplers, *rest = _beside(state)
         workers = tuple(new if name == old else name for name in workers)
         return canonical(some, begins(some.size), workers, samplers, *rest)
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """Every judgement by itself, in plain Python; only the hash of a name is that of `name_hashes`."""
-        lent = name_hashes([str(i) for i in range(batch.n_objects)]) if batch.name_hashes is None else batch.name_hashes
-        names, larger, found = lent.tolist(), 0, Counter[tuple]()
-        for rows, *said in _one_by_one(batch):
-            if len(rows) > cls.most:
-                larger += 1
-            else:
-                found[_hash_of(rows, said, names), len(rows), rows, *said] += 1
-        below, held = ALL, 0
-        for hashed in sorted({key[0] for key in found}):
-            held += sum(size for h, size, *_ in found if h == hashed)
-            if held > cls.bound:
-                below = hashed
-                break
-        kept = sorted(key for key in found if key[0] < below)
-        hashes, sizes, rows, workers, times, samplers = zip(*kept) if kept else ((),) * 6
-        counts = np.array([found[key] for key in kept], np.int64)
-        worker_names, sampler_names = (sorted({name for name in column if name}) for column in (workers, samplers))
-        return {
-            "hash": np.array(hashes, np.uint64),
-            "size": np.array(sizes, np.int32),
-            "times": counts.astype(np.int64 if (counts >= 2**30).any() else np.int32),
-            "rows": np.array([row for each in rows for row in each], np.int32).reshape(-1, 4),
-            "worker": np.array([worker_names.index(w) if w else -1 for w in workers if worker_names], np.int32),
-            "sampler": np.array([sampler_names.index(s) if s else -1 for s in samplers if sampler_names], np.int32),
-            "time": np.array([t for t in times if set(times) != {NO_TIME}], np.int64).view(np.float64),
-            **{f"worker_{key}": array for key, array in pack_names(worker_names).items()},
-            **{f"sampler_{key}": array for key, array in pack_names(sampler_names).items()},
-            "below": np.array(below, np.uint64),
-            "larger": np.array(larger, np.int64),
-        }
-
-
-def _one_by_one(batch: Batch) -> Iterator[tuple[tuple, str, int, str]]:
-    """(comparisons, worker, bits of the time, sampler) of each judgement; "" where nobody is named."""
-    told, kinds = batch.provenance, batch.kinds
-    of = told if told is not None else kinds
-    parts = (
-        ([(a, b, a, c) for a, b, c in batch.triplets.tolist()], None if of is None else of.of_triplet.tolist()),
-        ([tuple(row) for row in batch.quadruplets.tolist()], None if of is None else of.of_quadruplet.tolist()),
-    )
-    for rows, event_of in parts:
-        events: dict[int, list[tuple]] = {}
-        for number, row in enumerate(rows):
-            events.setdefault(number if event_of is None else event_of[number], []).append(row)
-        for event, judged in events.items():
-            worker, time, sampler = "", NO_TIME, ""
-            if told is not None:
-                worker = [*told.workers, ""][told.worker[event]]
-                time = NO_TIME if np.isnan(told.time[event]) else int(np.float64(told.time[event] + 0.0).view(np.int64))
-                sampler = [*told.samplers, ""][told.sampler[event]] if len(told.sampler) else ""
-            yield tuple(judged), worker, time, sampler
-
-
-def _hash_of(rows: Sequence[tuple[int, ...]], said: Sequence[Any], names: Sequence[int]) -> int:
-    """The hash of a judgement: the formula in `judgement_kernels`."""
-    worker, time, sampler = said
-    h = int(OF_WORKER) * int(name_hashes([worker])[0]) if worker else 0
-    h += _mixed(time % 2**64 + GOLDEN_GAMMA) if time != NO_TIME else 0
-    h += int(OF_SAMPLER) * int(name_hashes([sampler])[0]) if sampler else 0
-    a, b, c, d = map(int, OF_SIDES)
-    for i, j, k, l in rows:
-        h += a * names[i] + b * names[j] + (c * names[l] if i == k else c * names[k] + d * names[l])
-        h = _mixed(h)
-    return min(h, ALL - 1)
-
-
-def _mixed(x: int) -> int:
-    return int(mix64(np.array([x % 2**64], np.uint64))[0])
 
 
 def origins_of(told: Provenance) -> np.ndarray:

@@ -6,7 +6,6 @@ counted here (`Batch.quadruplets`): those that share an object are triplets, and
 Invariant, memory and cost as in `sorted_counts`; keys are packed up to 2**15 objects.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -20,7 +19,7 @@ from stream_engine.data.column_checks import EXACT, check_counts
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.data.triplet_columns import canonical_counts, handed_over
+from stream_engine.data.triplet_columns import handed_over
 
 
 @njit(cache=True, nogil=True)
@@ -100,14 +99,3 @@ class QuadrupletCounts(KeyCounts):
     def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
         """The state without the keys of an object. O(keys)."""
         return counted_quadruplets_without(state, leaving)
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """#(i,j,k,l) and #(k,l,i,j) for every two pairs with either, in plain Python."""
-        seen = Counter((tuple(sorted(row[:2])), tuple(sorted(row[2:]))) for row in batch.quadruplets.tolist())
-        keys = sorted({tuple(sorted(key)) for key in seen})
-        ids = np.array([p + q for p, q in keys], np.int32).reshape(-1, 4)
-        counts = canonical_counts(
-            np.array([seen[p, q] for p, q in keys], np.int64), np.array([seen[q, p] for p, q in keys], np.int64)
-        )
-        return dict(zip("ijkl", ids.T)) | dict(zip(("n_lo", "n_hi"), counts))

@@ -26,8 +26,19 @@ LOG_CEILING = 1 << 28  # events: bounds the log at 2 GB, and the counts of one l
 LOG_RATIO = 1.4  # log events per base key: 16 + 16 * 1.4 bytes a key while a full log is sorted
 ENOUGH_GROWTH = 0.75  # new keys per base key, from which the log is kept while the result is written: 38 bytes a key
 WIDE_BITS = 31
+LARGEST_COUNT = 2**63 - 1
 _NO_KEYS = np.empty(0, np.uint64)
 _NO_BUFFER = _NO_KEYS, _NO_KEYS
+
+
+class TooManyCounts(ValueError):
+    """A sum of counts might exceed 64 bits. One line."""
+
+
+def check_sum(mine: int, theirs: int) -> None:
+    """Raise `TooManyCounts` where counts of up to `mine` and `theirs` might not fit into 64 bits when summed."""
+    if mine + theirs > LARGEST_COUNT:
+        raise TooManyCounts(f"got counts of up to {mine:,} and {theirs:,}; expected a sum of at most {LARGEST_COUNT:,}")
 
 
 @njit(cache=True, nogil=True)
@@ -266,8 +277,7 @@ class SortedCounts:
         self._bound += more
         if self._bound < COUNT_LIMIT or self.n_lo.dtype == np.int64:
             return
-        largest = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
-        self._bound = largest + more
+        self._bound = max(self._largest()) + more
         if self._bound >= COUNT_LIMIT:
             self._promote()
 
@@ -298,17 +308,21 @@ class SortedCounts:
         self._log = self._spare = _NO_BUFFER
 
     def merge(self, other: "SortedCounts") -> None:
-        """Add another one's counts. O(keys of both)."""
+        """Add another one's counts. O(keys of both). Raises `TooManyCounts` before anything changes."""
         other.settle()
-        self.fit(1 << max(other.bits, 1))
         self.settle()
+        check_sum(max(self._largest()), max(other._largest()))
+        self.fit(1 << max(other.bits, 1))
         high, low = self._buffer(len(other))  # a copy, because absorbing uses it up
         _repack(other.high, other.low, other.wide, other.bits, self.fields, high, low, self.wide, self.bits)
-        self._expect(max(int(other.n_lo.max(initial=0)), int(other.n_hi.max(initial=0))))
+        self._expect(max(other._largest()))
         if other.n_lo.dtype == np.int64 and self.n_lo.dtype != np.int64:
             self._promote()
         counts = (self.allocation.copied(counts) for counts in (other.n_lo, other.n_hi))
         self._absorb([high, low, *counts], len(other))
+
+    def _largest(self) -> tuple[int, int]:
+        return int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0))
 
     def load(self, ids: Sequence[np.ndarray], n_lo: np.ndarray, n_hi: np.ndarray) -> None:
         """Become these counts of strictly increasing keys, given as `fields` id columns. Copies."""
@@ -317,7 +331,7 @@ class SortedCounts:
         high, self.low = self._keys_of(ids)
         self._high = high if self.wide else _NO_KEYS
         self.n_lo, self.n_hi = (self.allocation.copied(counts) for counts in canonical_counts(n_lo, n_hi))
-        self._bound = max(int(self.n_lo.max(initial=0)), int(self.n_hi.max(initial=0)))
+        self._bound = max(self._largest())
 
     def _keys_of(self, ids: Sequence[np.ndarray]) -> Keys:
         """`(high, low)` of id columns in this layout, without direction."""

@@ -6,7 +6,6 @@ invariant and the cost are those of `sorted_counts`: amortised a few dozen nanos
 Kleindessner & von Luxburg 2017, sec. 2 ("Contradicting similarity triplets"); Perrot & von Luxburg 2019, sec. 2.1.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from stream_engine.data.column_checks import COUNT_COLUMNS, check_columns, check
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.compiled import njit
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
-from stream_engine.data.triplet_columns import canonical_counts, handed_over
+from stream_engine.data.triplet_columns import handed_over
 
 
 @njit(cache=True, nogil=True)
@@ -123,24 +122,3 @@ class TripletCounts(KeyCounts):
     def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
         """The state without the keys of an object, or less a worker's answers. O(keys)."""
         return counted_triplets_without(state, leaving)
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """#(anchor, lo, hi) and #(anchor, hi, lo) for every key with either, in plain Python."""
-        seen = Counter(tuple(row) for row in batch.triplets.tolist())
-        keys = sorted({(min(b, c), max(b, c), a) for a, b, c in seen})
-        pairs = sorted({key[:2] for key in keys})
-        sizes = Counter(key[:2] for key in keys)
-        start = [0]
-        for pair in pairs:
-            start.append(start[-1] + sizes[pair])
-        n_lo, n_hi = [seen[a, lo, hi] for lo, hi, a in keys], [seen[a, hi, lo] for lo, hi, a in keys]
-        counts = canonical_counts(np.array(n_lo, np.int64), np.array(n_hi, np.int64))
-        return {
-            "lo": np.array([p[0] for p in pairs], np.int32),
-            "hi": np.array([p[1] for p in pairs], np.int32),
-            "start": np.array(start, np.int64),
-            "anchor": np.array([key[2] for key in keys], np.int32),
-            "n_lo": counts[0],
-            "n_hi": counts[1],
-        }

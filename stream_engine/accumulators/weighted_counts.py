@@ -69,15 +69,6 @@ class _Weighted(Accumulator):
         """Sums by key without those of an object; sums over pairs cannot be told apart. O(keys)."""
         return sums_without(state, leaving, cls.SUMS is KeySums)
 
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """By the formula, comparison by comparison."""
-        given = batch.provenance
-        weight = [
-            1.0 if given is None else float(given.weight[given.of_triplet[e]]) for e in range(len(batch.triplets))
-        ]
-        return cls.SUMS.definition(batch.triplets.tolist(), weight, batch.n_objects)
-
 
 class WeightedAddS3(_Weighted):
     """W of the triplets, each with the weight of its event.

@@ -34,8 +34,9 @@ class _Recent(Statistic):
     forgets = ("window",)
     HOLDS: ClassVar[Mapping[str, Held]] = {
         "rows": ids("rows", 3),
-        "time": figures("times", finite=True),
-        **{name: figures() for name in ("newest", "window")},
+        "time": figures("times"),
+        "newest": figures(finite=False),
+        "window": figures(),
         **{name: counts() for name in ("late", "untimed")},
         "by_time": flags(),
     }
@@ -117,6 +118,11 @@ class _Recent(Statistic):
         """Raise `Corrupt` unless the rows are those of a window, in its order."""
 
     @classmethod
+    def answers(cls, state: Mapping[str, np.ndarray]) -> float:
+        """Those in the window, and those that never were."""
+        return len(state["rows"]) + float(state["late"]) + float(state["untimed"])
+
+    @classmethod
     def from_state(cls, state: Mapping[str, np.ndarray], allocation: Allocation = IN_MEMORY) -> Self:
         """The window that has this state, its length included, in memory."""
         recent = cls(float(state["window"]))
@@ -130,34 +136,6 @@ class _Recent(Statistic):
         rows, time = in_order(np.asarray(new_id, np.int32)[state["rows"]], np.array(state["time"]))
         kept = {key: np.array(state[key]) for key in ("newest", "late", "untimed", "window", "by_time")}
         return {"rows": rows, "time": time, **kept}
-
-    @classmethod
-    def definition(cls, batch: Batch, window: float = 1e6, **forgetting: Any) -> dict[str, np.ndarray]:
-        """One triplet after the other, all of them looked at again each time."""
-        held: list[tuple[float, list[int]]] = []
-        newest, late, untimed, given = -np.inf, 0, 0, batch.provenance
-        for e, triplet in enumerate(batch.triplets.tolist()):
-            if not cls.BY_TIME:
-                held = [*held, (float(e), triplet)][-int(window) :]
-                continue
-            t = float("nan") if given is None else float(given.time[given.of_triplet[e]])
-            if t != t:
-                untimed += 1
-                continue
-            newest = max(newest, t)
-            late += t <= newest - window
-            held = [(s, row) for s, row in [*held, (t, triplet)] if s > newest - window]
-        if cls.BY_TIME:
-            held.sort()
-        return {
-            "rows": np.array([row for _, row in held], np.int32).reshape(-1, 3),
-            "time": np.array([t for t, _ in held] if cls.BY_TIME else [], float),
-            "newest": np.array(newest),
-            "late": np.array(late),
-            "untimed": np.array(untimed),
-            "window": np.array(float(window)),
-            "by_time": np.array(cls.BY_TIME),
-        }
 
 
 class Window(_Recent, Accumulator):

@@ -9,7 +9,6 @@ by name, and in the state they are numbered in the order of their names. Triplet
 `sorted_counts`: 16 bytes a (key, worker) at rest, packed up to 2**15 objects and workers.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -27,7 +26,6 @@ from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.name_checks import PACKED, check_names
 from stream_engine.data.packed_names import pack_names, unpack_names
-from stream_engine.data.triplet_columns import canonical_counts
 
 TALLIES = ("events", "passed", "failed")
 
@@ -241,42 +239,6 @@ class WorkerVotes(Accumulator):
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:
         """The same votes by a worker of another name. O(keys log keys)."""
         return votes_with_worker_called(state, old, new, TALLIES)
-
-    @classmethod
-    def definition(cls, batch: Batch, **forgetting: Any) -> dict[str, np.ndarray]:
-        """Every comparison by itself, in plain Python."""
-        given = batch.provenance
-        if given is None:
-            answered_by = [""] * len(batch.triplets)
-            tallies = [Counter({"": len(answered_by) + len(batch.quadruplets)}), Counter(), Counter()]
-        else:
-            names = [*given.workers, ""]
-            answered_by = [names[given.worker[e]] for e in given.of_triplet]
-            catches = list(zip([names[w] for w in given.catch_worker], given.catch_passed.tolist()))
-            tallies = [
-                Counter(names[w] for w in given.worker),
-                *(Counter(w for w, p in catches if p is k) for k in (True, False)),
-            ]
-            for name in given.workers:
-                tallies[0][name] += 0
-        workers = sorted({name for tally in tallies for name in tally if tally[name] or name})
-        votes = Counter(
-            (min(b, c), max(b, c), a, workers.index(name), b < c)
-            for (a, b, c), name in zip(batch.triplets.tolist(), answered_by)
-        )
-        keys = sorted({vote[:4] for vote in votes})
-        n_lo, n_hi = canonical_counts(
-            np.array([votes[*key, True] for key in keys], np.int64),
-            np.array([votes[*key, False] for key in keys], np.int64),
-        )
-        rows = np.array(keys, np.int32).reshape(-1, 4)
-        return {
-            **{name: column.copy() for name, column in zip(("lo", "hi", "anchor", "worker"), rows.T)},
-            "n_lo": n_lo,
-            "n_hi": n_hi,
-            **pack_names(workers),
-            **{tally: np.array([tallies[t][name] for name in workers], np.int64) for t, tally in enumerate(TALLIES)},
-        }
 
 
 def names_of(state: Mapping[str, np.ndarray]) -> tuple[str, ...]:

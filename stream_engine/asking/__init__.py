@@ -27,6 +27,7 @@ STRATEGIES = {
     "uncertainty": "stream_engine.asking.uncertainty",
     "information-gain": "stream_engine.asking.information_gain",
     "landmark": "stream_engine.asking.landmark",
+    "landmark-k2": "stream_engine.asking.landmark_k2",
     "coverage": "stream_engine.asking.coverage",
 }
 DEFAULT = "coverage"

@@ -1,6 +1,6 @@
 """Which questions need no asking: those that the accepted order answers, said or not (T-infinity of Heim et al. 2014).
 
-The order is the one that the state's guard keeps, whatever its policy; where none is kept nothing is known to follow.
+The order is the one that the state's guard keeps; where none is kept nothing is known to follow.
 What follows from people's answers is as right as these are: a model leaves such questions out, the random share does
 not. The order is made ready when the first question comes, O(kept words), then some ns to us a question.
 """
@@ -12,7 +12,6 @@ import numpy as np
 
 from stream_engine.data.container import Corrupt
 from stream_engine.guard.implied import Order, answers, order_of
-from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot
 
 MOST = 2_000_000  # accepted comparisons; of a larger order nothing is left out
@@ -24,12 +23,11 @@ def follows(snapshot: Snapshot) -> Callable[[np.ndarray], np.ndarray] | None:
     state = snapshot.section("partial_order")
     if not state or max(map(len, state.values())) > MOST:
         return None
-    policy: str = snapshot.settings["guard"]
 
     @cache
     def order() -> Order:
         try:
-            return order_of(PartialOrder.from_state(state, policy).kept())
+            return order_of(state["kept"])
         except ValueError as error:
             raise Corrupt(f"partial_order: {error}") from None
 

@@ -1,16 +1,23 @@
-"""The same questions answered anew: by coins, or by positions. Repetitions, judgements and workers stay as they were.
+"""The same questions answered anew, by coins or by positions; and the answers themselves, resampled as whole responses.
 
 Answers of one judgement hang together, and so they do here. By coins, all of them are turned round together or not at
-all. By positions, a judgement has one error for each pair of objects it is about, standard Gumbel, and the nearer pair
-is the one that looks nearer: two such errors differ by a logistic one, so that each answer by itself has the
-probability that the embedding's likelihood gives it (Luce 1959; Yellott 1977). A worker's lapse makes the whole
-judgement chance. An answer that is by itself is drawn by its probability.
+all. By positions, a judgement has one error for each pair of objects it is about, and the nearer pair is the one that
+looks nearer. Gumbel errors differ by a logistic one, normal errors by a normal one, so that each answer by itself has
+the probability that its model gives it (Luce 1959; Yellott 1977). A worker's lapse makes the whole judgement chance. An
+answer that is by itself is drawn by its probability.
+
+Halves are of whole responses, or of participants where enough are named. What one half tells differs from what all tell
+by as much as all differ from the truth: the variance of an estimate from half of the units about that from all of them
+is its sampling variance (Efron 1979, sec. 3, half-sampling). So halves stand for other studies of the same size.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.clustering import answer_models
+
+PEOPLE = 8  # named participants from which on they, not their responses, are resampled
 LOOSE = -1  # the judgement of an answer that is by itself
 
 
@@ -68,21 +75,43 @@ def by_coins(rng: np.random.Generator, known: Asked) -> np.ndarray:
     return near
 
 
-def by_positions(rng: np.random.Generator, known: Asked, delta: np.ndarray, lapse: np.ndarray) -> np.ndarray:
-    """(m,) how often each answer is yes, where `delta` (q,) is the log odds of yes to each question without a lapse and
-    `lapse` (q,) how often its worker answers by chance."""
+def by_positions(
+    rng: np.random.Generator, known: Asked, delta: np.ndarray, lapse: np.ndarray, model: str = "ste"
+) -> np.ndarray:
+    """(m,) how often each answer is yes, where `delta` (q,) are the scaled differences of `model` and `lapse` (q,) is
+    how often the worker of a question answers by chance."""
     delta, lapse = delta[known.question], lapse[known.question]
     alone = known.judgement == LOOSE
-    p = lapse / 2 + (1 - lapse) / (1 + np.exp(-np.clip(delta, -500, 500)))
+    p = answer_models.probability(model, delta, lapse)
     near = np.zeros(len(delta))
     near[alone] = rng.binomial(known.times[alone].astype(np.int64), p[alone])
     if alone.all():
         return near
-    error = rng.gumbel(size=int(known.pairs.max()) + 1)
+    size = int(known.pairs.max()) + 1
+    error = rng.normal(scale=np.sqrt(0.5), size=size) if model == "probit" else rng.gumbel(size=size)
     chance = rng.random(1 + int(known.judgement.max()))[known.judgement] < lapse  # LOOSE takes the last: not used
     seen = np.where(chance, 0.0, delta) + error[known.pairs[:, 0]] - error[known.pairs[:, 1]]
     near[~alone] = np.where(seen > 0, known.times, 0.0)[~alone]
     return near
+
+
+def halved(rng: np.random.Generator, known: Asked) -> tuple[Asked, Asked]:
+    """Two halves of the responses, or of the participants where at least `PEOPLE` are named."""
+    worker, answer = known.worker[known.question], np.arange(len(known.times))
+    unit = np.where(known.judgement == LOOSE, answer, len(answer) + known.judgement)
+    if len(np.unique(worker[worker >= 0])) >= PEOPLE:
+        unit = np.where(worker >= 0, -1 - worker, unit)
+    units, number = np.unique(unit, return_inverse=True)
+    first = (rng.permutation(len(units)) % 2 == 0)[number.reshape(-1)]
+    times = np.where(first, known.times, 0.0)
+    alone = (unit == answer) & (known.times > 1)  # equal answers by nobody in particular: responses of their own
+    times[alone] = rng.binomial(known.times[alone].astype(np.int64), 0.5)
+    yes = known.near > 0
+    other = known.times - times
+    return (
+        known._replace(times=times, near=np.where(yes, times, 0.0)),
+        known._replace(times=other, near=np.where(yes, other, 0.0)),
+    )
 
 
 def _pair(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:

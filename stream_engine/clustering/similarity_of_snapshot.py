@@ -1,4 +1,4 @@
-"""From a snapshot's counts to the similarity matrix that is clustered, and to resampled ones.
+"""From a snapshot's counts, or from answers, to the similarity matrix that is clustered.
 
 AddS-3 and AddS-4 are read as they stand (Perrot et al. 2020, sec. 4); k1 = MulK-3, MulK-4 (App. A) and k2
 (Kleindessner & von Luxburg 2017) are made from the counts; `embedding` is minus the squared distance in the embedding,
@@ -17,7 +17,7 @@ from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.similarity_matrix import checked, from_triangle
 from stream_engine.data.mapped_arrays import blocks
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT
-from stream_engine.data.triplet_columns import Columns, columns_from_rows, pair_of_entry
+from stream_engine.data.triplet_columns import columns_from_rows
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import kernels, weighted_counts
 from stream_engine.statistics.subset import UnknownObjects, named
@@ -204,59 +204,27 @@ def restricted(W, ids: np.ndarray):
     return W[ids][:, ids] if sparse.issparse(W) else W[np.ix_(ids, ids)]
 
 
-def resampled(snapshot: Snapshot, name: str, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
-    """The similarity of this name of a bootstrap sample: each comparison counted a Poisson(1) number of times. None
-    when the counts that this needs are not kept, where comparisons have weights (their counts are not whole ones), and
-    for the embedding, which would be fitted anew each time."""
-    statistic, form, _ = recipe(name)
-    if form != "plain" or statistic == "embedding":
-        return None
+def of_answers(rows: np.ndarray, times: np.ndarray, n: int, name: str) -> np.ndarray | sparse.csr_array:
+    """The similarity of this name from answers d(i, j) < d(k, l), rows (m, 4), given `times` (m,) often about n
+    objects; not those of an embedding, nor of answers with weights."""
+    statistic = recipe(name).statistic
+    kept = times > 0
+    if statistic != "adds4":
+        kept &= (rows[:, 0] == rows[:, 2]) == (statistic != "mulk4")
+    rows, times = rows[kept], times[kept].astype(np.int64)
+    if statistic in ("adds3", "adds4"):
+        i, j = np.concatenate([rows[:, 0], rows[:, 2]]), np.concatenate([rows[:, 1], rows[:, 3]])
+        return from_triangle(np.minimum(i, j), np.maximum(i, j), np.concatenate([times, -times]), n)
     if statistic == "mulk4":
-        return _resampled_mulk4(snapshot, rng)
-    if statistic in KERNELS:
-        return _resampled_kernel(snapshot, statistic, rng)
-    return _resampled_adds(snapshot, statistic, rng)
-
-
-def _resampled_adds(
-    snapshot: Snapshot, statistic: str, rng: np.random.Generator
-) -> np.ndarray | sparse.csr_array | None:
-    quadruplets = snapshot.section("quadruplet_counts") if statistic == "adds4" else {}
-    missing = statistic == "adds4" and not quadruplets and snapshot.counters.get("quadruplets", 0)
-    if not snapshot.section("triplet_counts") or missing:
-        return None
-    columns = triplet_columns(snapshot)
-    net = rng.poisson(columns.n_lo) - rng.poisson(columns.n_hi)
-    i, j, w = _pairs_of_triplets(columns, net)
-    if quadruplets:
-        votes = rng.poisson(quadruplets["n_lo"]) - rng.poisson(quadruplets["n_hi"])
-        i = np.concatenate([i, quadruplets["i"], quadruplets["k"]])
-        j = np.concatenate([j, quadruplets["j"], quadruplets["l"]])
-        w = np.concatenate([w, votes, -votes])
-    return from_triangle(np.minimum(i, j), np.maximum(i, j), w, len(snapshot.objects))
-
-
-def _resampled_mulk4(snapshot: Snapshot, rng: np.random.Generator) -> np.ndarray | sparse.csr_array | None:
-    counts = snapshot.section("quadruplet_counts")
-    if not counts:
-        return None
-    votes = {side: rng.poisson(counts[side]) for side in ("n_lo", "n_hi")}
-    return checked(kernels.mulk4({**counts, **votes}, len(snapshot.objects)))
-
-
-def _resampled_kernel(snapshot: Snapshot, statistic: str, rng: np.random.Generator) -> np.ndarray | None:
-    if not snapshot.section("triplet_counts"):
-        return None
-    columns = triplet_columns(snapshot)
-    n_lo, n_hi = rng.poisson(columns.n_lo), rng.poisson(columns.n_hi)
-    kept, pair = (n_lo > 0) | (n_hi > 0), pair_of_entry(columns)
-    rows = (columns.anchor[kept], columns.lo[pair][kept], columns.hi[pair][kept], n_lo[kept], n_hi[kept])
-    return checked(KERNELS[statistic](columns_from_rows(*rows, columns.n_objects)))
-
-
-def _pairs_of_triplets(columns: Columns, net: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs and increments of AddS-3: {anchor, lo} gets the net vote, {anchor, hi} loses it."""
-    pair = pair_of_entry(columns)
-    anchor = np.concatenate([columns.anchor, columns.anchor])
-    other = np.concatenate([columns.lo[pair], columns.hi[pair]])
-    return anchor, other, np.concatenate([net, -net])
+        rows = np.sort(rows.reshape(-1, 2, 2), axis=2).reshape(-1, 4)
+    i, j, k, l = rows.T
+    turned = (j > l) if statistic in KERNELS else (i * n + j > k * n + l)
+    keys = np.where(turned[:, None], rows[:, [2, 3, 0, 1]], rows)
+    keys, number = np.unique(keys, axis=0, return_inverse=True)
+    n_lo, n_hi = (
+        np.bincount(number.reshape(-1), times * each, len(keys)).astype(np.int64) for each in (~turned, turned)
+    )
+    i, j, k, l = keys.T
+    if statistic == "mulk4":
+        return checked(kernels.mulk4({"i": i, "j": j, "k": k, "l": l, "n_lo": n_lo, "n_hi": n_hi}, n))
+    return checked(KERNELS[statistic](columns_from_rows(i, j, l, n_lo, n_hi, n)))

@@ -13,8 +13,7 @@ Two departures from the paper. Look first: where the leading eigenvalue of W doe
 answers (`evidence`), nor clearly above lambda_min, k is 1 and nothing is solved; the paper's search always ends with
 two clusters at least. And of more than `SEARCH_UP_TO` objects, whose SDPs take long, not all k are searched but those
 from the spectral one downwards (one more than the eigenvalues that stand out: so many clusters the answers can show)
-while the criterion rises, to a gap of `RANKING_TOL`; the chosen one, where it is nearly a partition, to `LARGE_TOL`.
-The gap that was reached is said.
+while the criterion rises. Each k says whether it was solved to `SEARCH_TOL`, `LARGE_TOL` for so many objects.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,11 +30,7 @@ from stream_engine.clustering.partition import MOST
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.statistics.spectral import top_eigenpairs
 
-SEARCH_TOL = 1e-3  # of the solves that only rank k
-RANKING_TOL, LARGE_TOL = 5e-2, 1e-2  # ... of more than SEARCH_UP_TO objects, and of the one that was chosen
-NEARLY = (
-    0.8  # criterion from which on an SDP of so many objects is worth its last digits: below, nothing is a partition
-)
+SEARCH_TOL, LARGE_TOL = 1e-3, 2e-3  # of all that are compared; of more than SEARCH_UP_TO objects
 CLEAR = 1.25  # of lambda_min: an eigenvalue above is searched for clusters whatever random answers give
 SEARCH_UP_TO = 500  # objects: every k in the range is tried; of more only those next to the spectral one
 
@@ -47,6 +42,7 @@ class Choice(NamedTuple):
     solution: Solution  # of SDP-k at the chosen k
     tried: np.ndarray  # (t,) int64
     criterion: np.ndarray  # (t,) float64
+    converged: np.ndarray  # (t,) bool: the SDP was solved to the tolerance before its iterations ran out
     margin: float | None  # by how much the criterion beats the second best; None when only one k was tried
     lam: float  # lambda_min
     at_lam: Solution | None  # of SDP-lambda there; None when a partition was proven optimal before it was needed
@@ -78,8 +74,8 @@ def spur(
     The search stops at the first k whose criterion exceeds `early_exit`. Each k starts from its own partition and dual,
     which is nearer to its optimum than the previous k's solution is, until the criterion falls: from there on the
     previous solution is nearer (half the iterations one beyond the true k). SDPs of the search are solved to a gap of
-    1e-3, the chosen one to `tol`. `starts`: states of an earlier choice by k (0: of SDP-lambda). Fewer than 4 objects:
-    k is the rounded trace of SDP-lambda alone. Raises as `solve` does.
+    `SEARCH_TOL`, the chosen one to `tol`. `starts`: states of an earlier choice by k (0: of SDP-lambda). Fewer than 4
+    objects: k is the rounded trace of SDP-lambda alone. Raises as `solve` does.
 
     >>> W = np.kron(np.eye(2), np.full((3, 3), 4)) - 2.
     >>> choice = spur(W, 60)
@@ -99,10 +95,12 @@ def spur(
         proof = _proven(W, lam, highest, seed) if solver == "admm" else None
         if proof:
             k = int(proof.trace)
-            return Choice(k, proof, np.array([k]), np.array([1.0]), None, lam, None, (k, k), 0)
+            return Choice(k, proof, np.array([k]), np.array([1.0]), np.ones(1, bool), None, lam, None, (k, k), 0)
         seen = evidence(W, MOST, seed) if n >= LEAST and solver == "admm" else None
         if seen and seen.k == 1 and seen.eigenvalues[0] <= CLEAR * lam:
-            return Choice(1, solve_sdp(k=1), np.array([1]), np.array([1.0]), None, lam, None, (1, 1), 0, seen)
+            return Choice(
+                1, solve_sdp(k=1), np.array([1]), np.array([1.0]), np.ones(1, bool), None, lam, None, (1, 1), 0, seen
+            )
         if seen and seen.k > 1 and n > SEARCH_UP_TO:
             return _downwards(solve_sdp, seen, lam, early_exit, tol, starts, tell)
         at_lam = solve_sdp(lam=lam, tol=search_tol, start=starts.get(0), progress=tell.stage(0))
@@ -128,7 +126,8 @@ def spur(
             spent += solution.iterations
     margin = float(tried[best] - max(tried[:best] + tried[best + 1 :])) if len(tried) > 1 else None
     searched = np.arange(low, low + len(tried))
-    return Choice(k, solution, searched, np.array(tried), margin, lam, at_lam, (low, high), spent, seen)
+    converged = np.array([each.certified for each in solutions])
+    return Choice(k, solution, searched, np.array(tried), converged, margin, lam, at_lam, (low, high), spent, seen)
 
 
 def _downwards(
@@ -143,22 +142,22 @@ def _downwards(
     """The choice among k = spectral k, one less, ... 2, as long as the criterion rises."""
     solutions: dict[int, Solution] = {}
     for k in range(seen.k, 1, -1):
-        solutions[k] = solve_sdp(k=k, tol=max(tol, RANKING_TOL), start=starts.get(k), progress=tell.stage(k))
+        solutions[k] = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=starts.get(k), progress=tell.stage(k))
         now, before = solutions[k].criterion(k), solutions[k + 1].criterion(k + 1) if k < seen.k else -1.0
         if now > early_exit or now < before:
             break
     tried = sorted(solutions)
     criterion = np.array([solutions[k].criterion(k) for k in tried])
+    converged = np.array([solutions[k].certified for k in tried])
     best = int(np.argmax(criterion))
     k, spent = tried[best], sum(s.iterations for s in solutions.values())
     solution = solutions[k]
-    if criterion[best] >= NEARLY and solution.gap > max(tol, LARGE_TOL):
-        solution = solve_sdp(k=k, tol=max(tol, LARGE_TOL), start=solution.state, progress=tell.stage(k))
-        spent += solution.iterations
-    if solution.gap > tol:  # the last digits would cost ten times as much: the gap is said as it is
+    if solution.gap > tol:  # the gap is said as it is
         solution = solution._replace(certified=False, certified_by="")
     margin = float(criterion[best] - np.delete(criterion, best).max()) if len(tried) > 1 else None
-    return Choice(k, solution, np.array(tried), criterion, margin, lam, None, (tried[0], seen.k), spent, seen)
+    return Choice(
+        k, solution, np.array(tried), criterion, converged, margin, lam, None, (tried[0], seen.k), spent, seen
+    )
 
 
 def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
@@ -181,7 +180,10 @@ def _proven(W, lowest: float, highest: float, seed: int) -> Solution | None:
 def _small(solve_sdp: Callable[..., Solution], k: int, at_lam: Solution, lam: float, tol: float) -> Choice:
     solution = solve_sdp(k=k, tol=tol)
     tried, criterion = np.array([k]), np.array([solution.criterion(k)])
-    return Choice(k, solution, tried, criterion, None, lam, at_lam, (k, k), at_lam.iterations + solution.iterations)
+    converged = np.array([solution.certified])
+    return Choice(
+        k, solution, tried, criterion, converged, None, lam, at_lam, (k, k), at_lam.iterations + solution.iterations
+    )
 
 
 def _clusters_at(W, lam: float, solve_sdp: Callable[..., Solution]) -> int:

@@ -1,60 +1,80 @@
-"""How stable a partition is: the same number of clusters found again in resampled comparisons (bootstrap over counts).
+"""How stable a partition is: the same number of clusters made from each of two random halves of the responses, again
+and again.
 
-Each replicate counts every comparison a Poisson(1) number of times and takes the better of two local optima of the
-partition's exact value: from a spectral start, and from the partition under test. An object's stability is the mean
-overlap (Jaccard) of its cluster with its cluster in a replicate (Hennig 2007, "Cluster-wise assessment of cluster
-stability", for single objects); two objects' co-assignment the share of replicates that put them together.
+A half differs from the whole as the whole differs from the truth (`drawn_answers.halved`). So the share of the halves
+that put an object into another cluster says how well the study knows where it belongs; and halves of two different
+splits agree as two independent studies of the whole size do. (The two halves of one split agree less: as two of half
+the size.)
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from stream_engine.clustering import label_matching, partition
 
+BETWEEN = 0.9  # share of the halves that put an object into its cluster, below which it lies between clusters
 
-class Stability(NamedTuple):
+
+class Replicates(NamedTuple):
     """Over the clustered objects, in their order."""
 
-    object: np.ndarray  # (m,) float64 in (0, 1]
-    together: np.ndarray  # (m, m) float32: share of the replicates that put both into one cluster
-    ari: np.ndarray  # (replicates,) float64: adjusted Rand index to the partition
+    labels: np.ndarray  # (m,) the partition itself
+    share: np.ndarray  # (m, k) of the halves that put an object into each cluster
+    together: np.ndarray  # (m, m) float32: share of the halves that put both into one cluster
+    agreement: np.ndarray  # (splits,) float64: adjusted Rand index of a split's halves to the next split's
+
+    @classmethod
+    def of(cls, labels: np.ndarray, pairs: list[tuple[np.ndarray, np.ndarray]]) -> "Replicates":
+        """Of `labels` (m,), 0 .. k - 1, from the labels that the two halves of each split give.
+
+        >>> made = Replicates.of(np.array([0, 0, 1, 1]), [(np.array([1, 1, 0, 0]), np.array([0, 1, 1, 1]))])
+        >>> made.share.tolist(), made.between.tolist(), made.second.tolist()
+        ([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [False, True, False, False], [-1, 1, -1, -1])
+        """
+        m, k = len(labels), int(labels.max()) + 1
+        halves = [half for pair in pairs for half in pair]
+        share, together = np.zeros((m, k)), np.zeros((m, m), np.float32)
+        for half in halves:
+            together += half[:, None] == half
+            matched = label_matching.matched(half, labels)
+            inside = matched < k
+            share[np.flatnonzero(inside), matched[inside]] += 1
+        agreement = [
+            np.mean([label_matching.agreement(half, other) for half in pair for other in pairs[number - 1]])
+            for number, pair in enumerate(pairs)
+        ]
+        number = max(len(halves), 1)
+        return cls(labels, share / number, together / number, np.array(agreement, np.float64))
+
+    def renumbered(self, labels: np.ndarray) -> "Replicates":
+        """The same, of the same groups with the numbers that they have in `labels`, 0 .. k - 1."""
+        order = np.empty(self.share.shape[1], np.int64)
+        order[labels] = self.labels
+        return self._replace(labels=labels, share=self.share[:, order])
+
+    @property
+    def stability(self) -> np.ndarray:
+        """(m,) share of the halves that put an object into its own cluster."""
+        return self.share[np.arange(len(self.labels)), self.labels]
+
+    @property
+    def between(self) -> np.ndarray:
+        """(m,) bool: whether an object lies between clusters."""
+        return self.stability < BETWEEN
+
+    @property
+    def second(self) -> np.ndarray:
+        """(m,) int32: the cluster that an object is in most often besides its own; -1: in none."""
+        others = self.share.copy()
+        others[np.arange(len(self.labels)), self.labels] = 0.0
+        return np.where(others.any(axis=1), others.argmax(axis=1), -1).astype(np.int32)
 
 
-def stability(
-    resampled: Callable[[np.random.Generator], np.ndarray | None], labels: np.ndarray, replicates: int, seed: int
-) -> Stability | None:
-    """Of `labels` (m,), 0 .. k - 1; `resampled(rng)` is the similarity (m, m) of one bootstrap sample, or None where
-    the counts that it needs are not kept. O(replicates) spectral partitions."""
-    m, k = len(labels), int(labels.max()) + 1
-    overlap, together, ari = np.zeros(m), np.zeros((m, m), np.float32), []
-    for replicate in range(replicates):
-        W = resampled(np.random.default_rng([seed, 7919, replicate]))
-        if W is None:
-            return None
-        replicated = again(W, labels, k, seed)
-        overlap += jaccard(labels, replicated)
-        together += replicated[:, None] == replicated
-        ari.append(label_matching.agreement(replicated, labels))
-    return Stability(overlap / replicates, together / replicates, np.array(ari))
-
-
-def again(W, labels: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """The better partition of W into k clusters of those refined from a spectral start and from `labels`."""
+def again(W, labels: np.ndarray, seed: int) -> np.ndarray:
+    """The better partition of W into as many clusters of those refined from a spectral start and from `labels`."""
+    k = int(labels.max()) + 1
     if k == 1:
         return np.zeros(len(labels), np.int32)
     starts = partition.spectral_partition(W, k, seed), labels
     return max((partition.refined(W, start) for start in starts), key=lambda each: partition.value(W, each))
-
-
-def jaccard(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """(m,): for each object |C and D| / |C or D|, C its cluster in `one`, D in `other`.
-
-    >>> jaccard(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])).round(2).tolist()
-    [0.67, 0.67, 0.25, 0.5]
-    """
-    both = np.zeros((one.max() + 1, other.max() + 1), np.int64)
-    np.add.at(both, (one, other), 1)
-    shared = both[one, other]
-    return shared / (both.sum(axis=1)[one] + both.sum(axis=0)[other] - shared)

@@ -14,7 +14,7 @@ from stream_engine.collect.accept import check_worker
 from stream_engine.collect.access import Access, Rates, client_behind
 from stream_engine.collect.refusals import Refused
 from stream_engine.collect.study import Study
-from stream_engine.service.http.gate import right_token, shown_token
+from stream_engine.service.http.access import right_token, shown_token
 
 COOKIE = "stream_engine_owner"
 
@@ -73,11 +73,11 @@ class Gatekeeper:
     def is_owner(self, request: Request) -> bool:
         """Whether a request shows the owner's token."""
         shown = shown_token(request.headers) or request.cookies.get(COOKIE, "").encode()
-        return right_token(shown, [self._access.owner])
+        return right_token(shown, self._access.owner)
 
     async def enter(self, request: Request) -> Response:
         """GET /owner?token=...: leave the token in a cookie, and go to the live page."""
-        if not right_token(request.query_params.get("token", "").encode(), [self._access.owner]):
+        if not right_token(request.query_params.get("token", "").encode(), self._access.owner):
             return self.not_the_owner()
         answer = RedirectResponse("./", 303)
         safe = self.base(request, "").startswith("https:")

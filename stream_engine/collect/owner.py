@@ -68,7 +68,7 @@ class Owner:
         ]
 
     async def _study(self, request: Request) -> Response:
-        """Where the study stands."""
+        """Where the study stands; `since_start` counts what this process did, all else is of the whole study."""
         people, quota = self._people, self._people.study.quota
         everybody = people.sessions.people.values()
         said = {
@@ -83,7 +83,7 @@ class Owner:
             "ready": len(people.pool.ready),
             "ellipse": people.ellipse,
             "enough": people.enough() or None,
-            "counts": dict(sorted(people.counts.items())),
+            "since_start": dict(sorted(people.counts.items())),
             "engine": "running" if self.engine_runs() else "starting",
         }
         return Response(msgspec.json.encode(said), media_type="application/json")

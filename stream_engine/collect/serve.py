@@ -44,14 +44,11 @@ from stream_engine.collect.topic_log import TopicLog
 from stream_engine.data.container import Corrupt
 from stream_engine.service import settings as configuration
 from stream_engine.service.descriptors import raised_limit
-from stream_engine.service.http.connection import Patience
-from stream_engine.service.http.gate import Gate, Hosts
-from stream_engine.service.http.listener import Limits, Listener, listening_socket, tls_context
-from stream_engine.service.http.refusals import Refusals
+from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.listener import listen_on
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
-from stream_engine.service.settings import HttpSettings
-from stream_engine.service.settings.secrets import hidden, hidden_secret
+from stream_engine.service.settings import hidden, hidden_secret
 from stream_engine.state.store import NoSuchSnapshot, StateInUse, Store
 
 TICK = 0.05  # seconds between two looks at the children
@@ -116,9 +113,10 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         owner.engine_runs = lambda: engine.child.alive
         routes = Routes(people, stimuli, keeper, owner, forward, words)
         application = Origins(routes.application(), place.allow_origins)
-        listener = _listener(place, settings.http, application, log, stack)
+        refusals = Refusals(Metrics(CollectorRegistry()), log)
+        listener = listen_on(_Prefix(application, place.prefix), place.listen, settings.http, refusals, log, stack)
         base = f"{'https' if settings.http.tls_certificate else 'http'}://{listener.address}{place.prefix}"
-        log.info("listening", address=listener.address, objects=len(stimuli.names), answers=sessions.total)
+        log.info("collecting", objects=len(stimuli.names), answers=sessions.total)
         say(f"participants: {base}/ask")
         say(f"owner: {base}/owner?token={access.owner}")
         _tend(requests, engine, _Maker(place, study, people, stimuli, log), stimuli, folder / "objects", log)
@@ -248,19 +246,6 @@ def made_elsewhere(state: Path, answers: Path) -> bool:
     """Whether a state was made from a log of answers at another place: that of a study which was copied here."""
     logs = [name for name in _positions(state) if name.endswith("/collect/answers.jsonl")]
     return bool(logs) and partition_of(str(answers)) not in logs
-
-
-def _listener(
-    place: Place, http: HttpSettings, application: ASGIApp, log: FilteringBoundLogger, stack: ExitStack
-) -> Listener:
-    listening = listening_socket(place.listen)
-    stack.callback(listening.close)
-    refusals = Refusals(Metrics(CollectorRegistry()), log)
-    gate = Gate(_Prefix(application, place.prefix), Hosts(listening.getsockname()[0], http.allowed_hosts), refusals)
-    limits = Limits(http.max_connections, Patience(http.idle_timeout, http.write_timeout))
-    listener = Listener(gate, listening, limits, refusals, tls_context(http.tls_certificate, http.tls_key), "collect")
-    stack.callback(listener.close)
-    return listener
 
 
 class _Prefix:

@@ -1,9 +1,9 @@
 """What participants see of objects: a folder of pictures, sounds and texts, a table of them, or a file of names.
 
-A folder holds files whose names without suffix are objects. A table (.csv) has a column `object` and one or more of
-`image`, `sound` (files beside the table) and `text`. Any other file has a name a line, which is what is shown. A file
-is what its first bytes say, whatever it is called: one that is no picture or sound is passed over and said. Objects may
-come while a study runs; none goes.
+A folder holds files whose names without suffix are objects; hidden files are ignored. A table (.csv) has a column
+`object` and one or more of `image`, `sound` (files beside the table) and `text`. Any other file has a name a line,
+which is what is shown. A file is what its first bytes say, whatever it is called: one that is no picture, sound or text
+is skipped and reported. Objects may come while a study runs; none goes.
 """
 
 import csv
@@ -104,7 +104,7 @@ class Stimuli:
         """(where, name, what is shown) of each candidate."""
         if self.path.is_dir():
             for each in sorted(self.path.iterdir()):
-                if not each.name.startswith(".") and (each.suffix.lower() in KINDS or each.suffix.lower() == TEXT):
+                if not each.name.startswith("."):
                     yield _printable(each.name), each.stem, _of_file(each)
         elif self.path.suffix.lower() == ".csv":
             yield from self._of_table()
@@ -138,7 +138,7 @@ def check_media(name: str, first: bytes) -> str:
     """
     suffix = Path(name).suffix.lower()
     if suffix not in KINDS:
-        return f"expected a name that ends in {', '.join(KINDS)}"
+        return f"expected a name that ends in {', '.join((*KINDS, TEXT))}"
     media, at, starts = KINDS[suffix]
     return "" if first[at:].startswith(starts) else f"is no {media}, whatever its name says"
 

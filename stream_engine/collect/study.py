@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from stream_engine.asking import DEFAULT, RANDOM_SHARE, STRATEGIES
+from stream_engine.asking import BY_MODEL, DEFAULT, RANDOM_SHARE, STRATEGIES
 from stream_engine.service.settings import BadSettings
 
 _Count = Annotated[int, Meta(ge=0)]
@@ -29,14 +29,14 @@ class Asking(_Section, frozen=True):
     shown: Annotated[int, Meta(ge=2, le=20)] = 2  # objects beside the anchor of a pick
     choose: Annotated[int, Meta(ge=1, le=19)] = 1  # how many of them are chosen
     strategy: str = DEFAULT  # once there is an embedding
-    start: str = "random"  # until then: random, coverage or landmark
+    start: str = "random"  # until then: random, coverage, landmark or landmark-k2
     random_share: _Share = RANDOM_SHARE  # of the questions, random whatever the model thinks
     repeat_share: _Share = 0.0  # of the questions, asked again of who has answered them
     repeat_after: _Count = 10  # answers between a question and its repetition
 
     def __post_init__(self):
         for name, models in (("strategy", True), ("start", False)):
-            known = [each for each in STRATEGIES if models or each in ("random", "coverage", "landmark")]
+            known = [each for each in STRATEGIES if models or each not in BY_MODEL]
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}: got {getattr(self, name)!r}, expected one of {', '.join(known)}")
         if self.choose >= self.shown:

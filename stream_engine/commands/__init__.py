@@ -29,22 +29,19 @@ VERBS = {
     "spark-counts": "stream_engine.commands.spark_counts:command",
     "verify": "stream_engine.commands.verify:command",
     "backup": "stream_engine.commands.backup:command",
-    "restore": "stream_engine.commands.restore:command",
     "reshard": "stream_engine.commands.reshard:command",
-    "seek": "stream_engine.commands.seek:seek",
-    "skip": "stream_engine.commands.seek:skip",
+    "seek": "stream_engine.commands.seek:command",
     "forget": "stream_engine.commands.forget:command",
-    "rename": "stream_engine.commands.rename:command",
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
     "run": "Consume SOURCE..., snapshot, refit, serve.",
     "preview": "Show how the first events of files would be read, and what to look at.",
     "export": "Write files that scientists load: all, or those named in WHAT.",
-    "inspect": "What is in the state: what was counted, how consistent it is, models, clusters, what is missing.",
+    "inspect": "Show what a state holds: data quality, prediction accuracy, agreement, clusters, what is missing.",
     "refit": "One refit of a published snapshot, in the foreground.",
     "check-config": "Say what is wrong with a configuration file, or print the settings in force.",
-    "dead-letters": "What was refused, grouped (list) or one by one (show), and a second try (replay).",
+    "dead-letters": "Show refused events: grouped by reason (list), or one by one (show).",
     "demo": "The main job on built-in real data, end to end: handwritten digits, compared by noisy judges.",
     "report": "Write a page that shows a state; or what is in SOURCE..., read as `run` reads it, with its refits.",
     "produce": "Send files of events to a topic.",
@@ -54,14 +51,11 @@ FIRST_SENTENCES = {
     "predict": "Answer questions: the probability that the first of two objects, or pairs, is the nearer one.",
     "collect": "Ask people in a page at /ask and learn from their answers, until SIGTERM or SIGINT.",
     "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
-    "reshard": "Make states of N shares out of a whole set of states; with SOURCE... counted from its beginning.",
-    "seek": "Go on at OFFSET of PARTITION (TOPIC/NUMBER, a file): what is passed over is counted as lost.",
-    "skip": "Pass over the next RECORDS messages, rows or lines of PARTITION, counted as lost.",
+    "reshard": "Make states of N shares out of a whole set of states.",
+    "seek": "Move PARTITION to OFFSET, or past its next N records with +N; records passed over are counted as lost.",
     "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
     "backup": "A consistent copy of a state, also while a run is at work in it.",
-    "restore": "A state directory from a backup: every byte checked, whole or not at all.",
     "forget": "Take an object, or a worker, out of a state for good: counts, name, label, dead letters, snapshots.",
-    "rename": "Call an object of a state otherwise: names only, so every count stays what it is.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")

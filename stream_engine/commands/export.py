@@ -52,7 +52,7 @@ def export(
         published = by_name(published)
     Path(out).mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in what or [name for name in exports.EXPORTS if name not in exports.ON_REQUEST | exports.FITTED_ANEW]:
+    for name in what or [name for name in exports.EXPORTS if name not in exports.ONLY_NAMED]:
         try:
             contents = exports.contents(name, published)
         except exports.NothingToExport:

@@ -2,14 +2,16 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
+from connectors.files.dead_letters import overwrite
 from stream_engine.commands import state_option
-from stream_engine.state.forget_in_place import Replaced, letters_without, replace
+from stream_engine.state.dead_letter_names import naming
+from stream_engine.state.forget_in_place import replace
 from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
-from stream_engine.state.letters_naming import naming
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
@@ -62,11 +64,13 @@ def _forget(
             raise
         unknown, done = error, Forgotten(before._replace(sequence=before.sequence + 1), 0, 0)
     after, names = without_aliases(done.snapshot, name) if name is not None else (done.snapshot, {worker or ""})
-    letters = letters_without(store, before, naming(*sorted(names)), folder)
-    if unknown and not letters.dropped:
+    letters = overwrite(
+        Path(folder) if folder else store.directory / "dead_letters", naming(*sorted(names)), store.disk
+    )
+    if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to forget") from None
-    after = noted(after, _now(), "forget", **_details(done, name is not None, letters.dropped, drop, bool(unknown)))
-    return _said(replace(store, after, letters, folder), before, done, drop, name is not None)
+    after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
+    return _said(replace(store, after), letters, before, done, drop, name is not None)
 
 
 def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:
@@ -80,12 +84,13 @@ def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[st
     }
 
 
-def _said(replaced: Replaced, before: Snapshot, done: Forgotten, drop: Collection[str], of_object: bool) -> str:
+def _said(
+    after: Snapshot, letters: int, before: Snapshot, done: Forgotten, drop: Collection[str], of_object: bool
+) -> str:
     left = "an unknown number of" if done.comparisons is None else f"{done.comparisons:,}"
     lines = [
-        f"snapshot {replaced.snapshot.sequence}: {left} comparisons and {replaced.dead_letters:,} dead letters are "
-        f"forgotten; {len(replaced.snapshot.objects):,} objects, {replaced.snapshot.counters['comparisons']:,} "
-        "comparisons stay"
+        f"snapshot {after.sequence}: {left} comparisons and {letters:,} dead letters are forgotten; "
+        f"{len(after.objects):,} objects, {after.counters['comparisons']:,} comparisons stay"
     ]
     if done.answers_stay:
         lines.append(

@@ -1,40 +1,55 @@
-"""`stream-engine inspect`: what is in a state, for people and for programs. Takes no lock; a run may be at work."""
+"""`stream-engine inspect`: what is in a state, for people and for programs. Takes no lock; a run may be at work.
+
+Reports of artifacts and notes of runs are files that anybody may have changed: what is no number there is not shown.
+"""
 
 import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
 from typing import Any
 
 import click
 
+from connectors.files.readers import KINDS
 from stream_engine.commands import state_option
-from stream_engine.commands.inspect_page import as_page
-from stream_engine.commands.inspect_text import as_text
 from stream_engine.data.packed_names import unpack_names
-from stream_engine.exports.in_words import guessers
-from stream_engine.exports.models import COUNTS_TOLD, fits, left_out, table
-from stream_engine.exports.summary import summary_of
-from stream_engine.state.published import Published
+from stream_engine.exports.models import COUNTS_TOLD
+from stream_engine.findings import Finding, findings, warnings
+from stream_engine.findings.facts import Facts
+from stream_engine.findings.models import explained
+from stream_engine.findings.words import percent
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 from stream_engine.statistics.judgements import judgements_of
 
+MOST = 5  # partitions that are listed
+WIDE = 116  # letters in a line
+TITLES = {  # of topics, in the order of the page
+    "accuracy": "Prediction accuracy",
+    "agreement": "Agreement",
+    "participants": "Participants",
+    "map": "Map",
+    "clusters": "Clusters",
+    "order": "Partial order",
+}
+
 
 @click.command("inspect")
 @state_option
-@click.option("--all", "everything", is_flag=True, help="Every figure, a line each, by the names of --json.")
-@click.option("--json", "as_json", is_flag=True, help="Every figure, for programs.")
-def command(state: str, everything: bool, as_json: bool) -> None:
-    """What is in the state: what was counted, how consistent it is, models, clusters, what is missing."""
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output: every figure and every finding.")
+def command(state: str, as_json: bool) -> None:
+    """Show what a state holds: data quality, prediction accuracy, agreement, clusters, what is missing."""
     contents = inspect(state)
-    if as_json:
-        click.echo(json.dumps(contents, indent=1, ensure_ascii=False))
-    else:
-        click.echo(as_text(contents) if everything else as_page(contents))
+    click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else as_page(contents))
 
 
 def inspect(state: str) -> dict[str, Any]:
-    """What is in the state: the summary, the kept snapshots, the artifacts with their reports, how predictions went."""
+    """Every figure of a state by name: the summary, the kept snapshots, refits with their reports, models, findings."""
     store = Store(state)
     published = store.published()
+    facts = Facts(published, str(store.directory), store.noted(COUNTS_TOLD))
+    found = findings(facts)
     return {
         "state": str(store.directory),
         "snapshots": store.sequences(),
@@ -49,40 +64,29 @@ def inspect(state: str) -> dict[str, Any]:
             }
             for kind, artifact in published.artifacts.items()
         },
-        **_models(published, store.noted(COUNTS_TOLD)),
+        "models": facts.models,
+        **({"models_left_out": left} if (left := facts.models_left_out) else {}),
+        "findings": {topic: [_as_json(each) for each in some] for topic, some in found.items()},
+        "warnings": [each.what for each in warnings(found)],
         "progressive": store.noted("progressive"),
-        "summary": summary_of(published.snapshot),
-        "workers": _workers(published.snapshot),
-        **_guessing(published),
-        **({"judgements": told} if (told := _judgements(published.snapshot)) else {}),
+        "summary": facts.summary,
+        "workers": _participants(published.snapshot),
+        **({"judgements": kept} if (kept := _responses(published.snapshot)) else {}),
     }
 
 
-def _workers(snapshot: Snapshot) -> int | None:
-    """How many workers events name; None where that is not kept."""
+def _as_json(finding: Finding) -> dict[str, Any]:
+    return {**finding._asdict(), "figures": dict(finding.figures)}
+
+
+def _participants(snapshot: Snapshot) -> int | None:
+    """How many participants events name; None where that is not kept."""
     votes = snapshot.section("worker_votes")
     return sum(map(bool, unpack_names(votes["utf8"], votes["offsets"]))) if votes else None
 
 
-def _guessing(published: Published) -> dict[str, dict[str, int]]:
-    """How many of the people whom the embedding knows by name seem to guess."""
-    artifact = published.artifacts.get("embedding")
-    guess, people = guessers(artifact.arrays) if artifact else (0, 0)
-    return {"guessing": {"guess": guess, "people": people}} if people else {}
-
-
-def _models(published: Published, noted: dict[str, Any]) -> dict[str, Any]:
-    """How well each model answers; what counts alone tell as the last refit `noted` it, so that looking loads no
-    compiler. Nothing of a state without artifacts."""
-    if not published.artifacts:
-        return {"models": []}
-    without = noted.get("left_out") if fits(published, noted) else left_out(published)
-    return {"models": table(published, noted), **({"models_left_out": without} if without else {})}
-
-
-def _judgements(snapshot: Snapshot) -> dict[str, Any]:
-    """How many whole judgements are kept, the same one as often as it was given, and how many of the comparisons these
-    are."""
+def _responses(snapshot: Snapshot) -> dict[str, Any]:
+    """How many whole responses are kept, the same one as often as it was given, and of how many comparisons."""
     kept = judgements_of(snapshot)
     if kept is None:
         return {}
@@ -92,3 +96,161 @@ def _judgements(snapshot: Snapshot) -> dict[str, Any]:
         "of": snapshot.counters["comparisons"],
         "complete": kept.complete,
     }
+
+
+def as_page(contents: Mapping[str, Any]) -> str:
+    """What `inspect` found, as a page."""
+    found = contents["findings"]
+    wrong = [each for topic in found.values() for each in topic if each["level"] == "warning"]
+    sections: dict[str, list[str]] = {
+        f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _counted(contents),
+        "Data quality": list(_lines(wrong)) or ["no problem was found"],
+    }
+    for topic, title in TITLES.items():
+        lines = list(_lines(each for each in found[topic] if each["level"] == "result"))
+        sections[title] = lines + (_models(contents["models"]) if topic == "accuracy" else [])
+    sections["Also fitted"] = _others(contents)
+    sections["Predictions before learning"] = predictions(contents["progressive"])
+    missing = [each for topic in found.values() for each in topic if each["level"] == "gap"]
+    sections["What is missing"] = list(_lines(missing))
+    shown = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
+    return "\n\n".join([*shown, f"All figures: stream-engine inspect --state {contents['state']} --json"])
+
+
+def _lines(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in found:
+        yield from wrap(each["text"], WIDE, break_long_words=False, break_on_hyphens=False)
+        if each["command"]:
+            yield f"    {each['command']}"
+
+
+def _counted(contents: Mapping[str, Any]) -> list[str]:
+    summary = contents["summary"]
+    names = {kind.replace("_", "-"): n for kind, n in summary["kinds"].items()}
+    kinds = ", ".join(f"{n:,} {name}" for name, n in names.items()) if len(names) > 1 else "".join(names)
+    questions = summary["unique_triplets"] - summary["contradicting_pairs"]
+    labelled = f" ({summary['labelled_objects']:,} with a label)" if summary["labelled_objects"] else ""
+    rows = {
+        "events": f"{summary['events']:,}" + (f" ({kinds})" if kinds else ""),
+        "rejected": f"{sum(summary['rejected'].values()):,}",
+        "filtered": f"{summary['filtered']:,} by --where or as catch trials" if summary["filtered"] else "",
+        "objects": f"{summary['objects']:,}{labelled}",
+        "participants": f"{contents['workers']:,}" if contents["workers"] else "",
+        "comparisons": f"{summary['comparisons']:,} (an event holds one or more)",
+        "questions": f"{questions:,} different (an anchor and two others)",
+        "responses": _kept(contents.get("judgements")),
+        "read": _positions(summary["positions"]),
+    }
+    rows |= {name: short(value) for name, value in summary.items() if name in ("lost", "share", "forgotten")}
+    history = [("history", short(entry)) for entry in summary.get("history", ())]
+    return aligned([*((name, text) for name, text in rows.items() if text), *history])
+
+
+def _kept(kept: Mapping[str, Any] | None) -> str:
+    if not kept:
+        return ""
+    whole = "all of them" if kept["complete"] else f"a sample, {kept['comparisons']:,} of {kept['of']:,} comparisons"
+    return f"{kept['kept']:,} are kept whole, {whole}"
+
+
+def _positions(positions: Mapping[str, int]) -> str:
+    shown = [f"{name} up to {_place(name, offset)}" for name, offset in list(positions.items())[:MOST]]
+    return ", ".join(shown) + (f" and {len(positions) - MOST:,} more" if len(positions) > MOST else "")
+
+
+def _place(partition: str, offset: int) -> str:
+    """How far a partition was read: the bytes of a file's text are counted as they are decoded, not as they are stored.
+
+    >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
+    ('byte 1,200 of its text in UTF-8', 'row 30', 'message 7')
+    """
+    if not os.path.isabs(partition.removeprefix("labels:")):
+        return f"message {offset:,}"
+    kind = KINDS.get(os.path.splitext(partition.lower())[1])
+    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} of its text in UTF-8"
+
+
+def _models(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for each model, the best first, on held-out answers."""
+    if not rows:
+        return []
+    heads = {"accuracy": "accuracy", "standard_error": "± 95 % CI", "log_loss": "log loss", "seconds": "CPU s"}
+    if any(row["accuracy_by_worker"] is not None for row in rows):
+        heads = heads | {"accuracy_by_worker": "new participants"}
+    shown = [{name: _cell(name, row[name]) for name in heads} for row in rows]
+    width = {name: max(len(head), *(len(cells[name]) for cells in shown)) for name, head in heads.items()}
+    names = max(len(row["model"]) for row in rows)
+
+    def line(model: str, cells: Mapping[str, str]) -> str:
+        return (f"{model:{names}}" + "".join(f"   {cells[name]:>{width[name]}}" for name in heads)).rstrip()
+
+    lines = ["", line("", heads), *(line(row["model"], cells) for row, cells in zip(rows, shown))]
+    lines.append("log loss: nats per answer (chance: 0.693); -: unknown")
+    return lines + wrap(explained(row["model"] for row in rows), WIDE)
+
+
+def _cell(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if name == "standard_error":
+        return percent(1.96 * value)
+    return percent(value) if name.startswith("accuracy") else f"{value:.1f}" if name == "seconds" else f"{value:.3f}"
+
+
+def _others(contents: Mapping[str, Any]) -> list[str]:
+    """Refits that no topic is about, each with what it noted."""
+    rows = {}
+    for kind, artifact in contents["artifacts"].items():
+        if kind in ("embedding", "sdp_clustering"):
+            continue
+        accuracy, note = artifact["report"].get("accuracy"), artifact["report"].get("note")
+        text = f"accuracy {percent(accuracy)} on held-out data" if type(accuracy) is float else "fitted"
+        rows[f"{kind} (snapshot {artifact['snapshot']})"] = f"{text}; {str(note)[:300]}" if note else text
+    return aligned(rows.items())
+
+
+def predictions(figures: Mapping[str, Any]) -> list[str]:
+    """How predictions before learning went, as a run noted it in a file that is no part of the state."""
+    try:
+        return _predictions(figures)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return ["progressive.json does not hold the figures of a run; remove it"]
+
+
+def _predictions(figures: Mapping[str, Any]) -> list[str]:
+    """A line for each predictor and type of event: in total and recently."""
+    if not figures:
+        return []
+    lines = [
+        f"until snapshot {figures['snapshot']}; {figures['sampled']:,} of {figures['seen']:,} comparisons drawn",
+        f"{'predictor':24}{'type':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}"
+        f"{'calibration error':>19}",
+    ]
+    for name, kinds in figures["predictors"].items():
+        for kind, windows in kinds.items():
+            if kind == "all" or len(kinds) > 2:
+                total, recent = windows["total"], windows["rolling"]
+                lines.append(
+                    f"{name:24}{kind:14}{total['tested']:10,}{total['accuracy']:10.3f}{recent['accuracy']:10.3f}"
+                    f"{recent['log_loss']:10.3f}{recent['calibration_error']:19.3f}"
+                )
+    alarms = ", ".join(f"{signal} {each['alarms']}" for signal, each in figures["drift"].items())
+    return [*lines, *([f"drift alarms: {alarms}"] if alarms else [])]
+
+
+def aligned(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """A line a row, its text in a column of its own."""
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return [f"{name:{max(width, 14)}}{text}" for name, text in rows]
+
+
+def short(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        return "  ".join(f"{k}={short(v)}" for k, v in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(short, value[:8])) + (" …" if len(value) > 8 else "") or "-"
+    if value is None:
+        return "unknown"
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value)

@@ -18,7 +18,7 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from stream_engine.commands import snapshot_option, state_option
-from stream_engine.commands.inspect_text import as_text as state_as_text
+from stream_engine.commands.inspect import aligned, short
 from stream_engine.data import available_memory
 from stream_engine.refits import REFITS, CannotRefit, refit_module
 from stream_engine.service import settings as configuration
@@ -172,4 +172,4 @@ def as_text(artifact: Artifact) -> str:
     """An artifact's report for people."""
     params = msgspec.json.encode(artifact.params).decode()
     head = f"{artifact.kind} of snapshot {artifact.sequence}, seed {artifact.seed}, params {params}"
-    return state_as_text({"state": head, "snapshots": [artifact.sequence], "summary": artifact.report, "artifacts": {}})
+    return "\n".join([head, *aligned((name, short(value)) for name, value in artifact.report.items())])

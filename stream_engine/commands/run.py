@@ -7,11 +7,9 @@ import click
 
 from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
 from stream_engine.commands.input_options import labels_options, overrides_of, reading_options
-from stream_engine.guard.policies import POLICIES
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
 from stream_engine.service import settings as configuration
-from stream_engine.service.settings import NO_GUARD
 
 
 def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
@@ -25,13 +23,6 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 @click.option("--config", metavar="FILE", help="TOML file; every option here has a key there.")
 @_option(
     "--follow", key="follow", is_flag=True, flag_value=True, help="Keep reading as files grow, until SIGTERM or SIGINT."
-)
-@_option(
-    "--standby",
-    key="standby",
-    is_flag=True,
-    flag_value=True,
-    help="While another process has the state, follow its snapshots; take over when it ends.",
 )
 @click.option("--start-over", is_flag=True, help="Remove what the state holds, and read all anew.")
 @_option(
@@ -75,13 +66,6 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     help="Folder instead of DIR/dead_letters, or kafka://... beside it.",
 )
 @_option(
-    "--accept-lost-dead-letters",
-    key="accept_lost_dead_letters",
-    is_flag=True,
-    flag_value=True,
-    help="Go on when their folder is gone or was cut; what is lost is counted.",
-)
-@_option(
     "--max-reject-ratio",
     key="input.max_reject_ratio",
     type=float,
@@ -96,7 +80,7 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     help="Memory for the process and its refits; near it the stream waits. Default: what is free.",
 )
 @_option("--seed", key="refits.seed", type=int, metavar="S", help="Seed of the refits.")
-@_option("--guard", key="guard.policy", type=click.Choice([*POLICIES, NO_GUARD]), help="Partial order policy.")
+@_option("--guard", key="guard", type=bool, metavar="on|off", help="Keep a partial order of the comparisons, or none.")
 @_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: where a first start begins.")
 @_option(
     "--on-offset-loss",
@@ -131,8 +115,7 @@ def command(
     logs.configure(settings.log.format, settings.log.level)
     said: list[str] = []
     with progress_bars.Bars() as bars:
-        again = (lambda: configuration.load(config, overrides)) if config else None
-        service.run(settings, bars, read_again=again, start_over=start_over, say=said.append)
+        service.run(settings, bars, start_over=start_over, say=said.append)
     for line in said:  # after the bars; not on standard output, which is for what programs read
         if settings.log.format == "json":
             structlog.get_logger().info(line)

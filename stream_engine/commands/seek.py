@@ -1,4 +1,4 @@
-"""`stream-engine seek` and `skip`: a position moved on purpose, which is noted in the state for ever."""
+"""`stream-engine seek`: a position moved on purpose, which is noted in the state for ever."""
 
 from collections.abc import Callable
 
@@ -11,31 +11,26 @@ from stream_engine.service.repair.move_position import Move, move
 from stream_engine.service.repair.places import Place, place_at, place_behind
 from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
-_format = click.option("--format", type=click.Choice(list(FORMATS)), help="Of a file, instead of going by its name.")
-
 
 @click.command("seek")
 @state_option
 @click.option("--count-again", is_flag=True, help="Go back, though what lies between is then counted a second time.")
-@_format
-@click.argument("partition")
-@click.argument("offset", type=int)
-def seek(state: str, count_again: bool, format: str | None, partition: str, offset: int) -> None:
-    """Go on at OFFSET of PARTITION (TOPIC/NUMBER, a file): what is passed over is counted as lost."""
-    _say(_moved(state, partition, lambda name, now: place_at(name, now, offset, format), count_again))
-
-
-@click.command("skip")
-@state_option
 @click.option(
     "--from", "since", type=int, metavar="OFFSET", help="Only if it stands there; then a second call is safe."
 )
-@_format
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Of a file, instead of going by its name.")
 @click.argument("partition")
-@click.argument("records", type=int)
-def skip(state: str, since: int | None, format: str | None, partition: str, records: int) -> None:
-    """Pass over the next RECORDS messages, rows or lines of PARTITION, counted as lost."""
-    _say(_moved(state, partition, lambda name, now: place_behind(name, now, records, format), since=since))
+@click.argument("offset")
+def command(state: str, count_again: bool, since: int | None, format: str | None, partition: str, offset: str) -> None:
+    """Move PARTITION to OFFSET, or past its next N records with +N; records passed over are counted as lost.
+
+    PARTITION is TOPIC/NUMBER or a file.
+    """
+    digits = offset.removeprefix("+")
+    if not (digits.isascii() and digits.removeprefix("-").isdigit()):
+        raise click.UsageError(f"OFFSET: got {offset!r}, expected a number, or +N to pass over the next N records")
+    place, number = place_behind if offset.startswith("+") else place_at, int(digits)
+    _say(_moved(state, partition, lambda name, now: place(name, now, number, format), count_again, since))
 
 
 def _moved(

@@ -107,7 +107,9 @@ def run(line: Sequence[str]) -> None:
     """Become `spark-submit`: signals and exit status are its own from here on. Raises `BadSettings` without pyspark."""
     where = home()
     if where is None:
-        raise BadSettings("spark-counts: pyspark is not installed; pip install 'stream-engine[spark]', or --print-only")
+        raise BadSettings(
+            "spark-counts: pyspark is not installed; pip install '.[spark]' in the repository, or --print-only"
+        )
     sys.stdout.flush()
     os.execve(where / "bin" / "spark-submit", list(line), local_environment())
 

@@ -12,25 +12,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data.comparisons import MAX_WEIGHT
 from stream_engine.data.container import Corrupt
 from stream_engine.data.mapped_arrays import BLOCK
 
 MOST = 1 << 53  # no count of a stream is larger; sums and differences of a few such numbers fit an int64 and a float64
 LARGEST_COUNT = MOST // 64
+LARGEST_SUM = MAX_WEIGHT * MOST  # of weights
 
 
 class Held(NamedTuple):
-    """What an array is: its types (numpy's `dtype.str`), what each axis runs over, and between what its values lie.
+    """What an array is: its types (numpy's `dtype.str`, or only the `kind`; none: any), what each axis runs over, and
+    between what its values lie.
 
-    Axes of one name are equally long. "pairs+1" is one longer than "pairs"; a number stands for itself. `below` is a
-    number or the name of an axis. `finite`: no NaN, no infinity.
+    Axes of one name are equally long. "pairs+1" is one longer than "pairs"; a number stands for itself, and None for
+    any length; no `axes` at all: any shape. `below` is a number or the name of an axis. `finite`: no NaN, no infinity.
+    The rest is for arrays of artifacts, see `state.artifact_schemas`.
     """
 
     dtypes: tuple[str, ...]
-    axes: tuple[str | int, ...]
+    axes: tuple[str | int | None, ...] | None
     least: float | None = None
     below: float | str | None = None
     finite: bool = False
+    values: str = ""  # "ids", "labels", "merges": what happens to them where objects are renumbered
+    unless: str = ""  # a parameter of the refit: where it is set, the array is of any shape
+    fewer: bool = False  # it may have fewer axes
 
 
 def ids(*axes: str | int, of: str = "objects", least: int = 0) -> Held:
@@ -43,9 +50,14 @@ def counts(*axes: str | int, dtypes: tuple[str, ...] = ("<i8",), least: int = 0)
     return Held(dtypes, axes, least, LARGEST_COUNT)
 
 
-def figures(*axes: str | int, least: float | None = None, finite: bool = False) -> Held:
-    """Floats. Sums of weights may be infinite, or no number: events may weigh 1e308."""
-    return Held(("<f8",), axes, least, None, finite)
+def figures(*axes: str | int, least: float | None = None, below: float | None = None, finite: bool = True) -> Held:
+    """Floats."""
+    return Held(("<f8",), axes, least, below, finite)
+
+
+def weights(*axes: str | int, least: float = -LARGEST_SUM) -> Held:
+    """Sums of the weights of events."""
+    return figures(*axes, least=least, below=LARGEST_SUM)
 
 
 def flags(*axes: str | int) -> Held:
@@ -76,12 +88,16 @@ def check_arrays(held: Mapping[str, Held], arrays: Mapping[str, np.ndarray], **s
 
 def check_array(name: str, held: Held, array: np.ndarray, sizes: dict[str, int]) -> None:
     """Type and shape; adds the sizes of axes that were not known."""
-    if array.dtype.str not in held.dtypes or array.ndim != len(held.axes):
+    right = not held.dtypes or array.dtype.str in held.dtypes or array.dtype.kind in held.dtypes
+    axes = ("any",) * array.ndim if held.axes is None else held.axes
+    if not right or array.ndim > len(axes) or (array.ndim < len(axes) and not held.fewer):
         raise Corrupt(
-            f"{name}: got {array.ndim} axes of {array.dtype.str}, expected {len(held.axes)} of "
-            f"{' or '.join(held.dtypes)}"
+            f"{name}: got {array.ndim} axes of {array.dtype.str}, expected {len(axes)} of "
+            f"{' or '.join(held.dtypes) or 'any numbers'}"
         )
-    for axis, size in zip(held.axes, array.shape, strict=True):
+    for axis, size in zip(held.axes or (), array.shape):
+        if axis is None:
+            continue
         expected = axis if isinstance(axis, int) else _length(axis, size, sizes)
         if size != expected:
             along = "" if isinstance(axis, int) else f" {axis}"
@@ -96,7 +112,7 @@ def _length(axis: str, size: int, sizes: dict[str, int]) -> int:
 
 def check_range(name: str, held: Held, array: np.ndarray, sizes: Mapping[str, int]) -> None:
     """The values of an array that has its type and shape."""
-    below = sizes[held.below] if isinstance(held.below, str) else held.below
+    below = sizes.get(held.below, 1 << 31) if isinstance(held.below, str) else held.below
     if held.least is None and below is None and not held.finite:
         return
     for part in _parts(array.reshape(-1)):

@@ -45,12 +45,3 @@ def check_counts(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
             raise Corrupt(f"n_lo, n_hi: expected counts from 0 up to {limit}, not both 0")
     if wide and max(n_lo.max(initial=0), n_hi.max(initial=0)) < COUNT_LIMIT:
         raise Corrupt(f"n_lo, n_hi: got int64 for counts below {COUNT_LIMIT}, expected int32")
-
-
-def check_weights(n_lo: np.ndarray, n_hi: np.ndarray) -> None:
-    """Sums of weights: none negative, not both zero; infinite, or no number any more, where an event weighed that
-    much."""
-    for begin in range(0, len(n_lo), BLOCK):
-        lo, hi = n_lo[begin : begin + BLOCK], n_hi[begin : begin + BLOCK]
-        if ((lo < 0) | (hi < 0) | ((lo == 0) & (hi == 0))).any():
-            raise Corrupt("n_lo, n_hi: expected weights of 0 and more, one of them above 0")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 MAX_NAME_BYTES = 1024
+MAX_WEIGHT = 1e100  # of an event: sums of weights, and of their squares, stay finite
 MAX_LIST = 10_000
 
 EVENT_TYPES = ("triplet", "quadruplet", "odd_one_out", "most_central", "pick", "ranking", "label")
@@ -29,7 +30,7 @@ REASONS = {
     "not_shown": "`odd`, `central` or `chosen` is not among those shown",
     "nothing_chosen": "`chosen` is empty, or `ranked` has fewer than two objects",
     "everything_chosen": "`chosen` leaves nothing to be farther",
-    "bad_weight": "`weight` is not a finite number >= 0",
+    "bad_weight": "`weight` is not a number from 0 to 1e100",
     "bad_votes": "`n_near` or `n_far` is not a whole number from 0 to 1,000,000",
     "bad_time": "`time` is neither RFC 3339 nor epoch seconds",
     "incomplete": "the source could not deliver the event whole",
@@ -115,8 +116,7 @@ class Counted(NamedTuple):
     totals."""
 
     states: dict[str, dict[str, np.ndarray]]  # accumulator -> its state
-    votes: np.ndarray  # (r, 4) int32 rows near_i, near_j, far_i, far_j
-    weights: np.ndarray  # (r,) int64: how many votes a row is
+    votes: np.ndarray  # (r, 4) int32 rows near_i, near_j, far_i, far_j, each in the direction of its net vote
     records: int
     triplets: int
     quadruplets: int

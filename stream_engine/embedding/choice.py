@@ -5,7 +5,8 @@ errors decides, because on easy data the latter says too little about the ridge.
 delivered, by its `sureness` of the same units: else one that orders better loses to one whose margins happen to be of
 the right size (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on
 below the grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard
-error (paired, by unit) of the best; larger ones are tried while they help, smaller ones while they do. Some 20 fits.
+error (paired, by unit) of the best; larger ones are tried while they help, smaller ones, each with a few ridges, until
+they are much worse. Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,8 @@ DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
 FIRST = 5  # dimensions in which the kernel and the ridge are chosen, where the dimensions are not given
 BEYOND = 1e-3  # ridges below are not tried
 GAIN = 1e-4  # nats an answer that a smaller ridge must gain to count as better
+CHEAP = CAREFUL / 10  # questions times dimensions up to which more ridges are tried in few dimensions
+FAR = 4.0  # standard errors by which a number of dimensions is worse, below which no smaller one is tried
 WITHOUT = 1  # ridges in a row that do not help, after which a path ends
 FEW = 40.0  # answers that must choose at least
 MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have so many iterations
@@ -68,17 +71,17 @@ def choose(
     if held.times.sum() < FEW or not len(questions.rows):
         usual = Setting(kernel or USUAL.kernel, d or min(USUAL.d, most), ridge or USUAL.ridge)
         return Choice(usual, "too few answers to hold any out", [], ())
-    search = _Search(questions, held, fixed_lapse, progress)
+    search = _Search(questions, held, fixed_lapse, progress, ridge is not None)
     ridges = [ridge] if ridge is not None else _ridges(questions)
     first = d if d is not None else min(FIRST, most)
     paths = sorted((search.path(each, first, ridges) for each in ([kernel] if kernel else KERNELS)), key=_loss)
-    best = paths[0]
     if d is None:
-        best = search.dimensions(paths, most)
-        if ridge is None and best.setting.d != first:
-            best = min((best, *search.beside(best)), key=_loss)
+        search.dimensions(paths, most)
+        if ridge is None and search.smallest().setting.d != first:
+            search.beside(search.smallest())
+    chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(best.setting, "held-out log loss", tried, (best.found.points,), best.sure)
+    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.sure)
 
 
 def _loss(tried: Tried) -> float:
@@ -92,8 +95,10 @@ def _ridges(questions: Questions) -> list[float]:
 
 
 class _Search:
-    def __init__(self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., None]) -> None:
-        self.questions, self.held, self.progress = questions, held, progress
+    def __init__(
+        self, questions: Questions, held: Answers, fixed: bool, progress: Callable[..., None], given_ridge: bool
+    ) -> None:
+        self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
         self.tried: list[Tried] = []
@@ -135,34 +140,50 @@ class _Search:
             worse, best = (0, last) if better else (worse + 1, best)
         return best
 
-    def dimensions(self, firsts: list[Tried], most: int) -> Tried:
-        """The smallest number of dimensions in which a kernel is within one standard error of the best; of the kernels
-        that are, the better. `firsts`: each kernel's best in the same number of dimensions, the better one first; that
-        one goes on in larger numbers while they help, all in smaller ones until none is within one standard error: what
-        is too small for one number is for those below it."""
+    def best(self) -> Tried:
+        """What has the smallest loss."""
+        return min(self.tried, key=_loss)
+
+    def smallest(self) -> Tried:
+        """In the smallest number of dimensions that is within one standard error of the best, the best."""
+        enough = [each for each in self.tried if _no_worse(each, self.best())]
+        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
+
+    def dimensions(self, firsts: list[Tried], most: int) -> None:
+        """Try other numbers of dimensions. `firsts`: each kernel's best in the same number, the better one first; that
+        one goes on in larger numbers while they help, all in smaller ones until none is within `FAR` standard errors.
+        What is the best ridge in five dimensions is not in one, so some are tried there."""
         sizes = [d for d in DIMENSIONS if d <= most]
         first = firsts[0].setting.d
         done = list(firsts)
         for d in reversed([d for d in sizes if d < first]):
-            smaller = [self.attempt(each.setting._replace(d=d), each) for each in firsts]
+            smaller = [
+                self.attempt(each.setting._replace(d=d, ridge=ridge), each)
+                for each in firsts
+                for ridge in self._ridges_in(d, each.setting.ridge)
+            ]
             done += smaller
-            if not any(_no_worse(each, firsts[0]) for each in smaller):
+            if not any(_no_worse(each, firsts[0], FAR) for each in smaller):
                 break
         best = min(done, key=_loss)
         for d in sizes:
             if d > first and best.setting.d == max(each.setting.d for each in done):
                 done.append(self.attempt(firsts[0].setting._replace(d=d), best))
                 best = min(done, key=_loss)
-        enough = [each for each in done if _no_worse(each, best)]
-        return min(enough, key=lambda each: (each.setting.d, each.log_loss))
 
-    def beside(self, chosen: Tried) -> list[Tried]:
-        """The neighbouring ridges."""
+    def _ridges_in(self, d: int, ridge: float) -> list[float]:
+        """Ridges that are tried in fewer dimensions than the one that it is best for; beyond few questions that one."""
+        few = len(self.questions.rows) * d <= CHEAP and not self.given_ridge
+        return sorted({ridge, USUAL.ridge, USUAL.ridge / 3}) if few else [ridge]
+
+    def beside(self, chosen: Tried) -> None:
+        """Try the neighbouring ridges."""
         kernel, d, ridge = chosen.setting
-        return [self.attempt(Setting(kernel, d, ridge * by), chosen) for by in (3.0, 0.3)]
+        for by in (3.0, 0.3):
+            self.attempt(Setting(kernel, d, ridge * by), chosen)
 
 
-def _no_worse(one: Tried, best: Tried) -> bool:
-    """Whether the mean loss of a unit is within one standard error of the best one's, paired."""
+def _no_worse(one: Tried, best: Tried, errors: float = 1.0) -> bool:
+    """Whether the mean loss of a unit is within so many standard errors of the best one's, paired."""
     more = one.losses - best.losses
-    return bool(more.mean() <= more.std() / np.sqrt(max(len(more) - 1, 1)))
+    return bool(more.mean() <= errors * more.std() / np.sqrt(max(len(more) - 1, 1)))

@@ -208,7 +208,7 @@ def snapshot_of(answers: Answers, accumulators: tuple[str, ...], groups: Any = N
     """What an engine knows after these comparisons; object i has the name str(objects[i]) and the id i. `groups`: who
     gave the answer of each row of X. Raises ValueError."""
     of_worker = groups is not None
-    engine = Engine((*accumulators, "worker_votes") if of_worker else accumulators, guard=None)
+    engine = Engine((*accumulators, "worker_votes") if of_worker else accumulators, guard=False)
     engine.learn(
         Decoded(
             [str(each) for each in answers.objects.tolist()],

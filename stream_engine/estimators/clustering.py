@@ -9,9 +9,9 @@ from stream_engine.refits import sdp_clustering
 class ComparisonClustering(ClusterMixin, BaseEstimator):
     """AddS and semidefinite programming (Perrot, Esser & Ghoshdastidar 2020); see `refits.sdp_clustering`.
 
-    `n_clusters`: None lets SPUR choose. `similarity`: adds3 or k1 (triplets), adds4 (all), mulk4 (quadruplets); "auto"
-    is adds3, or adds4 where X has quadruplets. `tol`: certified relative gap to reach. `n_objects`: None goes by the
-    largest number in X.
+    `n_clusters`: None: the number that the test against a continuum finds, else SPUR's. `similarity`: adds3 or k1
+    (triplets), adds4 (all), mulk4 (quadruplets); "auto" is adds3, or adds4 where X has quadruplets.
+    `tol`: certified relative gap to reach. `n_objects`: None goes by the largest number in X.
 
     `max_iterations` of the solver, at which it stops uncertified. `random_state`: a whole number, or numpy's
     RandomState.
@@ -51,7 +51,6 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
             k=self.n_clusters,
             tol=self.tol,
             max_iterations=self.max_iterations,
-            bootstrap=0,
             stability=0,
             warm_up_to=0,
         )

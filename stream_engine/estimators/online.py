@@ -60,7 +60,7 @@ class ComparisonClassifier(base.Classifier):
                 f"{dimensions}; expected one of {', '.join(SIMILARITIES)}, and both at least 1"
             )
         self.similarity, self.refresh, self.dimensions, self.seed = similarity, refresh, dimensions, seed
-        self.engine = Engine(("adds3", "triplet_counts"), guard=None)
+        self.engine = Engine(("adds3", "triplet_counts"), guard=False)
         self._embedding = OnlineEmbedding(dimensions, seed=seed) if similarity == "online" else None
         self._waiting = 0  # comparisons since the last renewal
         self._served: Snapshot | None = None  # what the predictor is made of

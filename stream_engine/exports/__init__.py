@@ -1,7 +1,7 @@
 """From published files to what scientists load: `WHAT` -> files. One file per family, registered here.
 
-An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet, csv or
-json is decided once, in exports/files.py. Nothing here reads a live engine.
+An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet or csv
+is decided once, in exports/files.py. Nothing here reads a live engine.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,6 @@ EXPORTS = {
         for how in ("window", "decayed", "weighted", "trusted")
     },
     "workers": "stream_engine.exports.workers:workers",
-    "workers_online": "stream_engine.exports.workers:workers_online",
     "judgements": "stream_engine.exports.judgements:judgements",
     "clusters": "stream_engine.exports.learned:clusters",
     "spectral": "stream_engine.exports.learned:spectral",
@@ -51,18 +50,21 @@ TABLES = {
     "classifiers": "classify",
     "kernel_weights": "kernel",
     "cluster_verdict": "clusters",
-    "cluster_levels": "clusters",
+    "cluster_numbers": "clusters",
 }
 # about people: written only when named, never served over HTTP
-ON_REQUEST = frozenset({"workers", "workers_online", "judgements"})
+ON_REQUEST = frozenset({"workers", "judgements"})
 # for which the reliability of workers is estimated each time: written only when named
 FITTED_ANEW = frozenset({"adds3_trusted", "triplet_counts_trusted"})
+# a row for each question that was asked, gigabytes of many: written only when named
+EVERY_QUESTION = frozenset({"questions", "confidence"})
+ONLY_NAMED = ON_REQUEST | FITTED_ANEW | EVERY_QUESTION
 
 
 class Content(NamedTuple):
     """`value` is a JSON document when given; else `arrays` by contract name, and beside them `tables` for people.
     `objects`: whom ids and axes of `arrays` speak of, where not of all objects of the snapshot; `subset`: whom what is
-    over a subset of these speaks of. Every array has an entry in `exports.dictionary`."""
+    over a subset of these speaks of. Every array is declared in `exports.declarations`."""
 
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
     tables: Mapping[str, Mapping[str, Any]] = MappingProxyType({})  # file name without suffix -> column -> values
@@ -84,7 +86,7 @@ def contents(what: str, published: Published) -> dict[str, Content]:
 def export_of(file: str) -> tuple[str, str]:
     """What makes a file of this name, and in which format: ("", "") where nothing does.
 
-    >>> export_of("kernel.K.csv"), export_of("cluster_levels.parquet"), export_of("clusters.scalars.json")
+    >>> export_of("kernel.K.csv"), export_of("cluster_numbers.parquet"), export_of("clusters.scalars.json")
     (('kernel', 'csv'), ('clusters', 'parquet'), ('clusters', 'csv'))
     """
     stem, _, suffix = file.rpartition(".")

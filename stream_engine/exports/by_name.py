@@ -2,7 +2,7 @@
 
 Ids follow first appearance, so two runs that learned the same comparisons in another order number their objects
 otherwise; by name they agree, and equal statistics give equal files. What an artifact's arrays speak of is declared by
-the refit that made it (`AXES`, see `state.artifact_axes`). O(state).
+the refit that made it (`AXES`, see `state.artifact_schemas`). O(state).
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from stream_engine.accumulators import accumulator
+from stream_engine.data.array_checks import Held
 from stream_engine.exports import NothingToExport
 from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_axes import IDS, MERGES, OBJECTS, SUBSET, Axes, Speaks, Undeclared, declared
-from stream_engine.state.artifact_schemas import ONLINE_EMBEDDING
+from stream_engine.state.artifact_schemas import OBJECTS, ONLINE_EMBEDDING, SUBSET, Axes, Undeclared, declared
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -49,7 +49,7 @@ def _snapshot(snapshot: Snapshot, order: np.ndarray) -> Snapshot:
             f"{name}/{key}": array for key, array in accumulator(name).renamed(snapshot.section(name), rank).items()
         }
     if snapshot.settings["guard"]:
-        room = PartialOrder.renamed(snapshot.section("partial_order"), rank, snapshot.settings["guard"])
+        room = PartialOrder.renamed(snapshot.section("partial_order"), rank)
         arrays |= {f"partial_order/{key}": array for key, array in room.items()}
     names = tuple(snapshot.objects)
     return snapshot._replace(objects=tuple(names[i] for i in order.tolist()), arrays=arrays)
@@ -82,26 +82,25 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
     return artifact._replace(arrays=arrays), objects
 
 
-def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, Speaks], everyone: int) -> int:
+def _known_objects(arrays: Mapping[str, np.ndarray], spoken: Mapping[str, Held], everyone: int) -> int:
     """How many objects the artifact's snapshot had: the length of the axes that run over them."""
     over_all = (OBJECTS,) if "ids" in arrays else (OBJECTS, SUBSET)
-    lengths = [
-        size for name, array in arrays.items() for axis, size in zip(spoken[name].axes, array.shape) if axis in over_all
-    ]
+    axes = [each for name, array in arrays.items() for each in zip(spoken[name].axes or (), array.shape)]
+    lengths = [size for axis, size in axes if axis in over_all]
     return min(lengths, default=everyone)
 
 
 def _renumbered(
-    array: np.ndarray, spoken: Speaks, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
+    array: np.ndarray, spoken: Held, objects: np.ndarray, subset: np.ndarray, rank: np.ndarray
 ) -> np.ndarray:
     """One array, its axes in the order of `objects` and `subset` (old places), its ids by `rank` (old id -> new)."""
-    if spoken.values is IDS:
+    if spoken.values == "ids":
         array = np.where(array >= 0, rank[array], array).astype(array.dtype)
-    elif spoken.values is MERGES:
+    elif spoken.values == "merges":
         array, place = array.copy(), _ranks(subset)
         leaf = array[:, :2] < len(subset)  # larger numbers are earlier merges
         array[:, :2][leaf] = place[array[:, :2][leaf].astype(np.int64)]
-    for number, axis in enumerate(spoken.axes[: array.ndim]):
+    for number, axis in enumerate((spoken.axes or ())[: array.ndim]):
         if axis in (OBJECTS, SUBSET):
-            array = np.take(array, objects if axis is OBJECTS else subset, number)
+            array = np.take(array, objects if axis == OBJECTS else subset, number)
     return array

@@ -1,26 +1,26 @@
-"""Contents as bytes: npz (default), parquet, csv or json. Equal contents give equal bytes.
+"""Contents as bytes: npz (default), parquet or csv. Equal contents give equal bytes.
 
-Documents are JSON in every format. npz and json hold an export's arrays in one file, with the objects' `names` where
-ids or places speak of them; tables for people stand beside it as CSV. csv and parquet hold tables only, and in them
-names instead of ids: which array stands in which table is in `exports.dictionary`, single figures in one
+Documents are JSON in every format. npz holds an export's arrays in one file, with the objects' `names` where ids or
+places speak of them; tables for people stand beside it as CSV. csv and parquet hold tables only, and in them names
+instead of ids: which array stands in which table is in `exports.declarations`, single figures in one
 NAME.scalars.json. An array that is not declared is a table of its own.
 """
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from stream_engine.exports import Content, json_text
-from stream_engine.exports.dictionary import described
-from stream_engine.exports.dictionary_entries import SCALARS, Held
+from stream_engine.exports import Content
+from stream_engine.exports.declarations import SCALARS, Array, declared
 from stream_engine.exports.naming import Named, merges, names_array
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
 
-FORMATS = ("npz", "parquet", "csv", "json")
+FORMATS = ("npz", "parquet", "csv")
 MEDIA_TYPES = {
     ".json": "application/json",
     ".csv": "text/csv",
@@ -37,16 +37,14 @@ def writers(name: str, content: Content, format: str, objects: Sequence[str]) ->
         f"{table}.{kind}": partial(_table, columns, kind) for table, columns in content.tables.items()
     }
     if content.value is not None:
-        files[f"{name}.json"] = partial(_pieces, json_text.of_value(content.value))
+        files[f"{name}.json"] = partial(_json, content.value)
     elif format == "npz":
         files[f"{name}.npz"] = partial(_npz, with_names(name, content, objects))
-    elif format == "json":
-        files[f"{name}.json"] = partial(_pieces, json_text.of_arrays(with_names(name, content, objects)))
     else:
         tables, scalars = by_table(name, content, objects)
         files |= {f"{table}.{kind}": partial(_table, columns, kind) for table, columns in tables.items()}
         if scalars:
-            files[f"{name}.{SCALARS}.json"] = partial(_pieces, json_text.of_arrays(scalars))
+            files[f"{name}.{SCALARS}.json"] = partial(_json, {key: _figure(array) for key, array in scalars.items()})
     return files
 
 
@@ -62,9 +60,9 @@ def encode(name: str, content: Content, format: str, objects: Sequence[str]) -> 
 
 def with_names(name: str, content: Content, objects: Sequence[str]) -> dict[str, np.ndarray]:
     """The arrays, and `names` (of a subset `subset_names` too) where any of them is about objects."""
-    declared = [entry for key in content.arrays if (entry := described(_export(name), key))]
+    known = [entry for key in content.arrays if (entry := declared(_export(name), key))]
     found = dict(content.arrays)
-    if any(entry.names_objects for entry in declared) and "names" not in found:
+    if any(entry.names_objects for entry in known) and "names" not in found:
         found |= names_array("names", objects if content.objects is None else content.objects)
         if content.subset is not None:
             found |= names_array("subset_names", content.subset)
@@ -82,7 +80,7 @@ def by_table(
     tables: dict[str, dict[str, Any]] = {}
     scalars = {}
     for key, array in content.arrays.items():
-        entry = described(_export(name), key) or _undeclared(array, len(names))
+        entry = declared(_export(name), key) or _undeclared(array, len(names))
         if entry.table == SCALARS or array.ndim == 0:
             scalars[key] = array
         elif entry.within not in content.tables:
@@ -96,12 +94,12 @@ def _export(name: str) -> str:
     return name.split(".")[0]
 
 
-def _undeclared(array: np.ndarray, n: int) -> Held:
+def _undeclared(array: np.ndarray, n: int) -> Array:
     """An array of somebody's own: a square one of n is over the objects."""
-    return Held("n, n" if array.shape == (n, n) else "", array.dtype.kind, "")
+    return Array("n, n" if array.shape == (n, n) else "", array.dtype.kind, "")
 
 
-def _columns(key: str, array: np.ndarray, entry: Held, about: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _columns(key: str, array: np.ndarray, entry: Array, about: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """An array as columns, that of the objects first where its first axis runs over them."""
     first, second = (*entry.axes(array.ndim), "", "")[:2]
     if entry.values == "merges":
@@ -130,9 +128,17 @@ def _head(names: Sequence[str]) -> str:
     return head
 
 
-def _pieces(pieces: Iterator[bytes], file: BinaryIO) -> None:
-    for piece in pieces:
-        file.write(piece)
+def _json(value: Any, file: BinaryIO) -> None:
+    file.write(json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n")
+
+
+def _figure(array: np.ndarray) -> Any:
+    """A figure, or a few; null for what is no number."""
+    if array.dtype.kind != "f":
+        return array.tolist()
+    values = array.astype(object)
+    values[~np.isfinite(array)] = None
+    return values.tolist()
 
 
 def _npz(arrays: Mapping[str, np.ndarray], file: BinaryIO) -> None:

@@ -26,34 +26,33 @@ def names_of(published: Published, kind: str, n: int) -> list[str]:
 
 def clusters(published: Published) -> dict[str, Content]:
     """labels (n,) int32 (-1: not clustered), k, lam, objective, criterion, residuals; p_coins, p_continuum, crowding of
-    the verdict; level_k, level_criterion, level_peak, level_ari of all numbers of clusters that were looked at; tables
-    clusters (object, cluster, stability, verdict), cluster_verdict in words, cluster_levels."""
+    the verdict; tested_k, tested_crowding, tested_p of every number of groups that was tested; tables clusters (object,
+    cluster, stability, second, verdict), cluster_verdict in words, cluster_numbers."""
     artifact = artifact_of(published, "sdp_clustering")
     held = artifact.arrays
     arrays = {
-        name: array for name, array in held.items() if not name.startswith("warm_")
-    }  # the solver's state is no result
+        name: array for name, array in held.items() if not name.startswith(("warm_", "level_"))
+    }  # the solver's state is no result; levels are of version 0.1.0
     labels = arrays["labels"]
     names = names_of(published, "sdp_clustering", len(labels))
     tables: dict[str, dict[str, Any]] = {"clusters": {"object": names, "cluster": labels}}
-    if "stability" in arrays:
-        tables["clusters"]["stability"] = arrays["stability"]
+    tables["clusters"] |= {name: arrays[name] for name in ("stability", "second") if name in arrays}
     if "verdict" in artifact.report:
         tables["clusters"]["verdict"] = [artifact.report["verdict"]] * len(labels)  # who reads this file alone knows it
         row = {"verdict": artifact.report["verdict"], "k": int(held["k"])}
         told = [name for name in ("p_coins", "p_continuum", "crowding") if name in held and held[name].ndim == 0]
         row |= {name: float(held[name]) for name in told}
         tables["cluster_verdict"] = {name: [value] for name, value in row.items()}
-    if "level_k" in held:
-        columns = {name: held.get(f"level_{name}") for name in ("k", "criterion", "peak", "ari")}
-        whole = len(held["level_k"])
-        tables["cluster_levels"] = {name: c for name, c in columns.items() if c is not None and len(c) == whole}
+    columns = {name: held.get(f"tested_{name}") for name in ("k", "crowding", "p")}
+    if all(column is not None and column.shape == held["tested_k"].shape for column in columns.values()):
+        tables["cluster_numbers"] = columns
     return {"clusters": Content(arrays, tables, objects=tuple(names))}
 
 
 def spectral(published: Published) -> dict[str, Content]:
-    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge, criterion; CSV object,cluster."""
-    arrays = artifact_of(published, "spectral").arrays
+    """labels (n,) int32 (-1: not clustered), k, objective, eigenvalues, edge; CSV object,cluster."""
+    held = artifact_of(published, "spectral").arrays
+    arrays = {name: array for name, array in held.items() if name != "criterion"}  # of version 0.1.0
     names = names_of(published, "spectral", len(arrays["labels"]))
     table = {"object": names, "cluster": arrays["labels"]}
     return {"spectral": Content(dict(arrays), {"spectral": table}, objects=tuple(names))}

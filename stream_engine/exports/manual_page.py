@@ -1,14 +1,22 @@
-"""The manual's page about exports, made of the dictionary: `python -m stream_engine.manual` writes it."""
+"""The manual's page about exports, made of their declarations: `python -m stream_engine.manual` writes it."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 
 from stream_engine import exports
-from stream_engine.exports.dictionary import entries
-from stream_engine.exports.dictionary_entries import NAMES, SCALARS, SUBSET_NAMES, VALUES, Held
-from stream_engine.exports.dictionary_of_models import LEFT_OUT, OF_REFITS
-from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
+from stream_engine.exports.declarations import (
+    ARRAYS,
+    LEFT_OUT,
+    NAMES,
+    OF_REFITS,
+    SCALARS,
+    SUBSET_NAMES,
+    TABLES,
+    VALUES,
+    Array,
+    columns,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "exports.md"
 WIDTH = 118
@@ -16,24 +24,30 @@ DOCUMENTS = {
     "objects": "`objects.json`: the names, the place of each being its id. Table `objects`.",
     "summary": "`summary.json`: what was read, what was refused and why, what is known.",
 }
-KINDS = {"i": "whole", "u": "whole", "f": "real", "b": "yes or no", "U": "text"}
+
+
+def _names(what: frozenset[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(what))
+
+
 INTRODUCTION = f"""# Exports
 
-`stream-engine export --state DIR --out DIR [--format npz|csv|parquet|json] [WHAT …]` writes files that other programs
-load: all exports, or those named. A run with `--listen` serves the same files at `/export/NAME.FORMAT`. This page is
-made of the code; every array and every column is on it.
+`stream-engine export --state DIR --out DIR [--format npz|csv|parquet] [WHAT …]` writes files that other programs load:
+those named, or all but a few. A run with `--listen` serves the same files at `/export/NAME.FORMAT`. This page is
+generated from the code; every array and every column is on it.
 
-- **Objects have names in every format.** csv and parquet hold tables, and names in place of ids. npz and json hold one
-  file an export, with ids, and `names` beside them: object `id` is `names[id]`. Where `names` would be very large
-  it is `names_utf8`, all bytes in a row, and `names_offsets`, where each begins.
-- **Tables for people** (`objects`, `questions`, `models`, `clusters`, …) stand beside npz and json as csv.
-- **Single figures** of an export are in one `NAME.{SCALARS}.json` beside its csv or parquet.
+- **Objects have names in every format.** csv and parquet hold tables, and names in place of ids. npz holds one file an
+  export, with ids, and `names` beside them: object `id` is `names[id]`. Where `names` would be very large it is
+  `names_utf8`, all bytes in a row, and `names_offsets`, where each begins.
+- **Tables for people** (`objects`, `models`, `clusters`, …) stand beside npz as csv.
+- **Documents** (`objects.json`, `summary.json`) are JSON, and the single figures of an export are in one
+  `NAME.{SCALARS}.json` beside its csv or parquet.
 - **Names of files** do not depend on what else a state holds.
 - In csv and parquet an array is in the table that stands in brackets behind it, else in one named NAME.ARRAY. The
   first column of what is over objects is `object` (`_object` where an object is called that).
-- What is about people ({", ".join(f"`{name}`" for name in sorted(exports.ON_REQUEST))}) is
-  written only when named, and never served. {" and ".join(f"`{name}`" for name in sorted(exports.FITTED_ANEW))} are
-  written only when named: each estimates the reliability of workers anew.
+- **Written only when named:** {_names(exports.ON_REQUEST)} (about people; never
+  served); {_names(exports.FITTED_ANEW)} (estimate the reliability of workers anew);
+  {_names(exports.EVERY_QUESTION)} (a row for each question).
 
 Shapes: n objects, s of a subset (all, where `subset_names` is not there); another letter is one length throughout a
 file, () a single figure.
@@ -54,39 +68,35 @@ def _exports() -> Iterator[str]:
             yield from _item(f"Of the refit {made}.", "")
         if what in DOCUMENTS:
             yield from _item(DOCUMENTS[what], "")
-        known = entries(what)
-        for name, entry in known.items():
-            yield from _item(f"`{name}` {_about(what, entry)}: {entry.says}{_where(what, name, entry)}")
-        if any(entry.names_objects for entry in known.values()) and "names" not in known:
-            yield from _item(f"`names` {_about(what, NAMES)}: {NAMES.says}")
-        if any("s" in axes for entry in known.values() for axes in entry.alternatives()):
-            yield from _item(f"`subset_names` {_about(what, SUBSET_NAMES)}: {SUBSET_NAMES.says}")
+        known = dict(ARRAYS.get(what, {}))
+        if any(each.names_objects for each in known.values()) and "names" not in known:
+            known["names"] = NAMES
+        if any("s" in axes for each in known.values() for axes in each.alternatives()):
+            known["subset_names"] = SUBSET_NAMES
+        for name, each in known.items():
+            shape = each.shape.replace(" | ", " or ").removesuffix(" or ")
+            yield from _item(f"`{name}` ({shape}) {_said(each)}{_where(what, each)}")
 
 
-def _about(what: str, entry: Held) -> str:
-    kind = KINDS[entry.kinds[0]] if len({KINDS[each] for each in entry.kinds}) == 1 else "number"
-    if entry.values != "numbers":
-        kind = {"ids": "ids", "classes": "classes", "merges": "merges"}[entry.values]
-    return f"({entry.shape.replace(' | ', ' or ').removesuffix(' or ')}) {kind}"
+def _said(each: Array) -> str:
+    return f"{each.type}{f', {each.unit}' if each.unit else ''}: {each.meaning}"
 
 
-def _where(what: str, name: str, entry: Held) -> str:
-    if entry.table == SCALARS:
+def _where(what: str, each: Array) -> str:
+    if each.table == SCALARS:
         return ""
-    if entry.within:
-        return f" [{entry.within}]"
-    if entry.table is not None:
-        return f" [{what}.{entry.table}]" if entry.table else f" [{what}]"
-    return ""
+    table = f"{what}.{each.table}" if each.table else what if each.table == "" else ""
+    return f" [{each.within or table}]" if each.within or table else ""
 
 
 def _tables() -> Iterator[str]:
     yield from _item("Columns of what a state does not hold are left out.", "")
-    for table, columns in TABLE_COLUMNS.items():
+    within = {each.within for arrays in ARRAYS.values() for each in arrays.values()}
+    for table in sorted({*TABLES, *within} - {""}):
         made = exports.TABLES.get(table, table)
         yield f"\n### Table {table}" if made == table else f"\n### Table {table}, of {made}"
-        for column, says in columns.items():
-            yield from _item(f"`{column}`: {says}")
+        for column, each in columns(table).items():
+            yield from _item(f"`{column}` {_said(each)}")
 
 
 def _left_out() -> Iterator[str]:
@@ -103,7 +113,3 @@ def _left_out() -> Iterator[str]:
 
 def _item(text: str, bullet: str = "- ") -> list[str]:
     return wrap(text, WIDTH, initial_indent=bullet, subsequent_indent=" " * len(bullet), break_on_hyphens=False)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())

@@ -24,7 +24,7 @@ INTERVAL = 1.96  # standard deviations within which 95 % of a normal distributio
 
 
 def table(published: Published) -> dict[str, Any]:
-    """All objects, in the order of their ids. See `exports.dictionary_of_tables`."""
+    """All objects, in the order of their ids. See `exports.declarations`."""
     if published.as_seen:  # an older artifact knows objects by the numbers that they had
         seen = published.as_seen.snapshot.objects
         row = {name: i for i, name in enumerate(seen)}

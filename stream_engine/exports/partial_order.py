@@ -8,7 +8,7 @@ from stream_engine.data.container import Corrupt
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.guard.canonical_order import Quadruplets, Weight, is_acyclic, kept_of_votes, net_votes, weight_among
 from stream_engine.guard.implied import implied
-from stream_engine.guard.partial_order import PartialOrder, transitive_reduction
+from stream_engine.guard.partial_order import transitive_reduction
 from stream_engine.state.order_file import OrderFile
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, triplet_columns
@@ -26,8 +26,8 @@ def partial_order(published: Published) -> dict[str, Content]:
     snapshot = published.snapshot
     state = snapshot.section("partial_order")
     if not state:
-        raise NothingToExport("no partial order is kept in this state: guard.policy is off")
-    kept = _kept(state, snapshot.settings["guard"])
+        raise NothingToExport("no partial order is kept in this state: guard is off")
+    kept = state["kept"]
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
         reduced = beside.submit(_reduced, kept)
         from_counts = _from_counts(published, kept) if snapshot.section("triplet_counts") else {}
@@ -60,11 +60,6 @@ def _canonical(rows: np.ndarray, net: np.ndarray, file: OrderFile | None) -> np.
     if file is not None:
         file.write(kept, net)
     return kept
-
-
-def _kept(state: dict[str, np.ndarray], policy: str) -> np.ndarray:
-    """The comparisons that a guard with this state keeps; that of `first` is nothing else. Raises `Corrupt`."""
-    return state["kept"] if policy == "first" else PartialOrder.from_state(state, policy).kept()
 
 
 def _reduced(kept: np.ndarray) -> np.ndarray:

@@ -30,7 +30,9 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
     """The figures of a snapshot, by the contract's names.
 
     `unique_triplets` counts distinct (anchor, near, far); `contradicting_pairs` the (anchor, {near, far}) seen in both
-    directions, `contradicting_triplets` the sum of the smaller of their two counts. `not_in_recent`, where something
+    directions, `contradicting_triplets` the sum of the smaller of their two counts. `guard` counts verdicts since the
+    beginning; `order_kept` is how many comparisons the partial order keeps now, null where there is none.
+    `not_in_recent`, where something
     forgets: triplets that were too late, or had no time, for it. Where there is something to say: `share` "i/n", the
     share of a topic that the state was made with; `lost`, records passed over with consent, by partition;
     `dead_letters_lost` and `dead_letters_removed`, letters that are in their folder no more; `history`, what was done
@@ -53,6 +55,7 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         "contradicting_pairs": int(np.count_nonzero(both)),
         "contradicting_triplets": int(both.sum()),
         "guard": dict(counters["guard"]),
+        "order_kept": kept_now(snapshot),
         "positions": {name: position.offset for name, position in sorted(snapshot.positions.items())},
         "progressive": counters["progressive"],
         **{name: counters[name] for name in ("share", "lost", "history") if name in counters},
@@ -60,6 +63,13 @@ def summary_of(snapshot: Snapshot) -> dict[str, Any]:
         **({"forgotten": forgotten} if any((forgotten := forgotten_in(counters)).values()) else {}),
         **({"not_in_recent": left} if (left := _left_out(snapshot)) else {}),
     }
+
+
+def kept_now(snapshot: Snapshot) -> int | None:
+    """How many comparisons the partial order keeps, as the export `partial_order` has rows; None where none is kept.
+    Fewer than were accepted, where something was forgotten."""
+    state = snapshot.section("partial_order")
+    return len(state["kept"]) if state else None
 
 
 def _left_out(snapshot: Snapshot) -> dict[str, dict[str, int]]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from stream_engine.accumulators.worker_reliability import RIGHT, SEEN
 from stream_engine.data.packed_names import unpack_names
 from stream_engine.data.symmetric_matrices import DENSE_LIMIT, dense_matrix
 from stream_engine.exports import Content, NothingToExport
@@ -35,26 +34,7 @@ def workers(published: Published) -> dict[str, Content]:
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])
     columns = {name: arrays[name] for name in _COLUMNS}
-    told = {name: arrays[name] for name in ("utf8", "offsets")} | names_array("worker_names", names)
-    return {"workers": Content({**columns, **told}, {"workers": {"worker": list(names), **columns}})}
-
-
-def _online(published: Published) -> dict[str, np.ndarray]:
-    return published.snapshot.section("worker_reliability")
-
-
-def workers_online(published: Published) -> dict[str, Content]:
-    """The running estimate, updated with every comparison: worker, accuracy, informed (answers it rests on)."""
-    estimate = _online(published)
-    if not estimate:
-        raise NothingToExport("worker_reliability is not kept in this state; add it to `accumulators`")
-    columns = {
-        "accuracy": (RIGHT + estimate["right"]) / (SEEN + estimate["informed"]),
-        "informed": estimate["informed"],
-    }
-    names = unpack_names(estimate["utf8"], estimate["offsets"])
-    told = {name: estimate[name] for name in ("utf8", "offsets")} | names_array("worker_names", names)
-    return {"workers_online": Content({**columns, **told}, {"workers_online": {"worker": list(names), **columns}})}
+    return {"workers": Content(names_array("worker", names) | columns, {"workers": {"worker": list(names), **columns}})}
 
 
 def _adds(how: str):

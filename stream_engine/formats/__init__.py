@@ -1,7 +1,7 @@
 """Bytes to columns of comparisons. Each format has exactly one decoder, hence one definition of a valid event.
 
-A format module is named `*_events.py` and has `Decoder(options)`, which is a `Decoder` as below, and the examples
-`ACCEPTS` and `REJECTS` that tests/laws runs. A decoder is pure in its results: what a block decodes to does not depend
+A format module is named `*_events.py` and has `Decoder(options)`, which is a `Decoder` as below; its examples are in
+tests/formats. A decoder is pure in its results: what a block decodes to does not depend
 on the blocks before it, nor on where block boundaries fall (`unknown_fields` alone grows: it holds what this decoder
 has met so far). One bad event never changes what its neighbours decode to.
 

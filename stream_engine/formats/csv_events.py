@@ -3,7 +3,7 @@
 Every column is read as text without the spaces and tabs around it; "05" stays "05", and only a name that a column of
 floats has made of a whole number is that number again ("16.0" is 16). Lists are separated by `|`, quadruplets stand in
 near_i, near_j, far_i, far_j, an empty cell is an absent value (an empty name where a name must be). Fields are
-separated as the header shows and may be quoted (see `csv_scanner`). A row is refused as not parseable when it has
+separated as the header shows and may be quoted (see `csv_grammar`). A row is refused as not parseable when it has
 another number of fields than the header, is no UTF-8, or opens a quote that is never closed; its neighbours are read
 as if it had not been there, and what a row is does not depend on where blocks are cut. A header that cannot serve the
 options raises `UnreadableHeader`: no row of that table could be accepted. O(bytes).
@@ -16,19 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from connectors.files.csv_scanner import fields_in, header_line, quotes_close
-from stream_engine.data.comparisons import Decoded, InvalidEvent, Label, Quadruplet, Triplet
-from stream_engine.formats.arrow_arrays import stripped
+from stream_engine.data.comparisons import Decoded, InvalidEvent
+from stream_engine.data.csv_grammar import WHOLE, Rows, fields_in, header_line, rows_of
+from stream_engine.formats.arrow_columns import arrow_table, stripped
 from stream_engine.formats.csv_header import Layout, layout_of
-from stream_engine.formats.csv_rows import WHOLE, Rows, rows_of
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
 from stream_engine.formats.joined_blocks import one_by_one
-from stream_engine.formats.json_lines import is_utf8
-from stream_engine.formats.options import Accepts, EventOptions, Rejects, UnreadableHeader
-from stream_engine.formats.table_events import Table, read_table
+from stream_engine.formats.json_places import is_utf8
+from stream_engine.formats.options import EventOptions, UnreadableHeader
+from stream_engine.formats.table_events import read_table
 
-_NOT_UTF8 = -1  # beside the states of `csv_rows`
+_NOT_UTF8 = -1  # beside the states of `csv_grammar`
 
 
 class _WrongWidth(Exception):
@@ -63,11 +62,12 @@ class Decoder:
             if not header:
                 return nothing(0, frozenset(self.unknown), self.options.provenance)
         layout = self._read_header(header)
-        block = Block(self.options.provenance)
+        block = Block(self.options.provenance, self.options.catch_by_anchor)
         reading = _Rows(value[begin:] if begin else value, begin, layout)
         table, row = reading.table(layout, block)
         floats = b"." in value and b".0" in value  # one byte is looked for ten times as fast as two
-        read_table(Table(table, len(row), True, floats), self.event_fields, block, row, self._fast)
+        fields = self.event_fields
+        read_table(arrow_table(table, len(row), fields, True, floats, self._fast), fields, block, row)
         return block.decoded(reading.locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
@@ -139,8 +139,8 @@ class _Rows:
         if state == _NOT_UTF8:
             return "the row is not UTF-8; say what it is, as in --encoding latin-1"
         line = self.locate(row)[1]
-        if quotes_close(line, self.delimiter):
-            return f"the row has {fields_in(line, self.delimiter)} fields; the header has {self.width}"
+        if (fields := fields_in(line, self.delimiter)) is not None:
+            return f"the row has {fields} fields; the header has {self.width}"
         return f'a field opens a quote (") that is never closed in a row of {self.width} fields'
 
 
@@ -198,107 +198,3 @@ def _as_it_is(column: pa.Array) -> pa.Array:
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-_ABC, _ACB, _HEAD = Triplet("a", "b", "c"), Triplet("a", "c", "b"), b"anchor,near,far\n"
-_ALL = b"type,anchor,near,far,near_i,near_j,far_i,far_j,objects,odd,central,shown,chosen,ranked,object,label\n"
-ACCEPTS = [
-    Accepts(b"a,b,c\n", [_ABC], header=_HEAD),
-    Accepts(b"anchor,near,far\na,b,c\n", [_ABC]),  # a whole file in one value
-    Accepts(b"", [], header=_HEAD),
-    Accepts(b"anchor,near,far\n", []),
-    Accepts(b"\xef\xbb\xbffar,rt,anchor,near\r\nc,9,a,b\r\n\r\n", [_ABC]),
-    Accepts(b"05, 5,5 x\t\n", [Triplet("05", "5", "5 x")], header=_HEAD),
-    Accepts(
-        b"16.0,-3.0,1.50\n05.0,0.0,1e3\n", [Triplet("16", "-3", "1.50"), Triplet("05.0", "0", "1e3")], header=_HEAD
-    ),
-    Accepts(b"a;b,2;c\n", [Triplet("a", "b,2", "c")], header=b"anchor;near;far\n"),
-    Accepts(b"sep=|\nanchor|near|far\na|b,2|c\n", [Triplet("a", "b,2", "c")]),
-    Accepts(b"a\tb c\t c\n", [Triplet("a", "b c", "c")], header=b"anchor\tnear\tfar\n"),
-    Accepts(b"a,b,c,2,\na,b,c,,1\na,b,c,0,0\n", [_ABC, _ABC, _ACB], header=b"anchor,near,far,n_near,n_far\n"),
-    Accepts(
-        b"a|b|c,3,1.0\n",
-        [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
-        EventOptions("odd_one_out", answers_by="position"),
-        b"objects,odd,central\n",
-    ),
-    Accepts(b"a,b,c,2015-05-29 03:46:14.384\n", [_ABC], header=b"anchor,near,far,time\n"),
-    Accepts(b'"a","b\nb","c""c,"\na,"b"b,c"c', [Triplet("a", "b\nb", 'c"c,'), Triplet("a", "bb", 'c"c')], header=_HEAD),
-    Accepts(
-        b"a,b,c,1e3,2024-05-01T12:00:00Z,w\na,b,c,,,\n", [_ABC, _ABC], header=b"anchor,near,far,weight,time,worker\n"
-    ),
-    Accepts(
-        b",a,b,c,,,,,,,,,,,,\nquadruplet,,,,a,b,c,d,,,,,,,,\nodd_one_out,,,,,,,,a|b|c,c,,,,,,\n"
-        b"most_central,,,,,,,,a|b|c,,a,,,,,\npick,a,,,,,,,,,,b|c,c,,,\nranking,a,,,,,,,,,,,,b|c,,\n"
-        b"label,,,,,,,,,,,,,,a,x\nlabel,,,,,,,,,,,,,,a,\n",
-        [
-            _ABC,
-            Quadruplet(("a", "b"), ("c", "d")),
-            Triplet("a", "b", "c"),
-            Triplet("b", "a", "c"),
-            Triplet("b", "a", "c"),
-            Triplet("c", "a", "b"),
-            Triplet("a", "c", "b"),
-            _ABC,
-            Label("a", "x"),
-            Label("a", None),
-        ],
-        header=_ALL,
-    ),
-    Accepts(
-        b"a,b,a,c,x\na,b,a,c,y\n",
-        [_ABC],
-        EventOptions("quadruplet", where={"who": "x"}),
-        b"near_i,near_j,far_i,far_j,who\n",
-    ),
-    Accepts(
-        b"a,b,c,7\n",
-        [Triplet("a", "b", "c"), Triplet("b", "a", "c")],
-        EventOptions("odd_one_out", {"objects": ("a", "b", "odd"), "odd": ("odd",)}),
-        b"a,b,odd,rt\n",
-    ),
-]
-REJECTS = [
-    Rejects(b"a,b\n", "not_parseable", "the row has 2 fields; the header has 3", header=_HEAD),
-    Rejects(b"a,b,c,d\n", "not_parseable", "the row has 4 fields", header=_HEAD),
-    Rejects(b'a,b,"c\n', "not_parseable", "never closed", header=_HEAD),
-    Rejects(b"a,b,\xff\n", "not_parseable", "not UTF-8", header=_HEAD),
-    Rejects(b"duel,a,b,c\n", "unknown_type", "type 'duel' is unknown", header=b"type,anchor,near,far\n"),
-    Rejects(
-        b"ranking,a,b,c\n", "missing_field", "ranked is missing; ranking needs it", header=b"type,anchor,near,far\n"
-    ),
-    Rejects(b"a,,c\n", "empty_name", "near is empty", header=_HEAD),
-    Rejects(b"a," + b"x" * 1025 + b",c\n", "name_too_long", "near is a name of 1,025 bytes", header=_HEAD),
-    Rejects(b"a,b,b\n", "not_distinct", "near equals far ('b')", header=_HEAD),
-    Rejects(
-        b"a|b,a\n",
-        "wrong_type",
-        "objects holds 2 names; odd_one_out needs 3",
-        EventOptions("odd_one_out"),
-        b"objects,odd\n",
-    ),
-    Rejects(
-        b"a|b|c,d\n", "not_shown", "odd ('d') is not among the objects", EventOptions("odd_one_out"), b"objects,odd\n"
-    ),
-    Rejects(b"a,b|c,\n", "nothing_chosen", "chosen is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
-    Rejects(b"a,b||c,b\n", "empty_name", "shown[1] is empty", EventOptions("pick"), b"anchor,shown,chosen\n"),
-    Rejects(b"a,b|c,c|b\n", "everything_chosen", "chosen holds all 2", EventOptions("pick"), b"anchor,shown,chosen\n"),
-    Rejects(
-        b"a," + b"|".join([b"b"] * 10_001) + b",b\n",
-        "list_too_long",
-        "shown holds 10,001 entries",
-        EventOptions("pick"),
-        b"anchor,shown,chosen\n",
-    ),
-    Rejects(b"a,b,c,nan\n", "bad_weight", "weight is 'nan'", header=b"anchor,near,far,weight\n"),
-    Rejects(b"a,b,c,1_0\n", "bad_weight", "weight is '1_0'", header=b"anchor,near,far,weight\n"),
-    Rejects(b"a,b,c,1.5\n", "bad_votes", "n_near is '1.5'", header=b"anchor,near,far,n_near\n"),
-    Rejects(
-        b"a|b|c,4\n",
-        "not_shown",
-        "odd is '4'; by position it must be a number from 1 to 3",
-        EventOptions("odd_one_out", answers_by="position"),
-        b"objects,odd\n",
-    ),
-    Rejects(b"a,b,c,yesterday\n", "bad_time", "time is 'yesterday'", header=b"anchor,near,far,time\n"),
-]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from connectors.files.csv_scanner import column_names, delimiter_of, likely_delimiter, mark_end
+from stream_engine.data.csv_grammar import column_names, delimiter_of, likely_delimiter, mark_end
 from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from stream_engine.data.comparisons import EVENT_TYPES, Decoded, InvalidEvent, Label, Rejected
 from stream_engine.formats.event_columns import FieldNames, Origins, Piece, Pool, empty_piece, in_order, members_of
-from stream_engine.formats.event_fields import LABEL
+from stream_engine.formats.event_fields import LABEL, PICK, TRIPLET
 from stream_engine.formats.expand import Faults, faults_of, name_flags
 from stream_engine.formats.expand_in_pieces import AcceptedOrigins, Judgements, Pieces
-from stream_engine.formats.fault_messages import FINE, explain
+from stream_engine.formats.fault_messages import FINE, SAME, explain
 from stream_engine.formats.plain_triplets import plain_triplets
 from stream_engine.formats.validate import CatchTrial, Event
 
@@ -26,8 +26,8 @@ MAX_UNKNOWN = 100  # names of ignored fields that a decoder remembers
 class Block:
     """What was read of a value so far. With `provenance`, who gave each answer, when and with what weight is kept."""
 
-    def __init__(self, provenance: bool):
-        self.provenance = provenance
+    def __init__(self, provenance: bool, catch_by_anchor: bool = False):
+        self.provenance, self.catch_by_anchor = provenance, catch_by_anchor
         self.names, self.workers, self.samplers = Pool(), Pool(), Pool()
         self.refused: list[tuple[int, InvalidEvent]] = []
         self.filtered = 0
@@ -126,7 +126,12 @@ class Block:
             return [texts[member] for member in members[start[event] : start[event + 1]]]
 
         for event in np.flatnonzero(~accepted).tolist():
-            self.refused.append((int(events.row[event]), _fault_of(events, faults, event, names_of(event))))
+            row, names = int(events.row[event]), names_of(event)
+            passed = _passed_catch(events, faults, event, names) if self.catch_by_anchor else None
+            if passed is None:
+                self.refused.append((row, _fault_of(events, faults, event, names)))
+            else:
+                self.add_catch_trial(row, CatchTrial(self._worker_of(events, event), passed))
         rejected = [_rejected(row, *locate(row), fault) for row, fault in sorted(self.refused, key=itemgetter(0))]
         self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
         of_type = np.bincount(events.kind[accepted], minlength=len(EVENT_TYPES)).tolist()
@@ -141,6 +146,10 @@ class Block:
             unknown_fields=unknown,
             rest=pieces.of(others) if others else (),
         )
+
+    def _worker_of(self, events: Piece, event: int) -> str | None:
+        number = -1 if events.origins is None else int(events.origins.worker[event])
+        return None if number < 0 else self.workers.texts()[number]
 
     def _accepted_origins(self, origins: Origins, accepted: np.ndarray) -> AcceptedOrigins:
         """Workers are numbered as they first appear among the accepted events, then among the catch trials."""
@@ -200,6 +209,16 @@ def _fault_of(events: Piece, faults: Faults, event: int, names: list[str]) -> In
     first, second = faults.members[event].tolist()
     fault, kind, split = (int(column[event]) for column in (faults.fault, events.kind, events.split))
     return explain(fault, kind, names, split, first, second)
+
+
+def _passed_catch(events: Piece, faults: Faults, event: int, names: list[str]) -> bool | None:
+    """Whether a catch trial was passed that offered the anchor itself; None where the event is none."""
+    anchor_again = faults.fault[event] == SAME and faults.members[event, 0] == 0
+    split = int(events.split[event])
+    if not anchor_again or events.kind[event] not in (TRIPLET, PICK):
+        return None
+    offered, chosen = (names[1:], names[1:2]) if events.kind[event] == TRIPLET else (names[1:split], names[split:])
+    return names[0] in chosen if chosen and set(chosen) <= set(offered) else None
 
 
 def _rejected(row: int, start: int, value: bytes, fault: InvalidEvent) -> Rejected:

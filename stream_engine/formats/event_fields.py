@@ -99,7 +99,8 @@ def fields_of(options: EventOptions, pairs: bool = False) -> EventFields:
     by_kind = tuple(tuple(_event_field(kind, shape, columns, pairs) for shape in SHAPES[kind]) for kind in EVENT_TYPES)
     optional = {name: _single_input(name, columns) for name in OPTIONAL}
     type_input = _single_input("type", columns)
-    catch_input = _single_input("catch", columns) if "catch" in columns else None
+    by_column = "catch" in columns and not options.catch_by_anchor
+    catch_input = _single_input("catch", columns) if by_column else None
     near, far = (_single_input(name, columns) for name in VOTES)
     if options.answers_by not in FIRST_OF:
         raise UnusableOptions(f"unknown way of answering {options.answers_by!r}; known: {', '.join(FIRST_OF)}")

@@ -12,8 +12,8 @@ from math import isfinite
 from typing import Any
 
 from connectors import Record, UnusableSource
-from connectors.files.csv_scanner import column_names, delimiter_of, header_line
 from connectors.kafka.produce import Message
+from stream_engine.data.csv_grammar import column_names, delimiter_of, header_line
 from stream_engine.formats.event_fields import LIST_FIELDS, LIST_SEPARATOR, NULLABLE_FIELDS, PAIR_COLUMNS, SHAPES
 from stream_engine.formats.field_values import name_text, number_of
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from stream_engine.data.comparisons import InvalidEvent
+from stream_engine.data.comparisons import MAX_WEIGHT, InvalidEvent
 
 AwareTime = Annotated[datetime, msgspec.Meta(tz=True)]
 WHOLE_FLOAT = r"(-?[1-9][0-9]{0,15}|0)\.0"  # the text of a whole number from a column of floats
@@ -88,12 +88,12 @@ def catch_passed(source: str, value: Any, text: bool) -> bool | None:
 
 
 def weight_of(value: Any, text: bool) -> float:
-    """The weight of an event, 1 where it gives none: a finite number >= 0. Raises `InvalidEvent`."""
+    """The weight of an event, 1 where it gives none: a number from 0 to MAX_WEIGHT. Raises `InvalidEvent`."""
     if is_absent(value, text):
         return 1.0
     number = number_of(value, text)
-    if number is None or not (math.isfinite(number) and number >= 0):
-        raise InvalidEvent("bad_weight", f"weight is {quoted(value)}; it must be a finite number >= 0")
+    if number is None or not 0 <= number <= MAX_WEIGHT:
+        raise InvalidEvent("bad_weight", f"weight is {quoted(value)}; it must be a number from 0 to {MAX_WEIGHT:g}")
     return number
 
 

@@ -1,55 +1,54 @@
-"""JSON events with msgspec: one event, an array of events, or JSON lines in one value.
+"""JSON events: one event, an array of events, or JSON lines in one value.
 
-A line is valid by itself: blank, one event, or one array of events. msgspec's `decode_lines` is lenient about line ends
-(it takes two values on a line, and a value over two lines), so its answer for many lines counts only when each of them
-begins with `{` and ends with `}` and there are as many values as lines: `}` newline `{` cannot stand inside a JSON
-value, hence every line then is one value. Otherwise lines are taken a few at a time, then one by one, then by the plain
-definition in `validate`, which finds the reason (`json_unsure`). A value that is one array or one object over several
-lines (a message, pretty-printed) is read as that. A line holds UTF-8; a byte order mark at its start is passed over.
-
-Fields that no one asked for are ignored and named (see `json_structs`). O(bytes).
+A line is valid by itself: blank, one event, or one array of events. A value that is one array or one object over
+several lines (a message, pretty-printed) is read as that. A line holds UTF-8; a byte order mark at its start is passed
+over. `json_places` says where the events stand, `json_scan` what stands in their fields, as columns for
+`table_events`. An event that the scan is not sure of is read by the definition in `validate`. Fields that no one asked
+for are passed over and named, at most MAX_UNKNOWN of them. O(bytes).
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from stream_engine import formats
-from stream_engine.data.comparisons import Decoded
-from stream_engine.formats.bounds import OverBound
-from stream_engine.formats.event_block import Block, nothing, unreadable
+from stream_engine.data.comparisons import MAX_LIST, Decoded, InvalidEvent
+from stream_engine.formats.bounds import OverBound, too_many_rows
+from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
 from stream_engine.formats.event_fields import fields_of
+from stream_engine.formats.field_values import MISSING
 from stream_engine.formats.joined_blocks import one_by_one
-from stream_engine.formats.json_examples import ACCEPTS, REJECTS
-from stream_engine.formats.json_lines import Items, LinesOfMany, document_in, ends_if_plain, items_of, locator
-from stream_engine.formats.json_plain_lines import Matched, PlainLines
-from stream_engine.formats.json_structs import Structs, add_structs
-from stream_engine.formats.json_unsure import UnsureEvents
-from stream_engine.formats.json_where import WhereFilter
+from stream_engine.formats.json_columns import columns_of
+from stream_engine.formats.json_places import ERRORS, Places, is_utf8, lines_of, places_of, too_many_elements
+from stream_engine.formats.json_scan import ABSENT, Cells, Fields, scan_events
 from stream_engine.formats.options import EventOptions
-
-__all__ = ["ACCEPTS", "REJECTS", "Decoder"]
+from stream_engine.formats.table_events import LeftOut, Table, read_table
+from stream_engine.formats.validate import Event, read_event
 
 ARROW_STREAM = b"\xff\xff\xff\xff"  # how an Arrow IPC stream begins; no JSON text does
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
 
 
 class Decoder:
-    """Decodes values of JSON events. Holds the structs, which grow by the unknown fields that turn up; results other
-    than `unknown_fields` do not depend on them (law: the fast paths accept nothing that `validate` refuses, and read
-    the same)."""
+    """Decodes values of JSON events. Remembers the unknown fields that turned up (`unknown`); other results do not
+    depend on them (law: the scan accepts nothing that `validate` refuses, and reads the same)."""
 
-    events_at_once = 1 << 18  # of messages that are told apart: what is held of one that is refused is a kilobyte
-    lines_at_once = 4096  # what is made of them stays in the cache until it is columns: a third less time a line
+    events_at_once = 1 << 18  # of messages: what is held of one that is refused is a kilobyte
+    scan_events, scan_bytes = 1 << 14, 1 << 20  # their cells stay in the processor's cache until they are numbers
 
     def __init__(self, options: EventOptions, fast: bool = True):
         """Without `fast` every event is read by the definition."""
         self.options, self._fast = options, fast
-        event_fields = fields_of(options)
-        self.structs = Structs(event_fields, fast)
-        self.where = WhereFilter(event_fields) if event_fields.where else None
-        self._plain = PlainLines(self.structs) if fast and self.where is None else None
+        self.event_fields = fields_of(options)
+        self.unknown: dict[str, None] = {}
+        self._sources = [source for source in sorted(self.event_fields.known) if _is_plain(source)]
+        self._passed_over: dict[str, None] = {}
+        self._fields = self._scanned_fields()
+        self._room: tuple[Cells, np.ndarray] | None = None
         self._arrow: formats.Decoder | None = None
 
     def __call__(self, value: bytes | None, header: bytes = b"") -> Decoded:
@@ -61,173 +60,169 @@ class Decoder:
     def lines(self, value: bytes | None) -> Decoded:
         """The same for a block of a stream of lines, which is no Arrow stream whatever its first line begins with."""
         if not value:
-            return nothing(1, self._unknown(), self.options.provenance)
-        block = Block(self.options.provenance)
-        matched = self._matched(value, block)
-        if matched is not None and self._read_matched(matched, value, block):
-            return block.decoded(locator(None, value, self.options.bounds), self._unknown())
-        block, items = Block(self.options.provenance), None
-        if not self._read_at_once(value, block):
-            items = items_of(value, self.options.bounds)
-            self._read_told_apart(items, block)
-        return block.decoded(locator(items, value, self.options.bounds), self._unknown())
+            return nothing(1, frozenset(self.unknown), self.options.provenance)
+        block = Block(self.options.provenance, self.options.catch_by_anchor)
+        begins, ends = places = places_of(value, self.options.bounds)
+        self._read(value, places, block)
+
+        def locate(row: int) -> tuple[int, bytes]:
+            return int(begins[row]), value[begins[row] : ends[row]]
+
+        return block.decoded(locate, frozenset(self.unknown))
 
     def many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`."""
-        filled = cast("Sequence[bytes]", values)
-        if self.where is not None or not values or not all(values) or not filled[-1].endswith((b"}", b"}\n")):
-            return self._told_apart(values)
-        ended = filled[-1].endswith(b"\n")
-        if ended and not all(value.endswith(b"\n") for value in filled):
-            return self._told_apart(values)
-        text = (b"" if ended else b"\n").join(filled)  # no Arrow stream is in it where it is UTF-8, as it has to be
-        block = Block(self.options.provenance)
-        matched = self._matched(text, block)
-        if matched is not None and self._all_plain(matched, text):
-            if matched.lines == len(values) and not ended:
-                self._read_matched(matched, text, block)
-                return self._one_event_each(filled, block)
-            lines = LinesOfMany(filled, text)
-            if lines.most() <= self.options.bounds.max_rows:
-                self._read_matched(matched, text, block)
-                return self._event_a_line(lines, block)
-        ends = np.empty(0, np.int64) if ended else ends_if_plain(text)
-        if len(ends) == len(values):  # every value is one event on one line
-            block = Block(self.options.provenance)
-            self._read_lines(text, ends, block)
-            return self._one_event_each(filled, block)
-        return self._told_apart(values)
-
-    def _told_apart(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Values that may be anything."""
+        """Many values at once, and for every refusal which value it was in; see `formats.Decoder`. No more of them than
+        hold `events_at_once`, or one."""
         if any(value and value[:4] == ARROW_STREAM for value in values):
             return one_by_one(self, values)
-        return self._events_of_many(values)
-
-    def _matched(self, value: bytes, block: Block) -> Matched | None:
-        """The fastest path: lines that look like others that were plain. None: nothing was read."""
-        matched = None if self._plain is None else self._plain.read(value, block)
-        if matched is None or (len(matched.missed) and not matched.missed[0, 0] and document_in(value)):
-            return None
-        return matched
-
-    def _all_plain(self, matched: Matched, text: bytes) -> bool:
-        """Whether every missed line is one that begins with { and ends with }."""
-        return all(
-            text[begin] == 123 and text[begin:end].endswith((b"}", b"}\n", b"}\r\n"))
-            for _, begin, end in matched.missed.tolist()
-        )
-
-    def _read_matched(self, matched: Matched, text: bytes, block: Block) -> bool:
-        """Add the lines that fit templates, and read the others as if there were no templates."""
-        assert self._plain is not None
-        rows, missed = matched.line, matched.missed
-        if len(missed):
-            if self._all_plain(matched, text):
-                lines = b"".join([text[begin:end] for _, begin, end in missed.tolist()])
-                self._read_lines(lines, np.cumsum(missed[:, 2] - missed[:, 1]), block, missed[:, 0].tolist())
-            else:
-                rows = self._read_told_apart_lines(matched, text, block)
-        self._plain.add(matched, rows, block)
-        return True
-
-    def _read_told_apart_lines(self, matched: Matched, text: bytes, block: Block) -> np.ndarray:
-        """Read missed lines that hold any number of events each; returns which events the other lines are."""
-        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
-        events, more = Items([], [], []), [0]
-        numbers: list[int] = []
-        for number, begin, end in matched.missed.tolist():
-            items = items_of(text[begin:end], self.options.bounds)
-            numbers += range(number + more[-1], number + more[-1] + len(items.texts))
-            more.append(more[-1] + len(items.texts) - 1)
-            events.extend(items)
-        unsure.read(events, numbers)
-        unsure.hand_over()
-        return matched.line + np.array(more)[np.searchsorted(matched.missed[:, 0], matched.line)]
-
-    def _read_at_once(self, value: bytes, block: Block) -> bool:
-        """The fast path: a value whose lines all look plain, or one array of plain events. False: nothing was read."""
-        if self.where is not None:
-            return False
-        ends = ends_if_plain(value)
-        if len(ends):
-            self._read_lines(value, ends, block)
-            return True
-        structs = self.structs.decode_array(value)
-        if structs is not None and len(structs) > self.options.bounds.max_rows:
-            return False
-        if structs is not None:
-            add_structs(block, self.structs, np.arange(len(structs)), structs)
-        return structs is not None
-
-    def _read_lines(self, text: bytes, ends: np.ndarray, block: Block, rows: Sequence[int] | None = None) -> None:
-        """Lines that begin with { and end with }: many at once; a part with an event that is not plain, told apart."""
-        rows = range(len(ends)) if rows is None else rows
-        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
-        begin = 0
-        for first in range(0, len(ends), self.lines_at_once):
-            of_part = rows[first : first + self.lines_at_once]
-            size = len(of_part)
-            end = int(ends[first + size - 1])
-            part = text[begin:end]
-            structs = self.structs.decode_lines(part, size)
-            if structs is None:
-                unsure.read(items_of(part, self.options.bounds), of_part)
-            else:
-                add_structs(block, self.structs, np.array(of_part, np.int64), structs)
-            begin = end
-        unsure.hand_over()
-
-    def _read_told_apart(self, items: Items, block: Block) -> None:
-        unsure = UnsureEvents(self.structs, self.where, block, self.options.bounds)
-        unsure.read(items, range(len(items.texts)))
-        unsure.hand_over()
-
-    def _one_event_each(self, values: Sequence[bytes], block: Block) -> tuple[Decoded, list[int]]:
-        """Values that are one event each, read into `block` as lines: the number of an event is that of its value."""
-        done = block.decoded(lambda row: (0, values[row]), self._unknown())
-        refused_in = [refused.index for refused in done.rejected]
-        return done._replace(rejected=[refused._replace(index=0) for refused in done.rejected]), refused_in
-
-    def _event_a_line(self, lines: LinesOfMany, block: Block) -> tuple[Decoded, list[int]]:
-        """Values of any number of lines, each of them one event, read into `block` by the numbers of their lines."""
-        done = block.decoded(lines.locate, self._unknown())
-        places = [lines.place(refused.index) for refused in done.rejected]
-        rejected = [refused._replace(index=n) for refused, (_, n) in zip(done.rejected, places, strict=True)]
-        return done._replace(rejected=rejected), [value for value, _ in places]
-
-    def _events_of_many(self, values: Sequence[bytes | None]) -> tuple[Decoded, list[int]]:
-        """Values of any number of events each, told apart and read as if they were one; no more of them than hold
-        `events_at_once`, or one."""
-        items = Items([], [], [])
-        first_of: list[int] = []
-        for value in values:
-            if items.texts and len(items.texts) + len(value or b"") // 2 > self.events_at_once:
-                break
-            try:
-                more = items_of(value, self.options.bounds, self.options.bounds.max_rows) if value else None
-            except OverBound as over:
-                if first_of:
-                    break  # what comes before it first
-                refused = unreadable(values[0] or b"", str(over), self.options.provenance, "too_large")
-                return refused._replace(values=1), [0]
-            first_of.append(len(items.texts))
-            if more:
-                items.extend(more)
-        values = values[: len(first_of)]
-        block = Block(self.options.provenance)
-        self._read_told_apart(items, block)
-        done = block.decoded(lambda row: (items.starts[row], items.texts[row]), self._unknown())
-        refused_in = [bisect_right(first_of, refused.index) - 1 for refused in done.rejected]
+        try:
+            texts = self._few_enough([value or b"" for value in values])
+            text, starts = b"".join(texts), [0, *accumulate(map(len, texts))]
+            places, first_of = self._places_of_many(texts, text, starts)
+        except OverBound as over:
+            refused = unreadable(values[0] or b"", str(over), self.options.provenance, "too_large")
+            return refused._replace(values=1), [0]
+        block = Block(self.options.provenance, self.options.catch_by_anchor)
+        self._read(text, places, block)
+        begins, ends = places
+        done = block.decoded(lambda row: (int(begins[row]), text[begins[row] : ends[row]]), frozenset(self.unknown))
+        refused_in = (np.searchsorted(first_of, [r.index for r in done.rejected], "right") - 1).tolist()
         rejected = [
-            refused._replace(index=refused.index - first_of[number])
+            refused._replace(index=refused.index - int(first_of[number]), start=refused.start - starts[number])
             for number, refused in zip(refused_in, done.rejected, strict=True)
         ]
-        empty = sum(not value for value in values)
-        return done._replace(rejected=rejected, empty=empty, values=len(values)), refused_in
+        taken = len(first_of)
+        return done._replace(rejected=rejected, empty=sum(not text for text in texts[:taken]), values=taken), refused_in
 
-    def _unknown(self) -> frozenset[str]:
-        return frozenset(self.structs.unknown)
+    def _few_enough(self, values: list[bytes]) -> list[bytes]:
+        """As many of these messages as have few enough lines, each with a line end if another one follows. Raises
+        `OverBound` if the first has too many."""
+        bounds, total = self.options.bounds, 0
+        for number, value in enumerate(values):
+            lines = value.count(b"\n") + (not value.endswith(b"\n"))
+            if lines > bounds.max_rows and not number:
+                raise OverBound(too_many_rows("the message", lines, "lines", bounds))
+            if number and (lines > bounds.max_rows or total + lines > self.events_at_once):
+                values = values[:number]
+                break
+            total += lines
+        ended = [value + b"\n" if value and not value.endswith(b"\n") else value for value in values[:-1]]
+        return ended + values[-1:]
+
+    def _places_of_many(self, texts: list[bytes], text: bytes, starts: list[int]) -> tuple[Places, np.ndarray]:
+        """Where the events of messages stand in the text of all of them, and the number of the first of each; of fewer
+        messages where they hold too much. Raises `OverBound` if the first does."""
+        bounds, lines = self.options.bounds, lines_of(text)
+        first_line = np.searchsorted(lines.begins, starts)
+        if lines.plain.all():
+            return Places(lines.begins, lines.ends), first_line[:-1]
+        odd_before = np.append(0, np.cumsum(~lines.plain))
+        odd = np.diff(odd_before[first_line]) > 0
+        parts, first_of, total = [], [], 0
+        for number, each in enumerate(texts):
+            if total and odd[number] and total + len(each) // 2 > self.events_at_once:
+                break
+            try:
+                part = places_of(each, bounds, bounds.max_rows) if odd[number] else None
+            except OverBound:
+                if number:
+                    break  # what comes before it first
+                raise
+            if part is None:
+                of_value = slice(first_line[number], first_line[number + 1])
+                part = Places(lines.begins[of_value], lines.ends[of_value])
+            else:
+                part = Places(part.begins + starts[number], part.ends + starts[number])
+            first_of.append(total)
+            parts.append(part)
+            total += len(part.begins)
+        return Places(*map(np.concatenate, zip(*parts, strict=True))), np.array(first_of)
+
+    def _read(self, value: bytes, places: Places, block: Block) -> None:
+        """Read the events at these places into `block`, some at a time."""
+        first, size = 0, len(places.begins)
+        while first < size:
+            begin = int(places.begins[first])
+            last = min(first + self.scan_events, int(np.searchsorted(places.ends, begin + self.scan_bytes, "right")))
+            last = max(last, first + 1)
+            some = Places(places.begins[first:last] - begin, places.ends[first:last] - begin)
+            table = self._table(value[begin : int(places.ends[last - 1])], some)
+            read_table(table, self.event_fields, block, np.arange(first, last))
+            first = last
+
+    def _table(self, text: bytes, places: Places) -> Table:
+        """The events of a text as a table; one that is too long to be scanned is left to the definition."""
+
+        def event(row: int) -> Event:
+            return self._by_definition(text[places.begins[row] : places.ends[row]])
+
+        size = len(places.begins)
+        if not self._fast or len(text) > self.scan_bytes:
+            return Table({}, size, event, np.zeros(size, bool))
+        begins, ends = places
+        if not is_utf8(text):  # of an event that is none there is nothing to scan
+            good = [is_utf8(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+            ends = np.where(good, ends, begins)
+        cells, room = self._room_for(size)
+        room[: len(text)] = np.frombuffer(text, np.uint8)
+        cells.used[:], cells.kind[:, :size] = False, ABSENT
+        at, items, free, stopped = 0, 0, len(text), -1
+        while True:
+            at, items, free = scan_events(room, begins, ends, at, self._fields, cells, items, MAX_LIST, free)
+            if at == size:
+                break
+            if at == stopped or not self._learn_from(text[places.begins[at] : places.ends[at]]):
+                cells.readable[at] = False
+                at += 1
+            stopped = at
+        return Table(columns_of(self._sources, room, cells, size), size, event, cells.readable[:size])
+
+    def _room_for(self, events: int) -> tuple[Cells, np.ndarray]:
+        """Room for the cells of some events, and for their text twice."""
+        if self._room is None or len(self._room[0].readable) < events:
+            shape, items = (len(self._sources), self.scan_events), self.scan_bytes // 2
+            of_fields = np.empty(shape, np.int8), np.empty(shape, np.int64), np.empty(shape, np.int64)
+            used = np.empty(self.scan_events, bool), np.empty(len(self._sources), bool)
+            cells = Cells(*of_fields, *used, np.empty(items, np.int64), np.empty(items, np.int64))
+            self._room = cells, np.empty(2 * self.scan_bytes, np.uint8)
+        return self._room
+
+    def _by_definition(self, text: bytes) -> Event:
+        """One event. Raises `InvalidEvent` with the reason, `LeftOut`, `CatchTrial`."""
+        if over := too_many_elements(text, self.options.bounds):
+            raise InvalidEvent("too_large", over)
+        fields = _fields_in(text)
+        self._learn(fields)
+        for source, wanted in self.event_fields.where:
+            if source not in fields or not _has_text(bytes(fields[source]), wanted):
+                raise LeftOut
+        return read_event(lambda source: _value(fields, source), self.event_fields, text=False)
+
+    def _learn_from(self, text: bytes) -> bool:
+        """Learn the fields of an event; False where it is none."""
+        try:
+            self._learn(_FIELDS.decode(text))
+        except ERRORS:
+            return False
+        return True
+
+    def _learn(self, fields: Iterable[str]) -> None:
+        """Name the fields that nobody asked for, and pass over them from now on."""
+        if len(self.unknown) >= MAX_UNKNOWN:
+            return
+        new = [name for name in fields if name not in self.event_fields.known and name not in self._passed_over]
+        for name in new:
+            if len(self.unknown) < MAX_UNKNOWN:
+                self._passed_over[name] = None
+                self.unknown[name if len(name) <= 200 else name[:200] + "..."] = None
+        if new:
+            self._fields = self._scanned_fields()
+
+    def _scanned_fields(self) -> Fields:
+        names = [name.encode() for name in (*self._sources, *filter(_is_plain, self._passed_over))]
+        bounds = np.array([0, *accumulate(map(len, names))], np.int64)
+        utf8 = np.frombuffer(bytearray(b"".join(names)), np.uint8)
+        return Fields(utf8, bounds, len(self._sources), len(self.unknown) >= MAX_UNKNOWN)
 
     def _arrow_decoder(self) -> formats.Decoder:
         if self._arrow is None:
@@ -235,3 +230,44 @@ class Decoder:
 
             self._arrow = ArrowDecoder(self.options, self._fast)
         return self._arrow
+
+
+def _is_plain(name: str) -> bool:
+    """Whether the name of a field is written without escapes; the scan knows no others."""
+    return not any(c in '"\\' or c < " " for c in name)
+
+
+def _fields_in(text: bytes) -> dict[str, msgspec.Raw]:
+    """The fields of a JSON object, their values unread. Raises `InvalidEvent` with what is wrong."""
+    try:
+        text.decode()
+        return _FIELDS.decode(text)
+    except UnicodeDecodeError as error:
+        raise InvalidEvent("not_parseable", f"not UTF-8: {error.reason} (byte {error.start})") from None
+    except RecursionError:
+        raise InvalidEvent("not_parseable", "not JSON that can be read: nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise InvalidEvent("not_parseable", f"an event must be a JSON object ({error})") from None
+    except msgspec.DecodeError as error:
+        raise InvalidEvent("not_parseable", f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
+
+
+def _value(fields: dict[str, msgspec.Raw], source: str) -> Any:
+    """The value of one field, or MISSING."""
+    if source not in fields:
+        return MISSING
+    try:
+        return _ANY.decode(fields[source])
+    except msgspec.ValidationError:  # a number beyond all bounds, 1e999: no name, no weight, no time
+        return np.inf
+
+
+def _has_text(raw: bytes, wanted: str) -> bool:
+    """Whether a JSON value is this text: a string by its characters, a number as written, true, false; never null.
+
+    >>> _has_text(b'"a"', "a"), _has_text(b"1.50", "1.50"), _has_text(b"1.5", "1.50"), _has_text(b"null", "null")
+    (True, True, False, False)
+    """
+    if raw[:1] == b'"':
+        return _ANY.decode(raw) == wanted
+    return raw[:1] not in (b"", b"n", b"[", b"{") and raw.decode() == wanted

@@ -4,7 +4,8 @@ A layout is taken only for a table that nobody described (no type, no columns) a
 columns; it is said aloud which one was taken. Sources: salmon (stsievert/salmon, docs/source/offline.rst), NEXT
 (nextml/NEXT, apps/PoolBasedTripletMDS/myApp.py, format_responses), THINGS (Hebart et al. 2023, the table of choices of
 the triplet odd-one-out task), jsPsych (plugin-html-button-response: `response` is the number of the button, from 0),
-cblearn (triplets in list order: a question i, j, k says that j is nearer to i than k is).
+tripletTools (cfd36_triplets_individual.csv: trials that offer the target itself are catch trials), cblearn (triplets in
+list order: a question i, j, k says that j is nearer to i than k is).
 """
 
 from collections.abc import Collection, Mapping
@@ -29,10 +30,17 @@ class KnownLayout(NamedTuple):
 _PEOPLE = ("worker", "subject_id", "subject", "participant_id", "participant", "PROLIFIC_PID", "prolific_pid", "run_id")
 LAYOUTS = (
     KnownLayout(
+        "tripletTools' individual triplets",
+        "pick",
+        {"anchor": "Center", "shown": "Left|Right", "chosen": "Answer", "catch": "Center"},
+        maybe={"worker": ("worker_id",)},
+        also=("head", "winner", "loser"),
+    ),
+    KnownLayout(
         "salmon's responses",
         "triplet",
         {"anchor": "head", "near": "winner", "far": "loser"},
-        maybe={"worker": ("puid",)},
+        maybe={"worker": ("puid", "worker_id")},
     ),
     KnownLayout(
         "NEXT's responses",

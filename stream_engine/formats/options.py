@@ -1,9 +1,8 @@
-"""How events are to be read, what makes that impossible, and what the examples of a format are."""
+"""How events are to be read, and what makes that impossible."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from stream_engine.data.comparisons import Label, Quadruplet, Triplet
 from stream_engine.formats.bounds import DEFAULT_BOUNDS, Bounds
 
 FIRST_OF = {"name": None, "position": 1, "index": 0}  # how answers are given -> the number of the first object
@@ -25,6 +24,8 @@ class EventOptions(NamedTuple):
     to the name(s) it has in the input; several names gather into one list. `where` keeps only events whose field has
     this text. `provenance` asks for workers, weights and times too. The contract field `catch` is looked at only when
     `columns` maps it: an event where it is true (passed) or false (failed) is a catch trial, left out of the answers.
+    Where `catch` is given the field of `anchor`, a triplet or pick is a catch trial if its anchor is among its options
+    too, and passed if that was chosen.
     `bounds` says how much a message, a line or a row may hold. `delimiter` separates the fields of a CSV table that
     holds its own header (none: found in it). `answers_by` says how `odd`, `central` and `chosen` say which of
     the objects they are: by "name", by "position" (1 is the first of those shown) or by "index" (0 is); either of these
@@ -39,21 +40,7 @@ class EventOptions(NamedTuple):
     delimiter: str | None = None
     answers_by: str = "name"
 
-
-class Accepts(NamedTuple):
-    """An example of a format: what a value must decode to, comparisons first, then labels."""
-
-    value: Any
-    expected: list[Triplet | Quadruplet | Label]
-    options: EventOptions = EventOptions()
-    header: bytes = b""
-
-
-class Rejects(NamedTuple):
-    """An example of a format: a value of one event, the code it is refused with, words of the reason."""
-
-    value: Any
-    reason: str
-    message: str
-    options: EventOptions = EventOptions()
-    header: bytes = b""
+    @property
+    def catch_by_anchor(self) -> bool:
+        """Whether an event is a catch trial if its anchor is among its options too."""
+        return self.columns.get("catch") == self.columns.get("anchor", ("anchor",))

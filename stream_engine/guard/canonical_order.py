@@ -13,16 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
 from stream_engine.data.triplet_columns import Columns, net_vote
 from stream_engine.guard.distinct_edges import DistinctEdges, by_first_appearance
 from stream_engine.guard.hash_tables import key_columns
-from stream_engine.guard.order_maintenance import LABEL, even_out, in_order
 from stream_engine.guard.pair_rows import Numbered, canonical, lo_first, near_first, numbered, sorted_nodes
-from stream_engine.guard.sifting_kernels import BLOCK, DEGREE, new_votes, sift
-
-PASSES = 8
+from stream_engine.guard.sifting import sifted
 
 
 class Weight(NamedTuple):
@@ -133,7 +129,7 @@ def kept_of_votes(rows: np.ndarray, net: np.ndarray) -> tuple[np.ndarray, np.nda
     greedy.offer(near, far)
     order = greedy.order()
     del greedy
-    order, agrees = _sifted(edges, net, order)
+    order, agrees = sifted(edges, net, order)
     kept, order = _maximal(edges, order, agrees, heaviest)
     return kept, key_columns(edges.key[order])
 
@@ -142,69 +138,6 @@ def is_acyclic(rows: np.ndarray) -> bool:
     """Whether (m, 4) rows can all hold at once."""
     edges = numbered(rows)
     return len(sorted_nodes(edges.near, edges.far, len(edges.key))) == len(edges.key)
-
-
-def _sifted(edges: Numbered, net: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`(order, agrees)`: nodes in the order after `PASSES` passes of sifting along `order`, and (m,) whether each edge
-    agrees with it. Nodes are sifted in the order that they begin in."""
-    n = len(order)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(1, n + 1)
-    near, far = place[edges.near], place[edges.far]
-    degree = np.bincount(near, minlength=n + 1) + np.bincount(far, minlength=n + 1)
-    votes = new_votes(n, 1)._replace(
-        neighbour=np.empty(2 * len(near), np.int32),
-        net=np.empty(2 * len(near), np.int64),
-        work=np.empty((4, 2 * (int(degree.max()) + 2)), np.int64),
-    )
-    _lay_out(votes, near, far, net, degree)
-    _settle(votes, PASSES)
-    label = votes.node[:, LABEL]
-    return order[in_order(votes.link, n) - 1], label[near] < label[far]
-
-
-@njit(cache=True, nogil=True)
-def _lay_out(votes, near, far, net, degree):
-    """Nodes 1 .. n in the sequence as they are numbered, and the blocks of their neighbours."""
-    v = borrowed(votes)
-    n, begin = len(degree) - 1, 0
-    filled = np.empty(n + 1, np.int64)
-    for x in range(n + 1):
-        v.link[x, 0], v.link[x, 1] = (x - 1 if x > 0 else n), (x + 1 if x < n else 0)
-        v.node[x, BLOCK], v.node[x, DEGREE] = begin << 6, degree[x]
-        filled[x] = begin
-        begin += degree[x]
-    for e in range(len(near)):
-        x, y = near[e], far[e]
-        v.neighbour[filled[x]], v.net[filled[x]] = y, net[e]
-        v.neighbour[filled[y]], v.net[filled[y]] = x, -np.int64(net[e])
-        filled[x] += 1
-        filled[y] += 1
-
-
-@njit(cache=True, nogil=True)
-def _settle(votes, passes):
-    """Sift every node in turn, at most so many times or until nothing moves. A node stands best among its neighbours
-    until one of them moves: till then it need not be looked at again. A pass that moves nothing ends it; the limit
-    cuts it short on dense nets of random votes alone (150 pairs, every two compared: 5 to 11 passes)."""
-    v = borrowed(votes)
-    n = len(v.node) - 1
-    waiting = np.ones(n + 1, np.bool_)
-    even_out(v.node, v.link, n)
-    for _ in range(passes):
-        moved = False
-        for x in range(1, n + 1):
-            if not waiting[x]:
-                continue
-            waiting[x] = False
-            if sift(v, np.int64(x)) > 0:
-                moved = True
-                start = v.node[x, BLOCK] >> 6
-                for k in range(start, start + v.node[x, DEGREE]):
-                    waiting[v.neighbour[k]] = True
-        if not moved:
-            break
-        even_out(v.node, v.link, n)  # for speed alone: neighbours are sorted by how far apart their labels are
 
 
 def _maximal(

@@ -1,6 +1,7 @@
-"""The guard's arrays: one cache line a node, both adjacencies in one pool of growing blocks, and the table of edges.
+"""The guard's arrays: nodes in a sequence, both adjacencies in one pool of growing blocks, and the table of edges.
 
-`node` is (N, 8) int64, row x =
+A node stands for a pair of objects; nodes are numbered from 1 and made at the end of the sequence. `node` is (N, 8)
+int64, one cache line a node, row x =
     LABEL           its label in the sequence
     FROM, TO        masks of supports: bit i says "support i reaches x", "x reaches support i"
     MARK            stamp of the last search that met it
@@ -15,23 +16,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stream_engine.data.borrowed_arrays import borrowed
 from stream_engine.data.compiled import njit
+from stream_engine.data.integer_hash import mix64
 from stream_engine.data.open_addressing import fits, table_size
-from stream_engine.guard.hash_tables import find_edge, rehash_pairs
-from stream_engine.guard.pair_nodes import N_NODES
+from stream_engine.data.prefetch import prefetch
+from stream_engine.guard.hash_tables import edge_entry, find_edge, find_pair, pair_key, rehash_edges, rehash_pairs
+from stream_engine.guard.order_maintenance import insert_one
 
 # as int64, not as literals: numba would compile a kernel anew for every literal that it is called with
 LABEL, FROM, TO, MARK, OUT, OUT_LEN, IN, IN_LEN = np.arange(8)
 # entries of `book`: counters, then the first free block of each exponent (-1: none), then the 64 supports (0: none)
-N_EDGES, N_SLOTS, POOL_USED, STAMP, REFRESH_AT = range(N_NODES + 1, N_NODES + 6)
+N_NODES, N_EDGES, POOL_USED, STAMP, REFRESH_AT = range(5)
 FREE, SUPPORT, BOOK = 8, 40, 104
-# what the table knows of an unordered pair of nodes a < b: which direction is kept, which have been seen
-KEPT_AB, KEPT_BA, SEEN_AB, SEEN_BA = 1, 2, 4, 8
 REFUSED = 1 << 16  # refusals remembered, half a megabyte; a later one takes the place of an earlier one
+SOON = 8  # comparisons: how long before an entry of a table is needed it is asked for
 
 
 class Graph(NamedTuple):
-    """All of it. Node numbers run from 1."""
+    """All of it."""
 
     node: np.ndarray  # (N, 8) int64
     link: np.ndarray  # (N, 2) int32: the sequence
@@ -39,11 +42,9 @@ class Graph(NamedTuple):
     book: np.ndarray  # (104,) int64
     work: np.ndarray  # (4, N) int32: room for the searches
     key: np.ndarray  # (N,) int64: which pair of objects
-    pair_table: np.ndarray  # int32, power of two
-    edge_key: np.ndarray  # int64, power of two: a << 31 | b with a < b
-    edge_mark: np.ndarray  # uint8 beside it
-    edge_net: np.ndarray  # int64 beside it: net votes for a -> b (majority only, else one entry)
-    refused: np.ndarray  # int64, power of two: u << 31 | v of edges that a search found to close a cycle (first only)
+    pair_table: np.ndarray  # int32, power of two: pair of objects -> node
+    edge_table: np.ndarray  # int64, power of two: the kept edges, see hash_tables
+    refused: np.ndarray  # int64, power of two: u << 31 | v of edges that a search found to close a cycle
 
     @property
     def n_nodes(self) -> int:
@@ -57,12 +58,11 @@ def _rows_of_a_line(rows: int) -> np.ndarray:
     return raw[skip : skip + 8 * rows].reshape(rows, 8)
 
 
-def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False, lasting: bool = False) -> Graph:
-    """An empty graph with room for so many nodes and edges; `lasting` when no edge will ever be taken away."""
+def new_graph(nodes: int = 64, edges: int = 64) -> Graph:
+    """An empty graph with room for so many nodes and edges."""
     book = np.zeros(BOOK, np.int64)
     book[FREE:SUPPORT] = -1
     book[REFRESH_AT] = 256
-    size = table_size(edges)
     return Graph(
         _rows_of_a_line(nodes + 1),
         np.zeros((nodes + 1, 2), np.int32),
@@ -71,10 +71,8 @@ def new_graph(nodes: int = 64, edges: int = 64, weighted: bool = False, lasting:
         np.zeros((4, nodes + 1), np.int32),
         np.zeros(nodes + 1, np.int64),
         np.zeros(table_size(nodes), np.int32),
-        np.zeros(size, np.int64),
-        np.zeros(size, np.uint8),
-        np.zeros(size if weighted else 1, np.int64),
-        np.zeros(REFUSED if lasting else 0, np.int64),
+        np.zeros(table_size(edges), np.int64),
+        np.zeros(REFUSED, np.int64),
     )
 
 
@@ -102,15 +100,10 @@ def grown(g: Graph) -> Graph:
     needed = int(g.book[POOL_USED]) + _most_of_pool(g)
     if needed > len(g.pool):
         g = g._replace(pool=_longer(g.pool, max(2 * len(g.pool), needed)))
-    if not fits(g.book[N_SLOTS] + 1, g.edge_key):
-        size = 2 * len(g.edge_key)
-        larger = g._replace(
-            edge_key=np.zeros(size, np.int64),
-            edge_mark=np.zeros(size, np.uint8),
-            edge_net=np.zeros(size if len(g.edge_net) > 1 else 1, np.int64),
-        )
-        g.book[N_SLOTS] = _rehash_edges(g, larger)
-        g = larger
+    if not fits(g.book[N_EDGES] + 1, g.edge_table):
+        table = np.zeros(2 * len(g.edge_table), np.int64)
+        rehash_edges(table, g.edge_table)
+        g = g._replace(edge_table=table)
     return g
 
 
@@ -120,22 +113,52 @@ def _most_of_pool(g: Graph) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _rehash_edges(graph, larger):
-    """Fill the empty edge table of `larger` and return how many entries it has. Edges of which nothing is known any
-    more are left behind."""
-    keys, marks, nets = graph.edge_key, graph.edge_mark, graph.edge_net
-    new_keys, new_marks, new_nets = larger.edge_key, larger.edge_mark, larger.edge_net
-    weighted = len(nets) > 1
-    n = 0
-    for slot in range(len(keys)):
-        if keys[slot] != 0 and (marks[slot] != 0 or (weighted and nets[slot] != 0)):
-            new_slot = find_edge(new_keys, keys[slot])
-            new_keys[new_slot] = keys[slot]
-            new_marks[new_slot] = marks[slot]
-            if weighted:
-                new_nets[new_slot] = nets[slot]
-            n += 1
+def _new_node(g, key):
+    """A node for a pair that has none yet, at the end of the sequence; there must be room."""
+    g.book[N_NODES] += 1
+    x = g.book[N_NODES]
+    g.pair_table[find_pair(g.pair_table, g.key, key)] = x
+    g.key[x] = key
+    insert_one(g.node, g.link, np.int64(g.link[0, 0]), x)
+    return x
+
+
+@njit(cache=True, nogil=True)
+def create_nodes(graph, keys):
+    """New nodes for these pair keys, in this order; there must be room."""
+    g = borrowed(graph)
+    for key in keys:
+        _new_node(g, key)
+
+
+@njit(cache=True, nogil=True)
+def nodes_of(g, rows, start, nodes):
+    """Put the nodes of rows[start:] into (k, 2) `nodes`, in order; returns for how many rows, as far as there is room.
+
+    Nodes come into being before the comparisons ahead of theirs are judged. That changes nothing: a node that has been
+    in no comparison stands at the end of the sequence, behind whatever moves, wherever it moves.
+    """
+    n = min(len(rows) - start, len(nodes))
+    for i in range(n):
+        if g.book[N_NODES] + 3 > len(g.node) or not fits(g.book[N_NODES] + 2, g.pair_table):
+            return i
+        for side in range(2):
+            if i + 2 * SOON < n:
+                row = rows[start + i + 2 * SOON]
+                prefetch(g.pair_table, _first_slot(g, row[2 * side], row[2 * side + 1]))
+            if i + SOON < n:
+                row = rows[start + i + SOON]
+                prefetch(g.key, g.pair_table[_first_slot(g, row[2 * side], row[2 * side + 1])])
+            row = rows[start + i]
+            key = pair_key(row[2 * side], row[2 * side + 1])
+            x = np.int64(g.pair_table[find_pair(g.pair_table, g.key, key)])
+            nodes[i, side] = x if x != 0 else _new_node(g, key)
     return n
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _first_slot(g, i, j):
+    return mix64(np.uint64(pair_key(i, j))) & np.uint64(len(g.pair_table) - 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -145,9 +168,10 @@ def _block_need(node, x, side):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def pool_has_room(g, u, v):
-    """False when putting u -> v into the adjacencies might need more of the pool than is left."""
-    return g.book[POOL_USED] + _block_need(g.node, u, OUT) + _block_need(g.node, v, IN) <= len(g.pool)
+def edge_fits(g, u, v):
+    """False when the edge table, or what is left of the pool, might be too small for u -> v."""
+    need = _block_need(g.node, u, OUT) + _block_need(g.node, v, IN)
+    return fits(g.book[N_EDGES] + 1, g.edge_table) and g.book[POOL_USED] + need <= len(g.pool)
 
 
 @njit(cache=True, nogil=True)
@@ -179,18 +203,6 @@ def _push(g, x, side, y):
     g.node[x, side + 1] += 1
 
 
-@njit(cache=True, nogil=True)
-def _drop(g, x, side, y):
-    """Take y out of a block of x; the last one takes its place."""
-    node, pool = g.node, g.pool
-    start, last = node[x, side] >> 6, node[x, side + 1] - 1
-    place = start
-    while pool[place] != y:
-        place += 1
-    pool[place] = pool[start + last]
-    node[x, side + 1] = last
-
-
 @njit(cache=True, nogil=True, inline="always")
 def connect(g, u, v):
     """Put u -> v into both adjacencies."""
@@ -200,8 +212,65 @@ def connect(g, u, v):
 
 
 @njit(cache=True, nogil=True)
-def disconnect(g, u, v):
-    """Take u -> v out of both adjacencies."""
-    _drop(g, u, OUT, v)
-    _drop(g, v, IN, u)
-    g.book[N_EDGES] -= 1
+def make_room(graph, us, vs):
+    """Blocks for all neighbours that the edges us[e] -> vs[e] give, of 2^k entries: all take at most 4 an edge."""
+    g = borrowed(graph)
+    n = g.book[N_NODES] + 1
+    degree = np.zeros((n, 2), np.int64)
+    for e in range(len(us)):
+        degree[us[e], 0] += 1
+        degree[vs[e], 1] += 1
+    for x in range(1, n):
+        for k, side in enumerate((OUT, IN)):
+            exponent = np.int64(1)
+            while 1 << exponent < degree[x, k]:
+                exponent += 1
+            if degree[x, k] > 0:
+                g.node[x, side] = g.book[POOL_USED] << 6 | exponent
+                g.book[POOL_USED] += 1 << exponent
+
+
+@njit(cache=True, nogil=True)
+def load_edges(graph, us, vs):
+    """Keep edges us[e] -> vs[e] that all go forward in the sequence, without judging them; there must be room."""
+    g = borrowed(graph)
+    for e in range(len(us)):
+        ask_for_blocks(g, us, vs, e)
+        connect(g, np.int64(us[e]), np.int64(vs[e]))
+
+
+@njit(cache=True, nogil=True)
+def enter_edges(graph, us, vs):
+    """Put edges us[e] -> vs[e] into the edge table."""
+    g = borrowed(graph)
+    for e in range(len(us)):
+        g.edge_table[find_edge(g.edge_table, pair_key(us[e], vs[e]))] = edge_entry(us[e], vs[e])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def ask_for_blocks(g, us, vs, e):
+    """Ask for the nodes of the edges behind us[e] -> vs[e], and for the places where these would be put."""
+    if e + 2 * SOON < len(us):
+        prefetch(g.node, np.int64(us[e + 2 * SOON]))
+        prefetch(g.node, np.int64(vs[e + 2 * SOON]))
+    if e + SOON < len(us):
+        u, v = np.int64(us[e + SOON]), np.int64(vs[e + SOON])
+        prefetch(g.link, u)
+        prefetch(g.link, v)
+        prefetch(g.pool, (g.node[u, OUT] >> 6) + g.node[u, OUT_LEN])
+        prefetch(g.pool, (g.node[v, IN] >> 6) + g.node[v, IN_LEN])
+
+
+@njit(cache=True, nogil=True)
+def kept_edges(g):
+    """(m, 2) int32 node numbers, from 0, of the kept edges."""
+    node, pool, book = g.node, g.pool, g.book
+    out = np.empty((book[N_EDGES], 2), np.int32)
+    m = 0
+    for x in range(1, book[N_NODES] + 1):
+        start = node[x, OUT] >> 6
+        for k in range(start, start + node[x, OUT_LEN]):
+            out[m, 0] = x - 1
+            out[m, 1] = pool[k] - 1
+            m += 1
+    return out

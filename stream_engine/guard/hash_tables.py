@@ -1,7 +1,7 @@
 """Where a pair of objects and a comparison of two pairs are found: keys, and two tables of open addressing.
 
     pair table      pair of objects -> its node: slots hold node numbers, the pair's key stands with the node
-    edge table      unordered pair of nodes -> slot of their comparison: slots hold the keys, what is known is beside
+    edge table      unordered pair of nodes -> the edge that is kept between them: slots hold key << 1 | direction
 
 Object ids up to 2^31 - 1 make 62-bit pair keys, node numbers below 2^31 make 62-bit edge keys: nothing can overflow.
 Node 0 is the sentinel of the sequence and never a pair, so that 0 can mark an empty slot in both tables.
@@ -12,7 +12,7 @@ import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.integer_hash import mix64
-from stream_engine.data.open_addressing import equals, find_slot
+from stream_engine.data.open_addressing import find_slot
 
 ID_BITS = 31
 ID_MASK = (1 << ID_BITS) - 1
@@ -38,9 +38,21 @@ def find_pair(table, keys, key):
 
 
 @njit(cache=True, nogil=True, inline="always")
+def edge_entry(u, v):
+    """What the edge table holds of u -> v."""
+    return pair_key(u, v) << 1 | (u > v)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_between(entry, key):
+    return entry >> 1 == key
+
+
+@njit(cache=True, nogil=True, inline="always")
 def find_edge(edges, key):
-    """The slot in `edges` that holds this edge key, or the empty slot (0) where it belongs."""
-    return find_slot(edges, mix64(np.uint64(key)), equals, key)
+    """The slot in `edges` that holds the edge, of either direction, between the nodes with this pair key, or the empty
+    slot (0) where it belongs."""
+    return find_slot(edges, mix64(np.uint64(key)), _is_between, key)
 
 
 @njit(cache=True, nogil=True)
@@ -48,6 +60,14 @@ def rehash_pairs(table, keys, n_nodes):
     """Fill an empty `table` with nodes 1 .. n_nodes."""
     for x in range(1, n_nodes + 1):
         table[find_pair(table, keys, keys[x])] = x
+
+
+@njit(cache=True, nogil=True)
+def rehash_edges(table, edges):
+    """Fill an empty `table` with what a smaller one holds."""
+    for entry in edges:
+        if entry != 0:
+            table[find_edge(table, entry >> 1)] = entry
 
 
 def key_columns(keys: np.ndarray) -> np.ndarray:

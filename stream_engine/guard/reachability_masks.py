@@ -5,19 +5,16 @@ Invariant (local justification): bit i of FROM[x] is set only if x is support i 
 bit; likewise TO with successors. As the kept edges are acyclic, each bit then stands for a path, so `TO[v] & FROM[u]`
 proves that v reaches u. A missing bit proves nothing: exactness never depends on the masks, which may lag behind.
 Hanauer, Henzinger & Schulz 2020, "Faster fully dynamic transitive closure in practice" (supportive vertices); here
-re-chosen by current degrees whenever the graph has grown by an eighth. O(edges) a choice, O(1) amortised an edge;
-taking an edge away re-justifies only what hung on it.
+re-chosen by current degrees whenever the graph has grown by an eighth. O(edges) a choice, O(1) amortised an edge.
 """
 
 import numpy as np
 
 from stream_engine.data.compiled import njit
 from stream_engine.data.prefetch import prefetch
-from stream_engine.guard.graph import FROM, IN, IN_LEN, MARK, N_EDGES, OUT, OUT_LEN, REFRESH_AT, STAMP, SUPPORT, TO
+from stream_engine.guard.graph import FROM, IN, IN_LEN, N_EDGES, N_NODES, OUT, OUT_LEN, REFRESH_AT, SOON, SUPPORT, TO
 from stream_engine.guard.order_maintenance import in_order
-from stream_engine.guard.pair_nodes import N_NODES
 
-SOON = 8  # nodes: how long before a node is swept it is asked for
 GROWTH = 8  # supports are chosen anew when the edges have grown by one part in so many
 BUDGET = 4  # arcs followed to pass bits on when an edge is added
 
@@ -111,44 +108,3 @@ def edge_added(g, u, v):
     if g.node[v, TO] & ~g.node[u, TO] != 0:
         g.node[u, TO] |= g.node[v, TO]
         _pass_on(g, u, TO, IN)
-
-
-@njit(cache=True, nogil=True)
-def _justify(g, x, field, side):
-    """Take from x's mask the bits that nothing justifies any more, and so on through those that hung on them."""
-    node, pool, book, work = g.node, g.pool, g.book, g.work
-    other = IN if side == OUT else OUT  # bits of FROM come in from predecessors and go on to successors
-    book[STAMP] += 2
-    waiting = book[STAMP]  # mark of the nodes that are on the stack, each at most once
-    work[0, 0] = x
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        x = np.int64(work[0, depth])
-        node[x, MARK] = 0
-        lost = node[x, field]
-        start = node[x, other] >> 6
-        for k in range(start, start + node[x, other + 1]):
-            lost &= ~node[pool[k], field]
-            if lost == 0:
-                break
-        if lost != 0:
-            for i in range(64):
-                if book[SUPPORT + i] == x:
-                    lost &= ~(np.int64(1) << i)
-        if lost != 0:
-            node[x, field] &= ~lost
-            start = node[x, side] >> 6
-            for k in range(start, start + node[x, side + 1]):
-                y = pool[k]
-                if node[y, field] & lost != 0 and node[y, MARK] != waiting:
-                    node[y, MARK] = waiting
-                    work[0, depth] = y
-                    depth += 1
-
-
-@njit(cache=True, nogil=True)
-def edge_removed(g, u, v):
-    """u -> v is kept no more: re-justify v's FROM and u's TO, and whatever hung on them."""
-    _justify(g, v, FROM, OUT)
-    _justify(g, u, TO, IN)

@@ -6,6 +6,6 @@ Both relative comparison kernel learning (Heim et al. 2014) and partial order em
     with  x_t = d(i, j) - d(k, l) = <sum_p R_p A_p R_p', B_t> + (D mu)_t      for comparison t = (i, j; k, l)
 
 and differ in the factors R_p (I; a square root of a kernel; features), the columns D and the weights. `problem.py`
-holds that one form with its exact dual bound, `fista.py` and `pdhg.py` solve it for the smooth and the hinge loss,
-`linear.py` for the hinge without PSD blocks, and `rckl.py` and `mkpoe.py` say which problem each paper means.
+holds that one form with its exact dual bound, `factored.py` solves it, `linear.py` solves the diagonal form of partial
+order embedding, a linear program, and `rckl.py` and `mkpoe.py` say which problem each paper means.
 """

@@ -150,15 +150,15 @@ def _at_random(snapshot: Snapshot, keep: Chooser | None, seed: int) -> np.ndarra
     """Algorithm 1 over what was said in one direction only: each comparison once, in random order, unless it closes a
     cycle with those before it."""
     rows = without_contradictions(raw(snapshot, keep)).rows
-    guard = PartialOrder("first")
+    guard = PartialOrder()
     order = np.random.default_rng([seed, 1]).permutation(len(rows))
-    guard.offer_votes(rows[order], np.ones(len(rows), np.int64))
+    guard.offer_rows(rows[order])
     return guard.kept()
 
 
 def _live(snapshot: Snapshot, keep: Chooser | None) -> np.ndarray:
     state = snapshot.section("partial_order")
-    if not state:  # guard.policy = "off"
+    if not state:  # guard = false
         return np.empty((0, 4), np.int32)
-    kept = PartialOrder.from_state(state, snapshot.settings["guard"]).kept()
+    kept = state["kept"]
     return kept if keep is None else kept[keep(kept)]

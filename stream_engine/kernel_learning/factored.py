@@ -1,14 +1,19 @@
-"""The convex problem of `problem` by factors: A_p = L_p L_p' with few columns, L-BFGS, and the same exact dual gap.
+"""The convex problem of `problem` by factors: A_p = L_p L_p' with few columns, L-BFGS, and an exact dual gap.
 
 Burer & Monteiro 2003: the optimum has low rank, and a point of L in which no direction descends and S + c I is PSD is
-the optimum of the convex problem (Journee et al. 2010). So the gap decides, not the hope: y = w loss'(x) at L's excess
-x is a dual point; its Laplacian S = B*(y) has its smallest eigenvalue guessed by Lanczos, and the guess is *proven* by
-a Cholesky factor of s_p R_p' S R_p + b I before the answer is called certified. Directions below -c_p are those in
-which the objective still falls: they join L as new columns. The hinge is rounded over a width delta, which gives y as
-well and costs delta / 4 of the weight inside at most; delta falls until that no longer keeps the gap open.
+the optimum of the convex problem (Journee et al. 2010). The gap decides whether that holds: y is a dual point; its
+Laplacian S = B*(y) has its smallest eigenvalue estimated by Lanczos, and the estimate is *proven* by a Cholesky factor
+of s_p R_p' S R_p + b I before the answer is called certified. Directions below -c_p are those in which the objective
+still falls: they join L as new columns.
 
-An iteration is O(P r + m) for P distinct pairs and rank r (`pair_lists`), against O(n^3) of `fista` and `pdhg`; a
-certificate is some 50 products with S and one Cholesky factor, O(n^3 / 3).
+STE is smooth, and y = w loss'(x). The hinge is solved by the method of multipliers (Rockafellar 1976): with
+multipliers y0 and steps r, it is replaced by max over 0 <= y <= w of y (m + x) - (y - y0)^2 / 2r, which is smooth in x;
+its maximiser y = clip(y0 + r (m + x), 0, w) becomes the next y0. Steps grow while the multipliers still move, so any
+weight, however large, is reached. Every point is scaled to the best multiple of itself before its objective counts:
+along a ray the objective is piecewise linear.
+
+An iteration is O(P r + m) for P distinct pairs and rank r (`pair_lists`); a certificate is some 50 products with S and
+one Cholesky factor, O(n^3 / 3).
 """
 
 import inspect
@@ -26,15 +31,15 @@ from stream_engine.kernel_learning.pair_lists import PairLists
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
 COLUMNS = 24  # that join a block at once, at most
-ROUNDS = 40
-FIRST, LEAST = 1e-3, 1e-12  # a descent ends when a step gains less of the objective: at first a part of the tolerance
-FINER = 0.2  # by which that becomes less
-COARSE, NARROWER = 0.3, 0.3  # share of the gap at which the rounding of the hinge shrinks, and by what
-WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of rounding, that are looked at first
+FIRST, LEAST = 1e-3, 1e-17  # a descent ends when a step gains less of the objective: at first this part of the gap
+FINER = 0.2  # by which that becomes less where a round brought little
+INNER = 300  # iterations of L-BFGS between two looks at the gap
+COARSE = 0.01  # movement of the multipliers, beside what y lacks in feasibility, from which on they are renewed
+STEP, LONGER, ENOUGH = 100.0, 1.5, 0.9  # first step of multipliers; by what it grows where they moved no less
 TINY = 1e-6  # fraction of the largest eigenvalue or weight below which columns may go
 RESTARTS = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # else unseeded since scipy 1.17
 DENSE = 64  # objects up to which all eigenvalues are computed
-SLACK = 1e-7  # by which y shrinks at least, so that rounding in a Cholesky factor proves nothing false
+SLACK = 1e-9  # by which y shrinks at least, so that rounding in a Cholesky factor proves nothing false
 
 
 class Point(NamedTuple):
@@ -44,7 +49,7 @@ class Point(NamedTuple):
     mu: np.ndarray
 
 
-class Factored(NamedTuple):
+class Solution(NamedTuple):
     """A point with what is proven of it; `converged`: the gap is at most the tolerance."""
 
     point: Point
@@ -60,54 +65,122 @@ class Factored(NamedTuple):
 
 
 class _Dual(NamedTuple):
-    """y shrunk by s until feasible by what Lanczos sees, and for every block where its objective still falls."""
+    """y shrunk by s until feasible by what Lanczos sees, and for every block and the columns where the objective still
+    falls."""
 
     y: np.ndarray
     s: float
     directions: list[np.ndarray]
+    columns: np.ndarray  # (A,) bool
+
+
+class _Smoothing(NamedTuple):
+    """The hinge's multipliers and their steps, (m,) each; of STE they are not used."""
+
+    center: np.ndarray
+    step: np.ndarray
+
+
+def origin(problem: Problem) -> Point:
+    """A = 0, mu = 0."""
+    roots = [np.zeros((r, 0)) for r in form.block_sizes(problem)]
+    return Point(roots, np.zeros(problem.columns.shape[1]))
 
 
 def solve(
     problem: Problem,
-    start: Point,
+    start: Point | None = None,
     dual: np.ndarray | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
     progress: Callable[..., None] = lambda done, total, **figures: None,
-) -> Factored:
-    """Minimise a problem that has PSD blocks, from `start` and perhaps a dual point; done when the relative gap is
-    proven <= `tolerance`.
+) -> Solution:
+    """Minimise a problem, from `start` and perhaps a dual point; done when the relative gap is proven <= `tolerance`.
 
-    Where that fails (`converged` is False), the point is a good start for a solver that keeps A_p whole.
+    Cut short by `max_iterations` of L-BFGS, or where rounding ends the progress, it gives the best point with the best
+    bound, and `converged` is False.
+
+    >>> rows, none = np.array([[0, 1, 0, 2]], np.int32), np.empty((1, 0))
+    >>> gnmds = Problem(3, rows, np.array([1e6]), "hinge", (None,), np.ones(1), np.ones(1), none, np.empty(0))
+    >>> found = solve(gnmds, tolerance=1e-6)
+    >>> round(found.certificate.objective, 4), found.converged
+    (0.5774, True)
     """
     lists = pair_lists.of_rows(problem.rows, problem.n)
-    best, enough, done = _evaluated(problem, lists, start), FIRST * tolerance, 0
-    if dual is not None:
-        dual = np.clip(dual, 0.0, problem.weight)
-        best = _bounded(problem, lists, best, _within_columns(problem, dual) * dual, np.inf)
-    delta = _width(problem, lists, best.x)
-    for _ in range(ROUNDS):
-        found = _dual(problem, lists, best.x, delta)
-        best = _bounded(problem, lists, best, found.s * found.y, tolerance)
+    here = best = _evaluated(problem, lists, start or origin(problem))
+    smoothing = _Smoothing(np.zeros(len(here.x)), np.zeros(len(here.x)))
+    first = problem.weight if problem.loss == "hinge" else _slope(problem, here.x, smoothing)[1]
+    y = first if dual is None else np.clip(dual, 0.0, problem.weight)
+    best = _bounded(
+        problem,
+        lists,
+        best,
+        (_within_columns(problem, y) if dual is not None else _dual(problem, lists, y).s) * y,
+        np.inf,
+    )
+    if problem.loss == "hinge":
+        share = best.certificate.bound / float(problem.weight @ np.broadcast_to(problem.margin, len(y)))
+        smoothing = _Smoothing(best.certificate.dual, STEP * max(share, 1e-9) * problem.weight / problem.margin)
+        if dual is None:
+            smoothing = smoothing._replace(center=0 * smoothing.center)
+    done, enough, before = 0, FIRST * tolerance, np.full(len(y), np.inf)
+    while True:
+        y = _slope(problem, here.x, smoothing)[1]
+        found = _dual(problem, lists, y)
+        best = _bounded(problem, lists, best, found.s * y, tolerance)
         progress(min(done, max_iterations), max_iterations, gap=best.gap, objective=best.certificate.objective)
         if best.gap <= tolerance or done >= max_iterations or enough < LEAST:
             break
         if done:
-            slack = best.certificate.objective - form.dual_value(problem, found.s * found.y)
-            coarse = problem.loss == "hinge" and _rounding(problem, best.x, found.y) > COARSE * slack
-            delta, enough = (delta * NARROWER, enough) if coarse else (delta, enough * FINER)
-        point = _grown(problem, best.point, found.directions)
-        point, used = _descended(problem, lists, point, delta, enough, max_iterations - done)
+            moved = _moved(problem, y, smoothing)
+            short = 1.0 - found.s
+            if moved.sum() > COARSE * short * form.dual_value(problem, y) or (moved.any() and 10 * short < best.gap):
+                longer = np.where(moved > ENOUGH * before, LONGER, 1.0)
+                smoothing, before = _Smoothing(y, longer * smoothing.step), moved
+                enough = min(enough / FINER, FIRST * tolerance)
+            else:
+                enough *= FINER
+        point = _grown(problem, here.point, found)
+        point, used = _descended(
+            problem, lists, point, smoothing, best.certificate.objective, enough, min(INNER, max_iterations - done)
+        )
         done += max(used, 1)
-        bound, dual = best.certificate[1:]
-        best = _trimmed(problem, lists, point, tolerance)
-        best = best._replace(certificate=best.certificate._replace(bound=bound, dual=dual))
+        here = _trimmed(problem, lists, point, tolerance)
+        best = _better(best, _scaled(problem, here))
     dual = proven(problem, lists, best.certificate.dual)
     certificate = Certificate(best.certificate.objective, max(0.0, form.dual_value(problem, dual)), dual)
     return best._replace(certificate=certificate, iterations=done, converged=certificate.gap <= tolerance)
 
 
-def _bounded(problem: Problem, lists: PairLists, best: Factored, dual: np.ndarray, tolerance: float) -> Factored:
+def _better(best: Solution, new: Solution) -> Solution:
+    """The point with the lower objective; the bound stays."""
+    if new.certificate.objective >= best.certificate.objective:
+        return best
+    return new._replace(certificate=best.certificate._replace(objective=new.certificate.objective))
+
+
+def _scaled(problem: Problem, here: Solution) -> Solution:
+    """The best multiple t of a point of the hinge: its objective t C + sum w max(0, m + t x) is least where the slope
+    turns."""
+    if problem.loss != "hinge":
+        return here
+    cost = here.certificate.objective - form.losses(problem, here.x)
+    falls = here.x < 0
+    turn = np.broadcast_to(problem.margin, len(here.x))[falls] / -here.x[falls]
+    pull = problem.weight[falls] * -here.x[falls]
+    order = np.argsort(turn)
+    slopes = cost + float(problem.weight[~falls] @ here.x[~falls]) - pull.sum() + np.cumsum(pull[order])
+    at = int(np.searchsorted(slopes >= 0, True))
+    if not len(slopes) or cost + float(problem.weight @ here.x) >= 0 or at == len(slopes):
+        return here
+    t = float(turn[order][at])
+    point, x = Point([np.sqrt(t) * root for root in here.point.roots], t * here.point.mu), t * here.x
+    return here._replace(
+        point=point, x=x, certificate=here.certificate._replace(objective=t * cost + form.losses(problem, x))
+    )
+
+
+def _bounded(problem: Problem, lists: PairLists, best: Solution, dual: np.ndarray, tolerance: float) -> Solution:
     """`best` with the better of its bound and that of `dual`, proven once it would be good enough."""
     objective, bound, before = best.certificate
     value = form.dual_value(problem, dual)
@@ -117,22 +190,6 @@ def _bounded(problem: Problem, lists: PairLists, best: Factored, dual: np.ndarra
         dual = proven(problem, lists, dual)
         value = form.dual_value(problem, dual)
     return best._replace(certificate=Certificate(objective, value, dual))
-
-
-def whole(problem: Problem, point: Point) -> np.ndarray:
-    """The flat point A_p = L_p L_p', mu."""
-    u = np.empty(form.point_size(problem))
-    blocks, mu = form.parts(problem, u)
-    for block, root in zip(blocks, point.roots):
-        np.matmul(root, root.T, out=block)
-    mu[:] = point.mu
-    return u
-
-
-def of_whole(problem: Problem, u: np.ndarray) -> Point:
-    """The factors of a flat point, without what is below 1e-6 of the largest. O(r_p^2 k_p) by pivoted Cholesky."""
-    blocks, mu = form.parts(problem, u)
-    return Point([pivoted_cholesky(block, TINY) for block in blocks], mu.copy())
 
 
 def pivoted_cholesky(gram: np.ndarray, tiny: float) -> np.ndarray:
@@ -213,37 +270,31 @@ def _points(problem: Problem, roots: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(side_by_side, axis=1)
 
 
-def _evaluated(problem: Problem, lists: PairLists, point: Point) -> Factored:
+def _evaluated(problem: Problem, lists: PairLists, point: Point) -> Solution:
     """The point with its exact objective and no bound yet."""
     x = problem.columns @ point.mu + pair_lists.excess_of_points(lists, _points(problem, point.roots))
     trace = sum(c * float(np.vdot(root, root)) for c, root in zip(problem.trace_cost, point.roots))
     objective = float(trace + problem.column_cost @ point.mu + form.losses(problem, x))
-    return Factored(point, x, Certificate(objective, 0.0, np.zeros(len(x))), 0, False)
+    return Solution(point, x, Certificate(objective, 0.0, np.zeros(len(x))), 0, False)
 
 
-def _slope(problem: Problem, x: np.ndarray, delta: float) -> tuple[float, np.ndarray]:
-    """`(losses, y)` at x, the hinge rounded over `delta` from below."""
+def _slope(problem: Problem, x: np.ndarray, smoothing: _Smoothing) -> tuple[float, np.ndarray]:
+    """`(losses, y)` at x, those of the hinge smoothed."""
     if problem.loss == "hinge":
-        slack = problem.margin + x
-        inside = np.clip(slack / delta, 0.0, 1.0)
-        y = problem.weight * inside
-        return float(y @ slack - 0.5 * delta * (y @ inside)), y
+        slack, (center, step) = problem.margin + x, smoothing
+        y = np.clip(center + step * slack, 0.0, problem.weight)
+        away = y - center
+        return float(y @ slack - 0.5 * np.sum(away * away / np.where(step > 0, step, 1.0))), y
     e = np.exp(-np.abs(x))
     value = float(problem.weight @ (np.maximum(x, 0.0) + np.log(1.0 + e)))
     return value, problem.weight * np.where(x > 0, 1.0, e) / (1.0 + e)
 
 
-def _rounding(problem: Problem, x: np.ndarray, y: np.ndarray) -> float:
-    """How much of the gap is the rounding of the hinge: sum w h(m + x) - y (m + x)."""
-    return form.losses(problem, x) - float(y @ (problem.margin + x))
-
-
-def _width(problem: Problem, lists: PairLists, x: np.ndarray) -> float:
-    """The width of rounding, 1 or less, with the best bound at x: a good start is not to be rounded away."""
+def _moved(problem: Problem, y: np.ndarray, smoothing: _Smoothing) -> np.ndarray:
+    """(m,): how far the multipliers of the hinge are from where they stay, (y - y0)^2 / r; zeros of STE."""
     if problem.loss != "hinge":
-        return 1.0
-    found = [(width, _dual(problem, lists, x, width)) for width in WIDTHS]
-    return max(found, key=lambda each: form.dual_value(problem, each[1].s * each[1].y))[0]
+        return np.zeros(len(y))
+    return np.asarray((y - smoothing.center) ** 2 / smoothing.step)
 
 
 def _within_columns(problem: Problem, y: np.ndarray) -> float:
@@ -253,8 +304,7 @@ def _within_columns(problem: Problem, y: np.ndarray) -> float:
     return min(1.0, float(np.min(-problem.column_cost[over] / back[over]))) if over.any() else 1.0
 
 
-def _dual(problem: Problem, lists: PairLists, x: np.ndarray, delta: float) -> _Dual:
-    y = _slope(problem, x, delta)[1]
+def _dual(problem: Problem, lists: PairLists, y: np.ndarray) -> _Dual:
     s, directions = _within_columns(problem, y), []
     for p, cost in enumerate(problem.trace_cost):
         block = _block(problem, lists, pair_lists.shares(lists, y), p)
@@ -264,53 +314,57 @@ def _dual(problem: Problem, lists: PairLists, x: np.ndarray, delta: float) -> _D
         if values[0] < -cost:
             s = min(s, -cost / float(values[0]))
         directions.append(vectors[:, values < -cost * (1.0 + 1e-6)])
-    return _Dual(y, s, directions)
+    return _Dual(y, s, directions, problem.columns.T @ y < -problem.column_cost)
 
 
-def _grown(problem: Problem, point: Point, directions: list[np.ndarray]) -> Point:
-    """New columns, short beside the others, in directions in which the objective falls; the same point if there are
-    none."""
-    if not any(each.shape[1] for each in directions):
-        return point
+def _grown(problem: Problem, point: Point, found: _Dual) -> Point:
+    """New columns of L, and weights that are above 0, short beside the others, where the objective falls."""
     roots = []
-    for factor, scale, root, new in zip(problem.factors, problem.block_scale, point.roots, directions):
+    for factor, scale, root, new in zip(problem.factors, problem.block_scale, point.roots, found.directions):
         size = 0.1 * float(np.sqrt((root**2).sum(axis=0).mean())) if root.shape[1] else 0.0
         if size == 0.0 and new.shape[1]:
             reach = scale * np.mean((new if factor is None else factor @ new) ** 2)
             size = 0.2 / np.sqrt(max(float(reach), 1e-300) * new.shape[1])
         roots.append(np.concatenate([root, size * new], axis=1))
-    return point._replace(roots=roots)
+    reach = np.sqrt(np.mean(problem.columns**2, axis=0)) if len(point.mu) else point.mu
+    small = np.where(found.columns & (reach > 0), 0.01 / np.maximum(reach, 1e-300), 0.0)
+    return Point(roots, np.maximum(point.mu, small))
 
 
-def _descended(problem, lists, point: Point, delta: float, enough: float, most: int) -> tuple[Point, int]:
-    """`(where L-BFGS ends, iterations)`, in units in which every column of the problem has length 1."""
+def _descended(
+    problem, lists, point: Point, smoothing: _Smoothing, scale: float, enough: float, most: int
+) -> tuple[Point, int]:
+    """`(where L-BFGS ends, iterations)`; mu = unit * v^2, so that every column of the problem has length 1."""
     length = np.linalg.norm(problem.columns * np.sqrt(problem.weight)[:, None], axis=0)
     unit = 1.0 / np.where(length > 0, length, 1.0)
-    size = sum(root.size for root in point.roots)
 
     def parts(v: np.ndarray) -> Point:
         roots, at = [], 0
         for root in point.roots:
             roots.append(v[at : at + root.size].reshape(root.shape))
             at += root.size
-        return Point(roots, v[at:] * unit)
+        return Point(roots, unit * v[at:] ** 2)
+
+    value_at_first = _smooth(problem, lists, point, smoothing)[0]
+    scale = max(scale, 1e-300)
 
     def value_and_gradient(v: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _smooth(problem, lists, parts(v), delta)
-        return value, np.concatenate([*(root.ravel() for root in gradient.roots), gradient.mu * unit])
+        value, gradient = _smooth(problem, lists, parts(v), smoothing)
+        of_columns = 2.0 * unit * v[len(v) - len(unit) :] * gradient.mu
+        both = np.concatenate([*(root.ravel() for root in gradient.roots), of_columns])
+        return (value - value_at_first) / scale, both / scale
 
-    first = np.concatenate([*(root.ravel() for root in point.roots), point.mu / unit])
-    bounds = [(None, None)] * size + [(0.0, None)] * len(unit) if len(unit) else None
-    options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 12, "ftol": enough, "gtol": 1e-14}
-    found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    first = np.concatenate([*(root.ravel() for root in point.roots), np.sqrt(point.mu / unit)])
+    options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 20, "ftol": enough, "gtol": 1e-20}
+    found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
     return parts(found.x), int(found.nit)
 
 
-def _smooth(problem: Problem, lists: PairLists, point: Point, delta: float) -> tuple[float, Point]:
-    """The objective with the hinge rounded over `delta`, and its gradient."""
+def _smooth(problem: Problem, lists: PairLists, point: Point, smoothing: _Smoothing) -> tuple[float, Point]:
+    """The smoothed objective, and its gradient."""
     points = _points(problem, point.roots)
     x = problem.columns @ point.mu + pair_lists.excess_of_points(lists, points)
-    value, y = _slope(problem, x, delta)
+    value, y = _slope(problem, x, smoothing)
     value += float(problem.column_cost @ point.mu)
     moved, at, gradient = pair_lists.pull(lists, pair_lists.shares(lists, y), points), 0, []
     for factor, scale, cost, root in zip(problem.factors, problem.block_scale, problem.trace_cost, point.roots):
@@ -321,7 +375,7 @@ def _smooth(problem: Problem, lists: PairLists, point: Point, delta: float) -> t
     return value, Point(gradient, problem.column_cost + problem.columns.T @ y)
 
 
-def _trimmed(problem: Problem, lists: PairLists, point: Point, tolerance: float) -> Factored:
+def _trimmed(problem: Problem, lists: PairLists, point: Point, tolerance: float) -> Solution:
     """The point turned onto its main axes without those that hardly count, if its objective does not mind."""
     untouched, roots = _evaluated(problem, lists, point), []
     for root in point.roots:

@@ -6,7 +6,7 @@
 over W^p PSD (full, Algorithm 4) or diagonal and non-negative (sec. 4.4). |C| = sum w, margins m_t = 1 unless said
 otherwise. With K = R R' and A = R' W R the full problem reads tr(W K) = tr A, K W K = R A R': *whitened coordinates*,
 in which the identity is the right metric for steps and LPOE (R = X, W = A) is the same program. Solved to an exact dual
-gap: `factored` and `pdhg` (full), `linear` (diagonal).
+gap: `factored` (full), `linear` (diagonal).
 
 The embedding is g(x) = (N^p K^p_x)_p with W^p = N^p' N^p (eq. 9), for training objects and new ones alike.
 """
@@ -20,7 +20,6 @@ from stream_engine.kernel_learning import factored, linear, pair_lists
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import adjoint, satisfied
 from stream_engine.kernel_learning.problem import Certificate, Problem
-from stream_engine.kernel_learning.rckl import optimum
 
 SMALL = 1e-9  # eigenvalues of a kernel below this fraction of its largest are treated as 0
 
@@ -40,7 +39,6 @@ class Embedding(NamedTuple):
     iterations: int
     converged: bool
     dual: np.ndarray  # (m,)
-    start: np.ndarray  # the solver's own point, for a warm start with the same kernels
 
     @property
     def gap(self) -> float:
@@ -83,7 +81,6 @@ def fit(
     weight: np.ndarray | None = None,
     margin: np.ndarray | float = 1.0,
     rank: int | None = None,
-    start: Embedding | None = None,
     tolerance: float = 1e-4,
     max_iterations: int = 20000,
     progress: Callable[..., None] = lambda done, total, **figures: None,
@@ -92,7 +89,7 @@ def fit(
 
     `weight` (m,) are votes, `margin` (m,) by how much a far pair has to be farther. `rank` keeps only the leading
     directions of each kernel (full form): an approximation, faster by n / rank and more.
-    `start`: an embedding learned with the same kernels, form and rank. Stops at a relative dual gap of `tolerance`.
+    Stops at a relative dual gap of `tolerance`.
 
     >>> e = fit(np.array([[0, 1, 0, 2]]), [np.eye(3)], beta=10.0)
     >>> round(e.objective, 3), e.satisfied          # GNMDS: the far pair needs d = 1 + d(near)
@@ -101,14 +98,14 @@ def fit(
     rows, weight, margin = _checked(rows, weight, margin, beta)
     if diagonal:
         contiguous, limits = [np.ascontiguousarray(k, dtype=float) for k in kernels], (tolerance, max_iterations)
-        return _fit_diagonal(rows, contiguous, weight, margin, start, limits, progress)
+        return _fit_diagonal(rows, contiguous, weight, margin, limits, progress)
     factors = [factor(np.asarray(k, float), rank) for k in kernels]
     roots = [None if _is_identity(f.root) else f.root for f in factors]
     problem = _problem(rows, len(kernels[0]), roots, weight, margin)
-    solved = _solve_full(problem, start, tolerance, max_iterations, progress)
-    blocks, _ = form.parts(problem, solved.u)
-    weights = [f.inverse.T @ a @ f.inverse for f, a in zip(factors, blocks)]
-    maps = [_half(a) @ f.inverse for f, a in zip(factors, blocks)]
+    solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+    halves = [_turned(root) for root in solved.point.roots]
+    maps = [half @ f.inverse for half, f in zip(halves, factors)]
+    weights = [n_p.T @ n_p for n_p in maps]
     return _embedding(problem, solved, maps, weights)
 
 
@@ -135,9 +132,9 @@ def fit_linear(
     features = np.ascontiguousarray(features, dtype=float)
     if not diagonal:
         problem = _problem(rows, len(features), [features], weight, margin)
-        solved = _solve_full(problem, None, tolerance, max_iterations, progress)
-        a = form.parts(problem, solved.u)[0][0]
-        return _embedding(problem, solved, [_half(a)], [a.copy()])
+        solved = factored.solve(problem, None, None, tolerance, max_iterations, progress)
+        half = _turned(solved.point.roots[0])
+        return _embedding(problem, solved, [half], [half.T @ half])
     i, j, k, l = rows.T
     columns = (features[i] - features[j]) ** 2 - (features[k] - features[l]) ** 2
     map_of = linear.dense_map(columns, np.ones(features.shape[1]))._replace(margin=margin)
@@ -211,23 +208,15 @@ def _problem(rows, n, roots, weight, margin) -> Problem:
     return Problem(n, rows, weight, "hinge", tuple(roots), np.ones(p), np.ones(p), none, np.empty(0), margin)
 
 
-def _solve_full(problem: Problem, start: Embedding | None, tolerance, max_iterations, progress):
-    u, dual = np.zeros(form.point_size(problem)), None
-    if start is not None:
-        u = start.start if len(start.start) == len(u) else u
-        dual = start.dual if len(start.dual) == len(problem.rows) else None
-    return optimum(problem, u, dual, tolerance, max_iterations, progress)[0]
+def _turned(root: np.ndarray) -> np.ndarray:
+    """(rank, r): N with N'N = L L', largest direction first, from L (r, k)."""
+    vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
+    keep = sizes > 1e-6 * max(sizes.max(initial=0.0), 1e-300)
+    return (vectors[:, keep] * sizes[keep]).T
 
 
-def _half(a: np.ndarray) -> np.ndarray:
-    """(rank, r): N with A = N'N, largest direction first."""
-    values, vectors = np.linalg.eigh(a)
-    keep = np.flatnonzero(values > 1e-12 * max(values[-1], 0.0))[::-1]
-    return (vectors[:, keep] * np.sqrt(values[keep])).T
-
-
-def _embedding(problem, solved, maps, weights) -> Embedding:
-    gram, c = form.gram(problem, solved.u), solved.certificate
+def _embedding(problem: Problem, solved: factored.Solution, maps, weights) -> Embedding:
+    gram, c = form.gram(problem, solved.point.roots), solved.certificate
     return Embedding(
         maps,
         weights,
@@ -238,7 +227,6 @@ def _embedding(problem, solved, maps, weights) -> Embedding:
         solved.iterations,
         solved.converged,
         c.dual,
-        solved.u,
     )
 
 
@@ -265,11 +253,9 @@ def diagonal_map(rows: np.ndarray, kernels: Sequence[np.ndarray]) -> linear.Colu
     return linear.ColumnMap(len(rows), np.where(cost > 0, cost, 1.0), take, back)  # K_ii = 0: the column is 0 anyway
 
 
-def _fit_diagonal(rows, kernels, weight, margin, start, limits, progress) -> Embedding:
-    n = len(kernels[0])
-    first = start.start if start is not None and len(start.start) == n * len(kernels) else None
-    tolerance, most = limits
-    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, first, most, progress)
+def _fit_diagonal(rows, kernels, weight, margin, limits, progress) -> Embedding:
+    n, (tolerance, most) = len(kernels[0]), limits
+    s = linear.solve(diagonal_map(rows, kernels)._replace(margin=margin), weight, tolerance, None, most, progress)
     weights = [s.mu[p * n : (p + 1) * n].copy() for p in range(len(kernels))]
     maps = [np.sqrt(w[w > 0])[:, None] * np.eye(n)[w > 0] for w in weights]
     gram = sum(((k * w) @ k for k, w in zip(kernels, weights)), np.zeros((n, n)))
@@ -288,5 +274,4 @@ def _linear_embedding(rows, weight, s: linear.LinearSolution, maps, weights, gra
         s.iterations,
         s.converged,
         c.dual,
-        s.mu,
     )

@@ -4,8 +4,8 @@
     E_STE = sum_t w_t log(1 + e^(x_t)),   E_hinge = sum_t w_t max(0, 1 + x_t),   x_t = d(a, b) - d(a, c)
 
 T has no auxiliary kernels (eq. 3), MKL has no K0 (eq. 6), AK has both; all convex. E is a sum over triplets, not a
-mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m r) for a K0 of rank r by
-factors, O(m + n^3) for few objects, MKL alone O(m A).
+mean, w_t counts repetitions. Every answer carries its exact dual gap. An iteration costs O(m r) for a K0 of rank r,
+O(m A) for A kernels.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,16 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.kernel_learning import factored, fista, linear, pair_lists, pdhg
+from stream_engine.kernel_learning import factored, pair_lists
 from stream_engine.kernel_learning import problem as form
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
 from stream_engine.kernel_learning.problem import Certificate, Problem
 
 FORMS = ("t", "mkl", "ak")
 LOSSES = ("ste", "hinge")
-LARGE = {"ste": 64, "hinge": 200}  # objects or directions from which on factors are faster than whole blocks
-ROUNDED, MOST = 1e-3, 3000  # relative gap and iterations down and up to which factors take the hinge, before `pdhg`
-TINY = 1e-6  # relative size below which a weight or an eigenvalue may be trimmed to exactly 0
+TINY = 1e-6  # pivots below this fraction of the largest entry of a start's diagonal are 0
 
 
 class Learned(NamedTuple):
@@ -127,96 +125,30 @@ def fit(
             f"rckl.fit: got lambda1 {lambda1}, lambda2 {lambda2}; expected both > 0 (at 0 no gap can be certified)"
         )
     problem = build(triplets, weight, kernels, n, form, loss, lambda1, lambda2)
-    return solve(problem, kernels if form != "t" else (), start, tolerance, max_iterations, progress)
+    dual = None if start is None or loss == "ste" else start.dual
+    found = factored.solve(problem, _started(start, problem), dual, tolerance, max_iterations, progress)
+    return _learned(problem, kernels if form != "t" else (), found)
 
 
-def solve(
-    problem: Problem,
-    kernels: Sequence[np.ndarray],
-    start: Start | None,
-    tolerance: float,
-    max_iterations: int,
-    progress: Callable[..., None],
-) -> Learned:
-    """Solve a problem that `build` made; `kernels` are those behind its columns."""
-    u = np.zeros(form.point_size(problem))
-    blocks, mu = form.parts(problem, u)
-    if start is not None:
-        if blocks:
-            blocks[0][:] = start.k0
-        mu[:] = start.mu[: len(mu)]
-    dual = start.dual if start is not None else None
-    if problem.loss == "hinge" and not blocks:
-        columns = linear.dense_map(problem.columns, problem.column_cost)
-        s = linear.solve(columns, problem.weight, tolerance, mu, max_iterations, progress)
-        solution = fista.Solution(s.mu, s.x, s.certificate, s.iterations, s.converged)
-        return _learned(problem, kernels, *trimmed(problem, solution, tolerance))
-    return _learned(problem, kernels, *optimum(problem, u, dual, tolerance, max_iterations, progress))
+def _started(start: Start | None, problem: Problem) -> factored.Point | None:
+    """An earlier solve's point by factors."""
+    if start is None:
+        return None
+    roots = [factored.pivoted_cholesky(start.k0, TINY)] if problem.factors else []
+    return factored.Point(roots, start.mu[: problem.columns.shape[1]].copy())
 
 
-def optimum(
-    problem: Problem,
-    u: np.ndarray,
-    dual: np.ndarray | None,
-    tolerance: float,
-    max_iterations: int,
-    progress: Callable[..., None],
-) -> tuple[fista.Solution, list[int]]:
-    """`(solution, ranks)` from u: by factors where a block is large, by a solver that keeps blocks whole where they are
-    small or where factors do not reach the tolerance."""
-    done = 0
-    if max(form.block_sizes(problem), default=0) >= LARGE[problem.loss]:
-        near, most = (tolerance, max_iterations) if problem.loss == "ste" else (max(tolerance, ROUNDED), MOST)
-        start, most = factored.of_whole(problem, u), min(most, max_iterations)
-        found = factored.solve(problem, start, dual, near, most, progress)
-        u, dual, done = factored.whole(problem, found.point), found.certificate.dual, found.iterations
-        if found.gap <= tolerance or done >= max_iterations:
-            ranks = [root.shape[1] for root in found.point.roots]
-            return fista.Solution(u, found.x, found.certificate, done, found.gap <= tolerance), ranks
-    if problem.loss == "ste":
-        solution = fista.solve(problem, u, tolerance, max_iterations - done, progress)
-    else:
-        solution = pdhg.solve(problem, u, dual, tolerance, max_iterations - done, progress)
-    return trimmed(problem, solution._replace(iterations=solution.iterations + done), tolerance)
-
-
-def trimmed(problem: Problem, solution: fista.Solution, tolerance: float) -> tuple[fista.Solution, list[int]]:
-    """`(solution, ranks)` with tiny weights and eigenvalues at exactly 0, if the certificate still holds.
-
-    An average of iterates has full rank and no zero weight although the optimum it approaches has; what is below 1e-6
-    of the largest goes, unless that would open the gap beyond the tolerance (or beyond what it was).
-    """
-    u = solution.u.copy()
-    blocks, mu = form.parts(problem, u)
-    ranks = []
-    for block in blocks:
-        values, vectors = np.linalg.eigh(block)
-        keep = values > TINY * max(values[-1], 0.0)
-        root = vectors[:, keep] * np.sqrt(values[keep])
-        block[:] = root @ root.T
-        ranks.append(int(keep.sum()))
-    if len(mu):
-        mu[mu < TINY * mu.max()] = 0.0
-    x = form.forward(problem, u)
-    certificate = solution.certificate._replace(objective=form.linear_cost(problem, u) + form.losses(problem, x))
-    if certificate.gap <= max(tolerance, solution.certificate.gap):
-        return solution._replace(u=u, x=x, certificate=certificate), ranks
-    kept, _ = form.parts(problem, solution.u)
-    return solution, [int(np.linalg.matrix_rank(block, hermitian=True)) for block in kept]
-
-
-def _learned(problem: Problem, kernels, solution: fista.Solution, ranks: list[int]) -> Learned:
-    blocks, mu = form.parts(problem, solution.u)
-    k0 = blocks[0].copy() if blocks else np.zeros((problem.n, problem.n))
+def _learned(problem: Problem, kernels: Sequence[np.ndarray], solution: factored.Solution) -> Learned:
+    roots, mu = solution.point
+    k0 = roots[0] @ roots[0].T if roots else np.zeros((problem.n, problem.n))
     gram = k0 + sum((weight * kernel for weight, kernel in zip(mu, kernels)), np.zeros_like(k0))
-    fraction = satisfied(gram, problem.rows, problem.weight)
     c = solution.certificate
     return Learned(
         gram,
         k0,
-        mu.copy(),
-        sum(ranks),
-        fraction if fraction is not None else 0.0,
+        mu,
+        roots[0].shape[1] if roots else 0,
+        satisfied(gram, problem.rows, problem.weight) or 0.0,
         c.objective,
         c.bound,
         solution.iterations,

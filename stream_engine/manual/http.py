@@ -1,4 +1,4 @@
-"""The page of HTTP: every path that `--listen` and `http.admin_listen` serve."""
+"""The page of HTTP: every path that `--listen` serves."""
 
 from stream_engine.manual.markdown import MADE, item
 
@@ -64,7 +64,7 @@ def page() -> str:
     """The whole page."""
     lines = [INTRODUCTION, *(item(f"`{path}`: {says}.") for path, says in PATHS.items())]
     lines += ["", "## What can be asked of a run", ""]
-    lines += ["`[http] admin_listen` with `admin_token` takes these by POST, and the probes and metrics by GET.", ""]
+    lines += ["Where `[http] admin_token` is set, these are taken by POST with that token.", ""]
     lines += [item(f"`{path}`: {says}.") for path, says in ADMIN.items()]
     lines += ["", "## A study that asks", ""]
     lines += ["`collect --listen HOST:PORT` serves these, and to the owner all that a run serves.", ""]

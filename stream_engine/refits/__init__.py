@@ -6,7 +6,7 @@ A refit module has
 - `refit(snapshot, params, seed, previous=None, progress=no_progress) -> Artifact`. `previous` is the last artifact of
   the same kind (a warm start, never needed); `progress(done, total, **figures)` is called now and then and changes
   nothing;
-- `AXES`: what the arrays of its artifact speak of, see `state.artifact_axes`.
+- `AXES`: what the arrays of its artifact speak of, see `state.artifact_schemas`.
 
 It must cope with an empty snapshot, one object, only contradictions. Registered here, the quick ones before the slow
 ones; the laws in tests/laws pick it up.

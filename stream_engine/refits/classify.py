@@ -1,5 +1,5 @@
-"""Labels of all objects by what serves best: nearest neighbours or a support vector machine on k1, k2, the embedding or
-a learned kernel, or TripletBoost; each with its accuracy on objects that it had not learned from.
+"""Labels of all objects by what serves best: nearest neighbours or a support vector machine on k1, k2, AddS-3, the
+embedding or a learned kernel, or TripletBoost; each with its accuracy on objects that it had not learned from.
 
 Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
 whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
@@ -33,10 +33,6 @@ from stream_engine.statistics import hash_split, subset
 
 KIND = "classify"
 AXES = CLASSIFY.axes
-LAWS_EXCLUDED = {
-    "renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter",
-}
-LAWS_PARAMS = {"similarities": ["k1"], "rounds": 200, "neighbours": [1, 3], "penalties": [1.0]}
 BOOST = "triplet_boost"
 
 
@@ -55,7 +51,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     objects: these names only, or the so many objects with the most answers
     """
 
-    similarities: tuple[str, ...] = ("k1", "k2", "embedding", LEARNED)
+    similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
     neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
     penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000

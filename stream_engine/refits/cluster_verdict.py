@@ -1,23 +1,30 @@
-"""Clusters, a continuum, or cannot tell? Two null models of the answers, both with the questions as they were asked.
+"""Clusters, how many, a continuum, or cannot tell? One decision from one statistic.
 
-Coins: every judgement is chance; the statistic is the leading eigenvalue of AddS. A continuum: positions from one cloud
-that looks, embedded, like the embedding of the answers (`clustering.continuum`), and answers from its noise and lapses;
-the statistic is how clear groups of embedded points are, by crowded borders times the variance within
-(`clustering.borders`), each number of groups standardised, the clearest taken. What is clearer by a twentieth
-(`MARGIN`) proves nothing: people's continua have many shapes.
-p = (1 + #) / (B + 1), # of B draws at least as extreme; drawing ends early once # is `ENOUGH`, which is never
-significant (Besag & Clifford 1991). See docs/design/clustering.md.
+Two null models, both with the questions as they were asked. Coins: every judgement is chance; the statistic is the
+leading eigenvalue of AddS. A continuum: positions that look as the embedding of the answers does, without its gaps
+(`clustering.continuum`), and answers from them by each of several models with the study's own noise
+(`clustering.answer_models`), embedded in the same way. The statistic is how clear the groups of embedded points are,
+for every number of groups up to a fifth of the objects (`clustering.borders`): the mean over the draws less what was
+observed. The number with the largest is the number of clusters. Its p counts the draws in which any number of groups is
+as clear (Westfall & Young 1993, single step), so it is corrected for the choice; and of the p under each model it is
+the largest. p = (1 + #) / (B + 1), # of B draws at least as clear; drawing ends early once # is `ENOUGH`, which is
+never significant (Besag & Clifford 1991).
 
-Everything is embedded anew, by STE with one ridge, observed and drawn answers alike. O((B + 40) q d iterations).
+Which objects lie between clusters, how many clusters another study might find, and how well its groups would agree, is
+seen in random halves of the responses, each embedded and grouped by itself. See docs/design/clustering.md.
+
+Everything is embedded by STE with one ridge, observed, drawn and halved answers alike. O((3 B + 30) q d iterations).
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.clustering import borders, continuum, drawn_answers
+from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
 from stream_engine.clustering.drawn_answers import Asked
 from stream_engine.clustering.evidence import LEAST, leading
+from stream_engine.clustering.stability import Replicates
 from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, fit
 from stream_engine.embedding.gradient import margins, probability
@@ -26,19 +33,28 @@ from stream_engine.embedding.questions import Questions
 from stream_engine.state.snapshot import Snapshot
 
 LEVEL = 0.05
-ENOUGH = 10  # draws at least as large, after which drawing ends
-PILOT = 20  # draws before any are counted
+ENOUGH = 5  # draws at least as large, after which drawing ends
+PILOT = 15  # draws before any are counted
 MADE = 10  # draws of clear clusters that say whether a continuum would have been told from them
-MARGIN, DOUBT = 0.05, 0.3  # how much clearer the groups of a continuum may be; above which nobody can tell
 TIGHTER = 1 / 3  # within-group deviations of those, in terms of the observed ones
 RIDGE = 0.3
+AGAIN = 1e-4  # tolerance of fits that are begun where the answer is known to be near
 DIMENSIONS = (1, 2, 3, 5)
 HELD_OUT, GAIN = 0.2, 1e-3  # of the judgements to choose the dimensions by; nats an answer that more must gain
-GROUPS = (2, 3, 4, 5, 6)  # numbers of groups that are looked at
-MOST = 20_000  # answers; of more, a sample of judgements
+A_GROUP = 5  # objects an average group has at least
+MOST = 20_000  # answers that are tested; of more, a sample of judgements
+MOST_HALVED = 1_000_000  # ... that are halved for groups that were not tested but made of all answers
 FEW = 20  # answers of a worker below which the lapse of all others counts
 
 CANNOT_TELL, CONTINUUM = "cannot tell", "no clusters: a continuum"
+
+
+class Tested(NamedTuple):
+    """Every number of groups that was looked at."""
+
+    k: np.ndarray  # (t,) int64
+    crowding: np.ndarray  # (t,) of the most crowded border between the groups: 1 as in a continuum, 0 nobody near
+    p: np.ndarray  # (t,) against a continuum, corrected for the choice
 
 
 class Verdict(NamedTuple):
@@ -48,24 +64,35 @@ class Verdict(NamedTuple):
     note: str  # a sentence for people
     p_coins: float = float("nan")
     p_continuum: float = float("nan")
-    clearest: int | None = None  # the number of groups whose borders stood out most; no estimate of how many there are
-    crowding: float | None = None  # of these borders, 1: as in a continuum, 0: nobody near
+    k: int | None = None  # the number of groups that is clearest
+    crowding: float | None = None  # of the most crowded border between them
+    model: str | None = None  # of answers, under which p is largest
     dimensions: int | None = None
     answers: int = 0
-    drawn: int = 0
+    drawn: int = 0  # from each model
+    tested: Tested | None = None
+    labels: np.ndarray | None = None  # (m,) the groups, over the objects that were tested, where they are clusters
+    replicates: Replicates | None = None  # of these groups
+    k_replicates: tuple[int, ...] = ()  # the clearest number of groups in each
+
+    @property
+    def clusters(self) -> bool:
+        """Whether it says that there are clusters."""
+        return self.labels is not None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """For an artifact."""
         crowding = float("nan") if self.crowding is None else self.crowding
         figures = {"p_coins": self.p_coins, "p_continuum": self.p_continuum, "crowding": crowding}
-        return {name: np.array(value) for name, value in figures.items()}
+        tested = {} if self.tested is None else {f"tested_{name}": a for name, a in self.tested._asdict().items()}
+        return {name: np.array(value) for name, value in figures.items()} | tested
 
     def report(self) -> dict[str, Any]:
         """For an artifact's report."""
-        figures = {name: None if value != value else value for name, value in self._asdict().items()}
-        said = figures.pop("said")
-        del figures["note"]
-        return {"verdict": said, "verdict_test": figures}
+        names = ("p_coins", "p_continuum", "crowding", "model", "dimensions", "answers", "drawn")
+        figures = {name: getattr(self, name) for name in names} | {"clearest": self.k}
+        figures = {name: None if value != value else value for name, value in figures.items()}
+        return {"verdict": self.said, "verdict_test": figures | {"k_replicates": list(self.k_replicates)}}
 
 
 def not_tested(why: str) -> Verdict:
@@ -73,104 +100,156 @@ def not_tested(why: str) -> Verdict:
     return Verdict(f"not tested: {why}", f"whether there are clusters at all was not tested: {why}")
 
 
-def verdict(snapshot: Snapshot, ids: np.ndarray, k: int, replicates: int, seed: int) -> Verdict:
-    """About `ids`, the objects that were put into k clusters. Deterministic by seed."""
+def verdict(snapshot: Snapshot, ids: np.ndarray, draws: int, splits: int, seed: int) -> Verdict:
+    """About the objects `ids`: by so many draws of each null model, and so many splits into halves. Deterministic by
+    seed."""
     if len(ids) < LEAST:
         return Verdict(CANNOT_TELL, f"cannot tell whether there are clusters: {len(ids)} objects, {LEAST} are needed")
     rng = np.random.default_rng([seed, 104_729])
-    known = _asked(snapshot, ids, seed, rng)
+    known = asked(snapshot, ids, seed, rng)
     if not len(known.rows):
         return not_tested("the counts of triplets or judgements are not kept")
-    heard = Verdict("", "", answers=int(known.times.sum()), drawn=replicates)
-    heard = heard._replace(p_coins=p_coins(rng, known, replicates))
+    return decide(rng, known, draws, splits)
+
+
+def decide(rng: np.random.Generator, known: Asked, draws: int, splits: int) -> Verdict:
+    """The verdict about answers."""
+    heard = Verdict("", "", answers=int(known.times.sum()), drawn=draws)
+    heard = heard._replace(p_coins=p_coins(rng, known, draws))
     if heard.p_coins > LEVEL:
         why = f"{heard.answers:,} answers at random would give groups as clear (p = {heard.p_coins:.2g})"
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell whether there are clusters: {why}")
-    return _against_a_continuum(rng, known, k, heard)
+    d = _dimensions(rng, known)
+    found = _fitted(known, d, None)
+    heard = heard._replace(dimensions=d)
+    if not found.points.any():
+        note = "cannot tell whether there are clusters: the answers place the objects nowhere"
+        return heard._replace(said=CANNOT_TELL, note=note)
+    return _against_a_continuum(rng, known, found, heard, splits)
 
 
-def p_coins(rng: np.random.Generator, known: Asked, replicates: int) -> float:
+def p_coins(rng: np.random.Generator, known: Asked, draws: int) -> float:
     """How often coins give a leading eigenvalue at least as large. O(q) and an eigenvalue a draw."""
     observed = _leading(known, known.near)
     drawn, above = 0, 0
-    while drawn < replicates and above < ENOUGH:
+    while drawn < draws and above < ENOUGH:
         above += bool(_leading(known, drawn_answers.by_coins(rng, known)) >= observed)
         drawn += 1
     return (1 + above) / (drawn + 1)
 
 
-def _clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far groups are clearer than in the mean continuum, at the number of groups where that is most, in standard
-    deviations: (B,) of each draw of `drawn` (B, ks), and (m,) of each row of `looseness` (m, ks)."""
-    mean, deviation = drawn.mean(axis=0), np.maximum(drawn.std(axis=0), 1e-9)
-    return ((mean - drawn) / deviation).max(axis=1), ((mean - looseness) / deviation).max(axis=1)
+def clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(t,) how much clearer than in the mean of the draws (B, t) and of itself each number of groups (t,) is, and how
+    many draws have some number of groups that is at least as clear. What was observed has a part in the mean like every
+    draw: under the null model all are then alike, and p is exact.
+
+    >>> gain, above = clearer(np.array([[0.0, 0.0], [0.1, -0.1], [-0.1, 0.1]]), np.array([-1.0, 0.0]))
+    >>> gain.tolist(), above.tolist()
+    ([0.75, 0.0], [0, 3])
+    """
+    every = np.concatenate([drawn, looseness[None]])
+    gain = every.mean(axis=0) - every
+    return gain[-1], (gain[:-1].max(axis=1)[:, None] >= gain[-1]).sum(axis=0)
 
 
-def _as_clear(drawn: np.ndarray, looseness: np.ndarray) -> int:
-    """How many draws are at least as clear. What was observed has a part in mean and deviation like every draw: under
-    the null model all are then alike, and p is exact."""
-    top, _ = _clearer(np.concatenate([drawn, looseness[None]]), looseness[None])
-    return int((top[:-1] >= top[-1]).sum())
+def _against_a_continuum(
+    rng: np.random.Generator, known: Asked, found: Embedding, heard: Verdict, splits: int
+) -> Verdict:
+    ks = tuple(range(2, known.n_objects // A_GROUP + 1))
+    seen = borders.cuts(found.points, ks)
+    looseness = np.array([cut.looseness for cut in seen])
+    step, lapse = continuum.step(rng, found.points, ks), found.lapse[_who(known)]
+    yes, no = known.counted(known.near)
+    d, made, gains, p = found.points.shape[1], {}, np.full(len(ks), np.inf), np.zeros(len(ks))
 
+    def again(positions: np.ndarray, model: str) -> np.ndarray:
+        """(t,) how loose groups of points are that are fitted to answers from positions."""
+        delta = scales[model] * answer_models.differences(model, positions, known.rows)
+        near = drawn_answers.by_positions(rng, known, delta, lapse, model)
+        points = _fitted(known._replace(near=near), d, positions).points
+        return np.array([cut.looseness for cut in borders.cuts(points, ks)])
 
-def _against_a_continuum(rng: np.random.Generator, known: Asked, k: int, heard: Verdict) -> Verdict:
-    d = _dimensions(rng, known)
-    found = _fitted(known, known.near, d)
-    n, ks = known.n_objects, tuple(each for each in GROUPS if each <= known.n_objects // 3)
-    if not found.points.any():
-        note = "cannot tell whether there are clusters: the answers place the objects nowhere"
-        return heard._replace(said=CANNOT_TELL, note=note, dimensions=d)
-
-    def again(positions: np.ndarray) -> np.ndarray:
-        delta, lapse = margins(positions, known.rows), found.lapse[_who(known)]
-        return _fitted(known, drawn_answers.by_positions(rng, known, delta, lapse), d).points
-
-    cloud = continuum.matched(rng, found.points, again)
-    seen, margin = borders.looseness(found.points, ks), -np.log1p(-MARGIN)
-    drawn, crowding, above = np.empty((0, len(ks))), np.zeros(len(ks)), 0
-    while len(drawn) < heard.drawn and above < ENOUGH:
-        points = again(continuum.draw(rng, n, cloud))
-        drawn = np.concatenate([drawn, borders.looseness(points, ks)[None]])
-        crowding += borders.crowding(points, ks)
-        above = _as_clear(drawn, seen + margin) if len(drawn) >= min(PILOT, heard.drawn) else 0
-    p = (1 + above) / (len(drawn) + 1)
-    standing = (drawn.mean(axis=0) - seen) / np.maximum(drawn.std(axis=0), 1e-9)
-    at = int(standing.argmax())
-    ratio = float(borders.crowding(found.points, ks)[at] * len(drawn) / crowding[at])
-    heard = heard._replace(dimensions=d, p_continuum=p, clearest=ks[at], crowding=ratio, drawn=len(drawn))
-    if p <= LEVEL:
-        return _clusters(heard, k)
-    limit = float(np.quantile(_clearer(drawn, drawn)[0], 1 - LEVEL))
-    if drawn.mean(axis=0)[at] - seen[at] > -np.log1p(-DOUBT) and standing.max() > limit:
-        return _no_clusters(heard, "groups are clearer than in a continuum, but not by enough")
-    clear = _tighter(found.points * cloud.spread[0] / continuum.shape_of(found.points).spread[0], ks[at])
-    made = np.array([borders.looseness(again(clear), ks) for _ in range(MADE)])
-    told = int((_clearer(drawn, made + margin)[1] > limit).sum())
-    return _no_clusters(
-        heard, "" if 2 * told >= MADE else f"{heard.answers:,} answers would not show even clear clusters"
+    scales = {}
+    for model in answer_models.MODELS:
+        delta = answer_models.differences(model, found.points, known.rows)
+        scales[model] = answer_models.scale(model, delta, yes, no, lapse)
+    for model in answer_models.MODELS:
+        drawn = np.empty((0, len(ks)))
+        while len(drawn) < heard.drawn:
+            drawn = np.concatenate(
+                [drawn, again(continuum.draw(rng, known.n_objects, found.points, step), model)[None]]
+            )
+            gain, above = clearer(drawn, looseness)
+            if len(drawn) >= PILOT and above.min() >= ENOUGH:
+                break
+        made[model], gains = drawn, np.minimum(gains, gain)
+        one = (1 + above) / (len(drawn) + 1)
+        if one.min() > p.min():
+            heard = heard._replace(model=model, drawn=len(drawn))
+        p = np.maximum(p, one)
+        if one.min() > LEVEL:  # no other model can make it significant
+            break
+    at = int(gains.argmax())
+    crowding = np.array([cut.crowding for cut in seen])
+    heard = heard._replace(
+        p_continuum=float(p[at]), k=ks[at], crowding=float(crowding[at]), tested=Tested(np.array(ks), crowding, p)
     )
+    if heard.p_continuum <= LEVEL:
+        means = np.min([drawn.mean(axis=0) for drawn in made.values()], axis=0)
+        return _clusters(rng, known, found, heard, seen[at].labels, means, splits)
+    drawn = made[heard.model or answer_models.MODELS[0]]
+    limit = np.quantile((drawn.mean(axis=0) - drawn).max(axis=1), 1 - LEVEL)
+    tight = _tighter(found.points, seen[at].labels)
+    told = sum((drawn.mean(axis=0) - again(tight, answer_models.MODELS[0])).max() > limit for _ in range(MADE))
+    return _no_clusters(heard, seen_anyway=2 * told >= MADE)
 
 
-def _clusters(heard: Verdict, k: int) -> Verdict:
+def _clusters(
+    rng: np.random.Generator,
+    known: Asked,
+    found: Embedding,
+    heard: Verdict,
+    labels: np.ndarray,
+    means: np.ndarray,
+    splits: int,
+) -> Verdict:
+    """Clusters, with what random halves of the responses say of them; `means` (t,) of looseness in a continuum."""
+    ks, k = tuple(heard.tested.k.tolist()), heard.k  # type: ignore[union-attr]  # tested
+    pairs, numbers = [], []
+    for _ in range(splits):
+        pair = []
+        for half in drawn_answers.halved(rng, known):
+            cuts = borders.cuts(_fitted(half, found.points.shape[1], None).points, ks)
+            numbers.append(ks[int((means - [cut.looseness for cut in cuts]).argmax())])
+            pair.append(cuts[ks.index(k)].labels)
+        pairs.append((pair[0], pair[1]))
+    heard = heard._replace(
+        said=f"{k} clusters",
+        labels=labels,
+        replicates=Replicates.of(labels, pairs) if pairs else None,
+        k_replicates=tuple(numbers),
+    )
+    return heard._replace(note=_told(heard))
+
+
+def _told(heard: Verdict) -> str:
+    """The sentence about clusters."""
+    p = f"p = {heard.p_continuum:.2g} against a continuum, corrected for the choice among 2 to {heard.tested.k[-1]}"  # type: ignore[union-attr]
+    return f"{heard.said} ({p})"
+
+
+def _no_clusters(heard: Verdict, seen_anyway: bool) -> Verdict:
+    """A continuum, or cannot tell where so few answers would not have shown clear clusters either."""
     p = f"p = {heard.p_continuum:.2g}"
-    if k < 2:
-        note = f"cannot tell: borders between groups are emptier than in a continuum ({p}), but one cluster was found"
-        return heard._replace(said=CANNOT_TELL, note=note)
-    note = f"{k} clusters: no continuum leaves such gaps between groups ({p})"
-    return heard._replace(said=f"{k} clusters", note=note)
-
-
-def _no_clusters(heard: Verdict, doubt: str) -> Verdict:
-    """A continuum, or cannot tell, for a reason."""
-    p = f"p = {heard.p_continuum:.2g}"
-    if doubt:
-        return heard._replace(said=CANNOT_TELL, note=f"cannot tell clusters from a continuum: {doubt} ({p})")
+    if not seen_anyway:
+        why = f"{heard.answers:,} answers would not show even clear clusters ({p})"
+        return heard._replace(said=CANNOT_TELL, note=f"cannot tell clusters from a continuum: {why}")
     note = f"no clusters: the answers cannot be told from those of a continuum ({p}); the groups are pieces of it"
     return heard._replace(said=CONTINUUM, note=note)
 
 
-def _asked(snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator) -> Asked:
-    """The answers about these objects alone, renumbered; at most about `MOST`, in whole judgements."""
+def asked(snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator, most: int | None = None) -> Asked:
+    """The answers about these objects alone, renumbered; at most about `most` (`MOST`), in whole judgements."""
     kept = evidence(snapshot, seed, True, 0.0, 0.0)
     number = np.full(len(snapshot.objects), -1)
     number[ids] = np.arange(len(ids))
@@ -178,21 +257,44 @@ def _asked(snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Genera
     answers = answers.of((number[answers.rows] >= 0).all(axis=1))
     if kept.units.by == "comparisons":  # repeats of a question are by themselves
         answers = answers._replace(unit=np.arange(len(answers.rows)))
-    answers = _sample(rng, answers)
+    answers = _sample(rng, answers, MOST if most is None else most)
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
     worker = np.where(each[answers.worker + 1] < FEW, -1, answers.worker)
     return drawn_answers.asked(number[answers.rows], answers.times, worker, answers.unit, len(ids))
 
 
-def _sample(rng: np.random.Generator, answers: Answers) -> Answers:
-    """Whole judgements with `MOST` answers, or all."""
-    if answers.times.sum() <= MOST:
+def halves(
+    snapshot: Snapshot, ids: np.ndarray, splits: int, seed: int
+) -> Iterator[tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
+    """`splits` times the answers about these objects in two halves, each as rows (m, 4) d(i, j) < d(k, l) and how often
+    each was given; of at most about `MOST_HALVED` answers. Nothing where no counts are kept."""
+    rng = np.random.default_rng([seed, 7919])
+    known = asked(snapshot, ids, seed, rng, MOST_HALVED)
+    if not len(known.rows):
+        return
+    rows = known.rows[known.question]
+    rows = _anchored(np.where((known.near > 0)[:, None], rows, rows[:, [2, 3, 0, 1]]))
+    for _ in range(splits):
+        one, other = drawn_answers.halved(rng, known)
+        yield (rows, one.times), (rows, other.times)
+
+
+def _anchored(rows: np.ndarray) -> np.ndarray:
+    """The same comparisons, an object that both pairs share first in each."""
+    i, j, k, l = rows.T
+    turned = np.where(((j == k) | (j == l))[:, None], rows[:, [1, 0, 2, 3]], rows)
+    return np.where((turned[:, 0] == turned[:, 3])[:, None], turned[:, [0, 1, 3, 2]], turned)
+
+
+def _sample(rng: np.random.Generator, answers: Answers, most: int) -> Answers:
+    """Whole judgements with `most` answers, or all."""
+    if answers.times.sum() <= most:
         return answers
     _, unit = np.unique(answers.unit, return_inverse=True)
     size = np.bincount(unit.reshape(-1), answers.times)
     order = rng.permutation(len(size))
     taken = np.zeros(len(size), bool)
-    taken[order[np.cumsum(size[order]) <= MOST]] = True
+    taken[order[np.cumsum(size[order]) <= most]] = True
     return answers.of(taken[unit.reshape(-1)])
 
 
@@ -208,13 +310,11 @@ def _who(known: Asked) -> np.ndarray:
     return known.worker + 1
 
 
-def _questions(known: Asked, near: np.ndarray) -> Questions:
-    workers = 1 + int(known.worker.max(initial=-1)) + 1
-    return Questions(known.rows, *known.counted(near), _who(known), known.n_objects, workers)
-
-
-def _fitted(known: Asked, near: np.ndarray, d: int) -> Embedding:
-    return fit(_questions(known, near), d, RIDGE, tolerance=LOOSE)
+def _fitted(known: Asked, d: int, start: np.ndarray | None) -> Embedding:
+    """The embedding of answers; `start`: where objects are already known to be about."""
+    workers = 2 + int(known.worker.max(initial=-1))
+    questions = Questions(known.rows, *known.counted(known.near), _who(known), known.n_objects, workers)
+    return fit(questions, d, RIDGE, start=start, tolerance=LOOSE if start is None else AGAIN)
 
 
 def _dimensions(rng: np.random.Generator, known: Asked) -> int:
@@ -231,7 +331,7 @@ def _dimensions(rng: np.random.Generator, known: Asked) -> int:
     for d in DIMENSIONS:
         if d > known.n_objects - 1:
             break
-        found = _fitted(rest, rest.near, d)
+        found = _fitted(rest, d, None)
         p = np.clip(probability(margins(found.points, rows), found.lapse[worker]), 1e-9, 1 - 1e-9)
         loss = -(yes * np.log(p) + (times - yes) * np.log(1 - p))
         gain = losses - loss if len(losses) else loss
@@ -243,8 +343,7 @@ def _dimensions(rng: np.random.Generator, known: Asked) -> int:
     return best
 
 
-def _tighter(points: np.ndarray, k: int) -> np.ndarray:
-    """The points drawn towards the centres of their k groups."""
-    (labels,) = borders.partitions(points, (k,))
+def _tighter(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The points drawn towards the centres of their groups."""
     centres = np.stack([points[labels == each].mean(axis=0) for each in range(int(labels.max()) + 1)])
     return centres[labels] + TIGHTER * (points - centres[labels])

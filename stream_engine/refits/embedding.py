@@ -31,13 +31,6 @@ from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, BY_QUESTION, 
 KIND = "embedding"
 AXES = EMBEDDING.axes
 REQUIRED = EMBEDDING.required
-_LINEAR = "an embedding costs O(n d): it is of all objects"
-LAWS_EXCLUDED = {
-    "renamed_objects": "answers are held out by a hash of names: ids and arrival do not matter",
-    "permuted_ids": "there are no labels; that ids do not matter is tested on distances in tests/embedding",
-    "subset_of_objects": _LINEAR,
-    "subset_of_objects_of_poor_snapshots": _LINEAR,
-}
 SEARCHED = 300_000  # answers that a setting is searched with at most,
 SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
 Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]

@@ -32,14 +32,6 @@ from stream_engine.statistics.held_out import Figures, figures, losses, slope_of
 KIND = "feature_metric"
 AXES = FEATURE_METRIC.axes
 REQUIRED = FEATURE_METRIC.required
-LAWS_EXCLUDED = {
-    "renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter",
-    "permuted_ids": "a search that is not convex ends a little elsewhere; see tests/refits/test_feature_metric.py",
-    "previous_artifact": "each fit is made from the features alone",
-    "axes_are_declared": "its rows are the objects of the table, which has names of its own",
-    "subset_of_objects": "its objects are those of the table",
-    "subset_of_objects_of_poor_snapshots": "its objects are those of the table",
-}
 Form = Literal["euclid", "mkl", "metric"]
 FORMS: tuple[Form, ...] = ("euclid", "mkl", "metric")
 LITTLE = 0.01  # lambda2 of "mkl", of the value at which nothing is learned: two weights need no more

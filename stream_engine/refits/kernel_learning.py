@@ -35,7 +35,6 @@ from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes
-LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = 16  # of n^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
 ROUGH = 1e-3  # relative gap of solves that only rank lambdas
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]

@@ -25,11 +25,6 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 
 AXES = KERNEL_AXES
 
-LAWS_EXCLUDED = {
-    "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",
-    "permuted_ids": "there are no labels; that ids do not matter is tested on the objective and on what is chosen",
-}
-
 
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of both refits.

@@ -1,4 +1,4 @@
-"""Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE, GNMDS, Algorithm 5, hard margin.
+"""Partial order embedding (McFee & Lanckriet 2011) from a snapshot: LPOE, KPOE, MKPOE and GNMDS.
 
 The constraint set is a parameter and stands in the report with its size; comparisons weigh as many votes as they have,
 or with the paper one each. beta is given, or chosen by held-out log loss (`beta_choice`): with objects held out, as in
@@ -32,7 +32,6 @@ from stream_engine.refits import (
     held_out_answers,
     kernel_refits,
     no_progress,
-    order_forms,
 )
 from stream_engine.refits.beta_choice import Choice, Inputs
 from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Task
@@ -42,7 +41,6 @@ from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
-LAWS_EXCLUDED = kernel_refits.LAWS_EXCLUDED
 MATRICES = (
     12  # of n^2 doubles a kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
 )
@@ -51,9 +49,7 @@ MATRICES = (
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit; those of `kernel_refits.KernelParams` besides.
 
-    form: "full" (W PSD), "diagonal" (W diagonal: a weight for each kernel and object); over an acyclic order also
-        "hard" (K = I without slack: every comparison satisfied, the trace least, no beta) or "order" (Algorithm 5:
-        every comparison satisfied, nothing regularised); neither has what would extend it to other objects
+    form: "full" (W PSD) or "diagonal" (W diagonal: a weight for each kernel and object)
     constraints: see `kernel_learning.constraints`
     weights: "votes" (a comparison counts its net votes, "raw" and "length2" every answer), or the paper's "one"
     kernels: name -> file and kind; none: K = I, which is GNMDS
@@ -71,7 +67,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     max_iterations: of the last solve; where they end it the artifact says that it is not certified
     """
 
-    form: Literal["full", "diagonal", "hard", "order"] = "full"
+    form: Literal["full", "diagonal"] = "full"
     constraints: Literal[
         "raw",
         "length2",
@@ -107,13 +103,10 @@ def refit(
     """
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous, quadruplets=True)
-        blocks = 1 if params.form in order_forms.FORMS else MATRICES * max(len(params.kernels), 1)
-        kernel_refits.require_memory(task, MATRICES + blocks)
+        kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
         comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
         split = held_out_answers.split(task, params.reported, params.share, quadruplets=True)
-        if params.form in order_forms.FORMS:
-            return order_forms.artifact(task, comparisons, split, _of_constraints(task, comparisons), progress)
         inputs = _inputs(task, comparisons)
         choice = beta_choice.choose(task, inputs, split, progress)
         solves = len(choice.tried) + 2
@@ -140,7 +133,6 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
         )
     if params.combine == "sum" and not params.kernels:
         raise CannotRefit(f"{KIND}: got combine 'sum' and no kernels; expected two kernels or more to sum")
-    order_forms.check(task)
     kernel_refits.require_subset_to_extend(task)
     if len(comparisons.rows) == 0:
         counted = task.restricted.counters.get("comparisons", 0)
@@ -245,7 +237,10 @@ def _artifact(
         "kernels": inputs.report,
     }
     arrays = {
-        **order_forms.of_every_form(task, inputs.comparisons, solved.gram, solved.objective, solved.satisfied),
+        "K": solved.gram,
+        "objective": np.array(solved.objective),
+        "satisfied": np.array(solved.satisfied),
+        "constraints": task.subset.ids[inputs.comparisons.rows].astype(np.int32),
         "W": weights,
         "mu": share,
         **{f"map_{p}": n_p for p, n_p in enumerate(solved.maps)},

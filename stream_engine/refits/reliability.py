@@ -22,12 +22,6 @@ from stream_engine.statistics.held_out import Figures
 
 KIND = "reliability"
 AXES = RELIABILITY.axes
-_OF_WORKERS = "it is about workers, and every answer tells of them"
-LAWS_EXCLUDED = {
-    "previous_artifact": "its rows are workers, not objects; test_worker_reliability.py continues one from another",
-    "subset_of_objects": _OF_WORKERS,
-    "subset_of_objects_of_poor_snapshots": _OF_WORKERS,
-}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,9 +7,9 @@ import numpy as np
 from stream_engine.clustering import label_matching, similarity_of_snapshot, warm_start
 from stream_engine.clustering.admm import State
 from stream_engine.clustering.cascade import Solution
-from stream_engine.clustering.levels import Levels
 from stream_engine.clustering.similarity_of_snapshot import SimilarityInput
 from stream_engine.clustering.spur import Choice
+from stream_engine.clustering.stability import Replicates
 from stream_engine.refits.cluster_verdict import Verdict
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.snapshot import Snapshot
@@ -38,7 +38,8 @@ class Answer(NamedTuple):
     solution: Solution
     k: int
     lam: float | None
-    choice: Choice | None
+    choice: Choice | None  # SPUR's, which chose k unless the test did
+    k_by: str  # "given", "lam", "test" or "spur"
     states: dict[int, State]  # by k, 0: SDP-lambda
 
 
@@ -48,9 +49,7 @@ class Found(NamedTuple):
     answer: Answer
     labels: np.ndarray
     verdict: Verdict
-    levels: Levels | None
-    bootstrap: dict[str, Any] | None
-    stable: dict[str, np.ndarray]
+    stable: Replicates | None  # over the clustered objects in canonical order
 
 
 def of_nothing(task: Task) -> Artifact:
@@ -65,6 +64,7 @@ def of_nothing(task: Task) -> Artifact:
         "gap": np.array(0.0),
         "criterion": np.empty(0),
         "criterion_k": np.empty(0, np.int64),
+        "criterion_converged": np.empty(0, bool),
         "residuals": np.zeros(4),
     }
     report = {
@@ -83,11 +83,13 @@ def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, An
 
 
 def of_found(task: Task, previous: Artifact | None, found: Found) -> Artifact:
-    answer, stable, said = found.answer, found.stable, found.verdict
+    """The artifact of what was found."""
+    answer, said = found.answer, found.verdict
     solution, choice, ids = answer.solution, answer.choice, task.ids
     labels, ari = label_matching.continued(found.labels, previous)
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
+    converged = np.array([solution.certified]) if choice is None else choice.converged
     kept = warm_start.arrays(answer.states, ids) if len(ids) <= task.params.warm_up_to else {}
     arrays = {
         "labels": labels,
@@ -98,38 +100,72 @@ def of_found(task: Task, previous: Artifact | None, found: Found) -> Artifact:
         "gap": np.array(solution.gap),
         "criterion": criterion,
         "criterion_k": tried.astype(np.int64),
+        "criterion_converged": converged,
         "residuals": np.array(solution.residuals),
         **said.arrays(),
-        **({} if found.levels is None else found.levels.arrays()),
-        **stable,
+        **_stable(found, ids, labels),
         **kept,
     }
-    report = {**said.report(), **_report(task, answer, labels, tried, criterion)}
-    report["note"] = report.get("note") or said.note
-    if found.levels is not None:
-        report["levels"] = found.levels.report()
-        finer = found.levels.finer(answer.k)
-        report["note"] += f"; finer levels: {finer}" if finer and said.said.endswith(" clusters") else ""
+    report = {**said.report(), **_report(task, answer, labels, tried, criterion, converged)}
+    report["note"] = report.get("note") or _note(task, found, answer)
     report["stability"] = None
-    if stable:
-        means = {"mean": float(stable["stability"][ids].mean()), "ari": float(stable["stability_ari"].mean())}
-        report["stability"] = means
-    report |= {"ari_to_previous": ari, "bootstrap": found.bootstrap}
+    if (stable := found.stable) is not None:
+        own = stable.stability
+        report["stability"] = {
+            "mean": float(own.mean()),
+            "ari": float(stable.agreement.mean()),
+            "between": int(stable.between.sum()),
+        }
+    report["ari_to_previous"] = ari
     report["warm_bytes"] = int(sum(array.nbytes for array in kept.values()))
     return _artifact_of(task, arrays, report)
 
 
-def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray) -> dict[str, Any]:
-    params, solution, choice = task.params, answer.solution, answer.choice
+def _stable(found: Found, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays of the halves, over all objects, with the numbers that clusters have in `labels`."""
+    if found.stable is None:
+        return {}
+    n, stable = len(labels), found.stable
+    number = np.full(int(stable.labels.max()) + 2, -1, np.int32)  # the last: no cluster
+    number[stable.labels] = labels[ids]
+    of_object, second, together = np.zeros(n), np.full(n, -1, np.int32), np.zeros((n, n), np.float32)
+    of_object[ids], second[ids], together[np.ix_(ids, ids)] = stable.stability, number[stable.second], stable.together
+    return {"stability": of_object, "second": second, "together": together, "stability_ari": stable.agreement}
+
+
+def _note(task: Task, found: Found, answer: Answer) -> str:
+    """The sentence about clusters."""
+    said = found.verdict
+    parts = [said.note]
+    if said.clusters and answer.k_by != "test":
+        parts.append(
+            f"{answer.k} were asked for" if answer.k_by == "given" else f"these are {answer.k}, by {answer.k_by}"
+        )
+    if said.clusters and said.k_replicates:
+        low, high = np.quantile([*said.k_replicates, said.k], [0.05, 0.95], method="nearest").tolist()
+        if low < high:
+            parts.append(f"random halves of the responses show {low} to {high}")
+        assert found.stable is not None
+        if between := int(found.stable.between.sum()):
+            parts.append(f"{between} {'object lies' if between == 1 else 'objects lie'} between clusters")
+    return "; ".join(parts)
+
+
+def _report(
+    task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, criterion: np.ndarray, converged: np.ndarray
+) -> dict[str, Any]:
+    solution, choice = answer.solution, answer.choice
     clusters, sizes = np.unique(labels[labels >= 0], return_counts=True)
     return {
         "objects": len(labels),
         "clustered": len(task.ids),
         "comparisons": task.similarity.comparisons,
         "k": answer.k,
-        "k_by": "lam" if params.lam is not None else "given" if params.k is not None else "spur",
+        "k_by": answer.k_by,
+        "spur_k": None if choice is None else choice.k,
         "sizes": {str(number): int(size) for number, size in zip(clusters, sizes)},
         "criterion": {str(k): round(float(c), 6) for k, c in zip(tried, criterion)},
+        "criterion_not_converged": tried[~converged].tolist(),
         "margin": None if choice is None else choice.margin,
         "objective": solution.objective,
         "upper_bound": solution.upper_bound,
@@ -141,17 +177,17 @@ def _report(task: Task, answer: Answer, labels: np.ndarray, tried: np.ndarray, c
         "trace": solution.trace,
         "lam": answer.lam,
         "iterations": solution.iterations if choice is None else choice.iterations,
-        **_evidence(task, choice),
+        **_evidence(task, choice, answer.k_by),
     }
 
 
-def _evidence(task: Task, choice: Choice | None) -> dict[str, Any]:
+def _evidence(task: Task, choice: Choice | None, k_by: str) -> dict[str, Any]:
     """What was seen before anything was solved, and a line about it where that was no clusters."""
     if choice is None or choice.evidence is None:
         return {}
     seen = choice.evidence
     figures = {"eigenvalues": [round(float(value), 4) for value in seen.eigenvalues[:8]], "edge": round(seen.edge, 4)}
-    if not choice.nothing_seen:
+    if not choice.nothing_seen or k_by == "test":
         return {"evidence": {**figures, "most_clusters": seen.k}}
     n, comparisons = len(task.ids), task.similarity.comparisons
     return {

@@ -3,11 +3,11 @@
 k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, then batch kernel-k-means on sum_a B_aa / n_a. Sparse
 throughout: O(nnz) a Lanczos step, seconds at 50,000 objects. Without k: one cluster more than the eigenvalues before
 the largest eigengap, among those above SPUR's lambda_min (the rank of SDP-lambda without X >= 0; Perrot et al. 2020,
-sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. Or by the
-silhouette or the gap statistic (`clustering.number_of_clusters`). k1 and k2 of more than 16,384 objects are clustered
-in feature space (`clustering.factored_kernel`): the same objective, found from its leading axes. On a kernel this is
-kernel k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec. 4.2) use it; less lambda_min on the
-diagonal (sec. 2.1) every partition into k clusters is worth k lambda_min less, so the shift changes nothing here.
+sec. 3 names spectral clustering as the alternative to k-means on X); one cluster when none is above it. k1 and k2 of
+more than 16,384 objects are clustered in feature space (`clustering.factored_kernel`): the same objective, found from
+its leading axes. On a kernel this is kernel k-means (Dhillon et al. 2001), as Kleindessner & von Luxburg 2017 (sec.
+4.2) use it; less lambda_min on the diagonal (sec. 2.1) every partition into k clusters is worth k lambda_min less, so
+the shift changes nothing here.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from stream_engine.clustering import (
     factored_kernel,
     label_matching,
-    number_of_clusters,
     partition,
     similarity_of_snapshot,
 )
@@ -29,7 +28,6 @@ from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import SPECTRAL
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.statistics.kernels import KERNEL_LIMIT
 from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
@@ -41,9 +39,8 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
-    k: the number of clusters; none: as `k_by` says
-    most: clusters that `k_by` looks at
-    k_by: "eigenvalues" of AddS, "silhouette" or "gap" of the similarity itself
+    k: the number of clusters; none: by the eigenvalues of AddS
+    most: clusters that are looked at then
     lambda_factor: of sqrt(c ln n / n), the edge that these eigenvalues must exceed
     refine: kernel-k-means after k-means
     min_links: an object with a nonzero similarity to fewer others gets label -1 (k1, k2 of more than 16,384 objects:
@@ -54,7 +51,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: str = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    k_by: Literal["eigenvalues", "silhouette", "gap"] = "eigenvalues"
     most: Annotated[int, msgspec.Meta(ge=2)] = 32
     lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     refine: bool = True
@@ -67,21 +63,18 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Clusters(NamedTuple):
-    """How many clusters; the edge and the eigenvalues it was compared with (or the criterion of each k), NaN and none
-    where k was given."""
+    """How many clusters; the edge and the eigenvalues it was compared with, NaN and none where k was given."""
 
     k: int
     edge: float
     eigenvalues: np.ndarray
-    criterion: np.ndarray = np.empty(0)
 
 
 def refit(
     snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
 ) -> Artifact:
     """Cluster a snapshot's objects. Arrays: labels (n,) int32 (-1: not clustered), k, objective (sum_a B_aa / n_a),
-    eigenvalues (k_max,) and edge where k was chosen by them, criterion where by another (silhouette from 2 clusters on,
-    gap from 1 on). Raises `CannotRefit`."""
+    eigenvalues (k_max,) and edge where k was chosen by them. Raises `CannotRefit`."""
     n = len(snapshot.objects)
     labels, clusters, objective = np.full(n, -1, np.int32), Clusters(0, np.nan, np.empty(0)), 0.0
     with threadpool_limits(1):
@@ -95,7 +88,7 @@ def refit(
             order = label_matching.canonical_order(W)
             ids, W = ids[order], similarity_of_snapshot.restricted(W, order)
         if len(ids):
-            clusters = _clusters(snapshot, params, similarity, ids, W, seed, progress)
+            clusters = _clusters(snapshot, params, similarity, ids)
             labels[ids], objective = _clustered(W, clusters.k, seed, params.refine, progress)
             labels[np.sort(ids)] = partition.compact(labels[np.sort(ids)])
         if params.rest == "nearest":
@@ -108,14 +101,13 @@ def refit(
         "objective": np.array(objective),
         "eigenvalues": clusters.eigenvalues,
         "edge": np.array(clusters.edge),
-        "criterion": clusters.criterion,
     }
     report: dict[str, Any] = {
         "objects": n,
         "clustered": len(ids),
         "comparisons": similarity.comparisons,
         "k": clusters.k,
-        "k_by": "given" if params.k is not None else params.k_by,
+        "k_by": "given" if params.k is not None else "eigenvalues",
         "objective": objective,
         "ari_to_previous": ari,
     }
@@ -133,10 +125,8 @@ def _clustered(W, k: int, seed: int, refine: bool, progress: Progress) -> tuple[
     return labels, partition.value(W, labels)
 
 
-def _clusters(
-    snapshot: Snapshot, params: Params, similarity: SimilarityInput, ids: np.ndarray, W, seed: int, progress: Progress
-) -> Clusters:
-    """The number of clusters as given, or by the largest eigengap of AddS, or by a criterion of W among `ids`."""
+def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, ids: np.ndarray) -> Clusters:
+    """The number of clusters as given, or by the largest eigengap of AddS among `ids`."""
     if params.k is not None:
         if params.k > len(ids):
             raise CannotRefit(
@@ -144,8 +134,6 @@ def _clusters(
                 "comparisons that do not cancel; lower k or feed more comparisons"
             )
         return Clusters(params.k, np.nan, np.empty(0))
-    if params.k_by != "eigenvalues":
-        return _by_criterion(params, W, seed, progress)
     additive, base, n = similarity_of_snapshot.recipe(params.similarity).additive, similarity, len(ids)
     if additive != params.similarity:
         base = similarity_of_snapshot.similarity(snapshot, additive)
@@ -156,21 +144,3 @@ def _clusters(
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)
-
-
-def _by_criterion(params: Params, W, seed: int, progress: Progress) -> Clusters:
-    if isinstance(W, Factored):
-        raise CannotRefit(
-            f"{KIND}: k by {params.k_by} of {W.shape[0]:,} objects, expected at most {KERNEL_LIMIT:,}; give k, or "
-            "choose objects (--set objects=5000)"
-        )
-
-    def tell(done: int, most: int, **figures: Any) -> None:
-        progress(0, 3, tried=done, most=most, **figures)
-
-    if params.k_by == "gap":
-        k, criterion = number_of_clusters.by_gap(W, params.most, seed, tell)
-    else:
-        top = similarity_of_snapshot.of_itself(params.similarity, W)
-        k, criterion = number_of_clusters.by_silhouette(W, top, params.most, seed, tell)
-    return Clusters(k, np.nan, np.empty(0), criterion)

@@ -37,7 +37,6 @@ __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
 AXES = TRIPLET_BOOST.axes
 
-LAWS_EXCLUDED = {"permuted_ids": "references are drawn by number; with the same pairs it holds, see test_triplet_boost"}
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=0.9)]
 

@@ -1,6 +1,6 @@
 """A page that shows what a state knows: one self-contained HTML file, and its figures as SVG and PDF for papers.
 
-    published, progressive ──▶ material ──▶ sections (one file each) ──▶ page (HTML, inline SVG)
+    published ──▶ findings, material ──▶ sections (one file each) ──▶ page (HTML, inline SVG)
                                                     │
                                                     └──▶ drawings ──▶ figure_files (matplotlib)
 
@@ -20,6 +20,7 @@ from stream_engine.report.drawings import Drawing
 
 # name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
 SECTIONS = {
+    "quality": "stream_engine.report.quality:section",
     "read": "stream_engine.report.what_was_read:section",
     "agreement": "stream_engine.report.agreement:section",
     "models": "stream_engine.report.model_table:section",

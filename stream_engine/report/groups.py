@@ -1,25 +1,31 @@
-"""Clusters, or a continuum: the criterion of every number of clusters, and how stable the chosen ones are."""
+"""Clusters, or a continuum: how crowded the borders of every number of clusters are, and how stable the groups are."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from stream_engine.exports.in_words import p_explained
+from stream_engine.findings.clusters import explained as explained_test
+from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Bars, Drawing
 from stream_engine.report.material import Material
-from stream_engine.report.words import listed, percent, some
 
 TITLE = "Clusters"
+BETWEEN = 0.9  # as `clustering.stability`
 STABILITY = (
-    "Stability: the part of its group that an object finds again when the answers are drawn anew and as many groups "
-    "are made (1: all of it). It says that the answers are enough to draw these borders, not that there is a gap at "
-    "them: pieces of a continuum come back too."
+    "Stability: the share of random halves of the responses that put an object into its group; below .9 it lies "
+    "between groups. It says that the responses are enough to draw these borders, not that there is a gap at them: "
+    "pieces of a continuum come back too."
+)
+TESTED = (
+    "Crowding: the density of objects at the most crowded border between so many groups, over that inside: 1 in a "
+    "continuum, .6, .4 and .25 for groups 4, 5 and 6 standard deviations apart. p: against a continuum, corrected for "
+    "the choice of the number."
 )
 CRITERION = (
-    "Criterion: how cleanly the objects fall into so many groups, 1 at most; larger is better. It compares numbers of "
-    "groups and does not say whether there are clusters."
+    "SPUR objective: how nearly the relaxation of so many clusters is a partition, 1 at most. It compares numbers of "
+    "clusters and does not say whether there are any."
 )
 
 
@@ -47,36 +53,41 @@ def section(material: Material) -> Section:
     columns = {"cluster": list(range(len(sizes))), "objects": sizes.tolist(), "among them": members}
     if stability is not None:
         columns["stability"] = [float(np.mean(stability[labels == k])) for k in range(len(sizes))]
+    if "second" in artifact.arrays and stability is not None:
+        columns["between"] = [int((stability[labels == k] < BETWEEN).sum()) for k in range(len(sizes))]
     note = report.get("note") or ""
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
     says += f"The {some(int(sizes.sum()), 'object')} are put into {some(len(sizes), 'group')}{_stable(report)}."
-    criterion = report.get("criterion") or {}
-    if "level_k" in artifact.arrays:  # of every number of clusters, not only until the first peak
-        values = artifact.arrays["level_criterion"].tolist()
-        criterion = {k: value for k, value in zip(artifact.arrays["level_k"].tolist(), values) if value == value}
-    drawings = (_criterion(criterion, len(sizes)),) if len(criterion) > 1 else ()
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
-    if drawings:
-        rows = {"clusters": list(map(int, criterion)), "criterion": list(criterion.values())}
-        tables.append(Table("criterion", rows, about=CRITERION))
-    explained = p_explained(report, artifact.params)
+    drawings: tuple[Drawing, ...] = ()
+    if "tested_k" in artifact.arrays and len(artifact.arrays["tested_k"]) > 1:
+        k, crowding, p = (artifact.arrays[f"tested_{name}"] for name in ("k", "crowding", "p"))
+        drawings = (_crowding(k, crowding, len(sizes)),)
+        tested = {"clusters": k.tolist(), "crowding": crowding.tolist(), "p": p.tolist()}
+        tables.append(Table("crowding", tested, about=TESTED))
+    if len(criterion := report.get("criterion") or {}) > 1:
+        unsolved = report.get("criterion_not_converged") or []
+        rows: dict[str, list[Any]] = {"clusters": list(map(int, criterion)), "SPUR": list(criterion.values())}
+        rows["converged"] = ["no" if k in unsolved else "yes" for k in rows["clusters"]]
+        tables.append(Table("SPUR", rows, about=CRITERION))
+    explained = explained_test(report, artifact.params)
     notes = ((explained,) if explained else ()) + _notes(report)
     return Section(TITLE, says, drawings, tuple(tables), notes)
 
 
 def _stable(report: Mapping[str, Any]) -> str:
-    again = report.get("bootstrap") or {}
-    if again.get("mean_ari") is None:
+    again = report.get("stability") or {}
+    if again.get("ari") is None:
         return ""
     return (
-        f"; with the answers drawn anew, the same number comes out {percent(again.get('same_k'), 0)} of the time and "
-        f"the groups agree by {again['mean_ari']:.2f} (adjusted Rand index; 1 the same, 0 by chance)"
+        f"; the groups of another study of this size would agree with them by about {again['ari']:.2f} (adjusted Rand "
+        "index, from random halves of the responses; 1 the same, 0 by chance)"
     )
 
 
 def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
-    if report.get("certified"):
+    if report.get("certified") and report.get("k_by") != "test":
         notes.append(
             "The optimum is proven: no other partition solves the problem that was posed better. That does not say "
             "that there are clusters."
@@ -84,16 +95,16 @@ def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _criterion(criterion: dict, chosen: int) -> Drawing:
-    k = np.array([int(each) for each in criterion])
-    values = np.array([float(each) for each in criterion.values()])
+def _crowding(k: np.ndarray, crowding: np.ndarray, chosen: int) -> Drawing:
     return Drawing(
-        "criterion",
-        "Criterion for each number of clusters",
-        f"Bars of the criterion for {k.min()} to {k.max()} clusters; {chosen} clusters were chosen.",
-        Axis("number of clusters", ticks=tuple((float(each), str(each)) for each in k.tolist())),
-        Axis("criterion"),
-        (Bars(k.astype(float), values, k == chosen),),
+        "crowding",
+        "Crowding of borders for each number of clusters",
+        f"Bars of the crowding at the borders of {k.min()} to {k.max()} clusters; {chosen} clusters were made.",
+        Axis(
+            "number of clusters", ticks=tuple((float(each), str(each)) for each in k.tolist()) if len(k) < 20 else None
+        ),
+        Axis("crowding at the most crowded border"),
+        (Bars(k.astype(float), crowding.astype(float), k == chosen),),
         width=480,
         height=260,
     )

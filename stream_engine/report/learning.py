@@ -11,14 +11,15 @@ from stream_engine.embedding.evidence import evidence
 from stream_engine.embedding.fit import LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.held_out import log_odds, probabilities
 from stream_engine.embedding.questions import Questions
+from stream_engine.findings.words import count, percent, some
 from stream_engine.report import Section, Table
 from stream_engine.report.drawings import Axis, Curve, Drawing, Rules
 from stream_engine.report.material import Material
-from stream_engine.report.words import count, percent, some
 from stream_engine.state.artifact import Artifact
 from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import BINS, Figures
 from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT
+from stream_engine.statistics.participants import wilson
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MOST = 200_000  # answers that the curve is made of at most
@@ -144,18 +145,6 @@ def _bins(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
     there = n >= IN_A_BIN
     stated, came = (np.bincount(entry, values, BINS)[there] / n[there] for values in (confidence, right))
     return stated, came, n[there]
-
-
-def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """95 % intervals of shares of n answers, within 0 and 1 (Wilson 1927).
-
-    >>> [round(float(each), 3) for each in wilson(np.array(1.0), np.array(5))]
-    [0.566, 1.0]
-    """
-    z2 = 1.96**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = 1.96 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
 def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, ...]:

@@ -28,7 +28,7 @@
     }));
     wrong(now.wrong);
     if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "The sections are being made of the newest snapshot." : "There is no snapshot yet; the sections come with the first.";
-    said.textContent = now.rate > 0 ? "Reading." : now.lag === 0 ? "All that is there was read; waiting for more." : "Connected; nothing is read at present.";
+    said.textContent = !now.ready ? "Not reading, see above." : now.rate > 0 ? "Reading." : now.lag === 0 ? "All that is there was read; waiting for more." : "Connected; nothing is read at present.";
   }
   function wrong(texts) {
     const list = byId("live-wrong");
@@ -67,7 +67,7 @@
       const first = past.events[0], more = now.events - first;
       return `${whole(now.rate)} events a second now, ${whole(Math.max(more, 0))} since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} refused in all (dashed).` : "None was refused."}`;
     }],
-    ["lag", "Unread", whole, (now) => now.lag === null ? "How much is unread is not known of this source." : now.lag === 0 ? "All that is there was read." : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
+    ["lag", "Unread", whole, (now) => now.lag === null ? "How much is unread is not known of this source." : now.lag === 0 ? (now.ready ? "All that is there was read." : "Nothing was unread when reading stopped.") : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
   ];
   function trend() {
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.exports.object_places import EMBEDDING, Places
-from stream_engine.exports.summary import summary_of
+from stream_engine.findings import Findings, findings
+from stream_engine.findings.facts import Facts
 from stream_engine.report.places import maps
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
@@ -21,7 +22,8 @@ class Material(NamedTuple):
     """`shown` are the ids of the objects that are drawn and listed, in the order of ids."""
 
     published: Published
-    summary: dict[str, Any]
+    facts: Facts
+    findings: Findings
     progressive: dict[str, Any]  # how predictions before learning went, as a run noted it; {}: not noted
     names: tuple[str, ...]
     shown: np.ndarray
@@ -31,6 +33,11 @@ class Material(NamedTuple):
     by_object: bool  # whether `answers` has all answers: those of four objects are not always kept by object
     workers: bool  # whether anything may be said about single workers
     directory: str  # of the state, for commands that a person may type
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the snapshot, by the contract's names."""
+        return self.facts.summary
 
     @property
     def snapshot(self) -> Snapshot:
@@ -68,9 +75,11 @@ def material(
     if (held := published.artifacts.get("sdp_clustering")) is not None:
         labels = held.arrays["labels"]
         cluster[: len(labels)] = labels
+    facts = Facts(published, directory)
     return Material(
         published,
-        summary_of(snapshot),
+        facts,
+        findings(facts),
         progressive or {},
         names,
         shown,

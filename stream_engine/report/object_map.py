@@ -1,18 +1,17 @@
 """The map: where the objects lie, with names, clusters, and regions of 95 %."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from stream_engine.exports.object_places import Places, ellipses_of
+from stream_engine.findings import sentences
+from stream_engine.findings.words import percent, some
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
 from stream_engine.report.material import Material
-from stream_engine.report.words import percent, some
 
 HEIGHT = 560
 CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
+TITLE = "Map"
 MOST_ELLIPSES = 400  # objects whose regions can still be told apart
 ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
@@ -22,20 +21,21 @@ def section(material: Material) -> Section:
     places = material.places
     if places is None:
         return Section(
-            "The map",
+            TITLE,
             "There is no map yet: no embedding was fitted.",
             notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
         )
     known = np.isfinite(places.points[material.shown]).all(axis=1)
     ids = material.shown[known]
     if not len(ids):
-        return Section("The map", "There is no map yet: nothing was asked about any object.")
+        return Section(TITLE, "There is no map yet: no object has an answer.")
     drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
-    artifact = material.published.artifacts["embedding"]
-    says = _says(artifact.report, places, artifact.params.get("dimensions") is None)
+    says = sentences(material.findings, "map")
+    if places.points.shape[1] > 2:
+        says += " The first two dimensions are drawn."
     sure = _how_sure(places, drawing)
     notes = [text for text in (material.sampled, _left_out(material, places), sure, _groups(material)) if text]
-    return Section("The map", says, (drawing,), (), tuple(notes))
+    return Section(TITLE, says, (drawing,), (), tuple(notes))
 
 
 def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:
@@ -59,7 +59,7 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
     return Drawing(
         "map",
         "Map of the objects",
-        f"{len(ids)} objects as points; near each other where people say that they are alike.",
+        f"{len(ids)} objects as points; close together where they are judged similar.",
         Axis(label[0]),
         Axis(label[1]),
         tuple(marks),
@@ -108,40 +108,13 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
     )
 
 
-def _says(report: Mapping[str, Any], places: Places, chosen: bool) -> str:
-    """`chosen`: nobody said how many dimensions it is to have."""
-    d = places.points.shape[1]
-    kernel = {"ste": "STE", "t-ste": "t-STE"}.get(report["kernel"], report["kernel"])
-    says = f"Objects that people call alike lie near each other ({kernel}, {some(d, 'dimension')}"
-    says += ", the first two drawn)." if d > 2 else ")."
-    least = report.get("dimensions_at_least")
-    if least is not None and least > 1:
-        says += (
-            f" At least {some(least, 'dimension is', 'dimensions are')} needed: with fewer, held-out answers are "
-            f"foretold significantly worse.{_one_more(report, least)}"
-        )
-    elif str(report.get("dimensions_tested", "")).startswith("no: "):
-        says += f" How many dimensions are needed was not tested: {report['dimensions_tested'].removeprefix('no: ')}."
-    if least is not None and d > least and chosen:
-        says += f" The map has {d}, the fewest of those tried that foretell held-out answers about as well as any."
-    return says
-
-
-def _one_more(report: Mapping[str, Any], least: int) -> str:
-    """That the step after the last one shown is not shown, which proves nothing."""
-    tested = report.get("dimensions_tested")
-    p = tested.get("p_values", []) if isinstance(tested, Mapping) else []
-    told = f" (p = {p[least - 1]:.2g})" if len(p) >= least and type(p[least - 1]) in (int, float) else ""
-    return f" One more is not shown to be needed{told}: that rules nothing out, more answers may show it."
-
-
 def _groups(material: Material) -> str:
     """What may be believed of the colours, where that is not what they seem to say."""
     verdict = _verdict(material)
     if verdict in ("", CLUSTERS):
         return ""
-    found = "there is a continuum and no clusters" if verdict == CONTINUUM else "nobody can tell whether there are any"
-    return f"Colours and shapes are the groups of the section Clusters, where {found}."
+    found = "these are parts of a continuum" if verdict == CONTINUUM else "it is not established that they are clusters"
+    return f"Colours and shapes show the grouping from the section Clusters; {found}."
 
 
 def _verdict(material: Material) -> str:
@@ -153,16 +126,16 @@ def _verdict(material: Material) -> str:
 
 def _left_out(material: Material, places: Places) -> str:
     missing = int((~np.isfinite(places.points).all(axis=1)).sum())
-    what = some(missing, "object was not asked about", "objects were not asked about")
-    return f"{what} when it was fitted, and not on it." if missing else ""
+    what = some(missing, "object had", "objects had")
+    return f"{what} no answer when the map was fitted, and cannot be placed." if missing else ""
 
 
 def _how_sure(places: Places, drawing: Drawing) -> str:
     if places.covariance is None:
-        return "How sure each place is was not computed: there are too many objects and dimensions for it."
+        return "Confidence regions were not computed: too many objects and dimensions."
     drawn = {type(mark) for mark in drawing.marks}
     if Ellipses in drawn:
-        return "An ellipse is where an object's place lies with 95 % probability, given the model."
+        return "Ellipses: 95 % regions of the coordinates, given the model."
     if Segments in drawn:
-        return "A line is where an object's place lies with 95 % probability, given the model."
-    return f"How sure each place is is drawn for up to {MOST_ELLIPSES} objects; the export objects has it for all."
+        return "Lines: 95 % intervals of the coordinates, given the model."
+    return f"95 % regions are drawn for up to {MOST_ELLIPSES} objects; the export objects has them for all."

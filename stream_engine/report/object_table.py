@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from stream_engine.exports import object_table
+from stream_engine.findings.words import listed, some
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
-from stream_engine.report.words import listed, some
 
 FEW = 10  # answers, below which little is known of an object
 

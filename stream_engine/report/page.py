@@ -14,11 +14,11 @@ import jinja2
 import numpy as np
 
 from stream_engine.data.version import installed_version
+from stream_engine.findings.words import cell
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material
 from stream_engine.report.places import Places
-from stream_engine.report.words import cell
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
 COMMAND = "stream-engine "  # with which what can be typed begins

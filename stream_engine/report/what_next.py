@@ -2,9 +2,9 @@
 
 from stream_engine import asking
 from stream_engine.asking.known import known_from
+from stream_engine.findings.words import some
 from stream_engine.report import Section, Table
 from stream_engine.report.material import Material
-from stream_engine.report.words import some
 
 ENOUGH = 10  # answers about each object, below which any question about it helps
 SHOWN = 10

@@ -7,29 +7,28 @@ only; what depends on its publication (telling the source, refits, HTTP) waits u
 
 import time
 
-from connectors import Source, SourceFailed, split_uri
+from connectors import Lost, Source, SourceFailed, split_uri
 from stream_engine.service.in_flight import FAILURES
 from stream_engine.service.ingest import BLOCK_BYTES, Block
 from stream_engine.service.memory import Surroundings
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.progress_bars import Bars
-from stream_engine.service.reread import Reread
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.snapshot_publisher import Publication
 from stream_engine.service.source_health import POLL_SECONDS
-from stream_engine.service.taken_losses import take_loss
 from stream_engine.service.triggers import block_bytes
+from stream_engine.state.engine import Engine
 from stream_engine.state.labels import waiting
 
 
-def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = None) -> None:
+def consume(run: OpenRun, progress: Bars | None = None) -> None:
     """Read until the sources are finished or someone asks to stop; then the final snapshot.
 
     A source that fails does so after everything before it was taken in and snapshot. Raises `connectors.SourceFailed`,
     `RunFailed`.
     """
     try:
-        failure = _read_on(run, progress, reread)
+        failure = _read_on(run, progress)
         if not failure and not run.requests.stop:
             run.dead_letters.check_something_was_right(run.engine.sequence)
         _take_final_snapshot(run)
@@ -42,14 +41,12 @@ def consume(run: OpenRun, progress: Bars | None = None, reread: Reread | None = 
         raise failure
 
 
-def _read_on(run: OpenRun, progress: Bars | None, reread: Reread | None) -> SourceFailed | None:
+def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     """Take in what there is until the sources are finished, or one fails, or someone asks to stop."""
     following = run.settings.follow or any(split_uri(uri)[0] == "kafka" for uri in run.settings.source)
     unfinished, failure = list(run.sources), None
     try:
         while unfinished and not run.requests.stop:
-            if reread:
-                reread.look(run)
             if run.requests.paused:
                 _learn_all(run, progress)
                 _stand(run)
@@ -103,6 +100,20 @@ def _poll(run: OpenRun, source: Source, timeout: float, progress: Bars | None) -
     run.health.look(source)
 
 
+def take_loss(engine: Engine, loss: Lost) -> None:
+    """Count what a source has lost with consent, and note where; the place alone where nobody knows how much it was."""
+    if loss.records:
+        engine.lost[loss.partition] = engine.lost.get(loss.partition, 0) + loss.records
+    engine.note(
+        "offsets lost",
+        partition=loss.partition,
+        at=loss.offset,
+        to=loss.going_on_at,
+        records=loss.records,
+        why=loss.why,
+    )
+
+
 def _learn_all(run: OpenRun, progress: Bars | None) -> None:
     """Learn all that was read and have it judged, unless someone asks to stop."""
     _learn_down_to(run, 0, progress)
@@ -144,18 +155,15 @@ def _join(run: OpenRun) -> None:
 def _learn(run: OpenRun, block: Block, progress: Bars | None) -> None:
     """Keep what was refused, learn the rest, and only then count both."""
     engine, metrics = run.engine, run.metrics
-    if block.dead_letters:
-        run.in_flight.waits()  # their sinks may take their time
     run.dead_letters.keep(block, engine.sequence)
     started = time.monotonic()
     counts, positions = block.counts(), block.positions()
     if block.decoded.counted:
         run.judging.join()  # its votes go to the guard as they are
-    with run.in_flight.again():
-        for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), run.judging.offer):
-            if run.monitor.observed(batch, engine.counters["progressive"]):
-                run.requests.snapshot = "drift"
-        run.judging.then(run.in_flight.ended)
+    for batch in engine.learn_in_pieces(block.decoded, positions, counts.total(), run.judging.offer):
+        if run.monitor.observed(batch, engine.counters["progressive"]):
+            run.requests.snapshot = "drift"
+    run.judging.then(run.in_flight.ended)
     metrics.learn_seconds.inc(time.monotonic() - started)
     for partition, n in counts.items():
         metrics.records.labels(metrics.partitions.of(partition)).inc(n)

@@ -1,30 +1,52 @@
 """Dead letters: refused events go into every sink before anything is learned from their neighbours.
 
-A full sink applies backpressure: the letters stay with it, and the stream waits until it can take more.
+A full sink applies backpressure: the letters stay with it, and the stream waits until it can take more. When the folder
+grows over its limit its oldest segments go: that is decided and counted in one snapshot and carried out once it is
+durable, by this process or by the next one, so what is counted as removed is exactly what is.
 """
 
+import os
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor
 from typing import Any
 
 from structlog.typing import FilteringBoundLogger
 
 from connectors import DeadLetter, Sink, SinkUnavailable
-from connectors.files.dead_letter_sink import DeadLetterFile
+from connectors.disk import Disk
+from connectors.files.dead_letters import (
+    DeadLetterFile,
+    Kept,
+    letters_before,
+    segment_name,
+    segment_of,
+    segments_in,
+)
 from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.service.ingest import Block
-from stream_engine.service.letters_kept import LettersKept
 from stream_engine.service.requests import Requests
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
 from stream_engine.service.triggers import too_many_rejected
+from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # what the message about a row in another encoding names
+_PIECE = 8 << 20
+
+
+def letters_of(sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: Disk | None = None) -> Iterator[Kept]:
+    """The letters of a state; `sinks` is what its snapshot says of them. Those that `dead-letters replay` of version
+    0.1.0 has counted are not among them."""
+    replayed = sinks.get("replayed", {})
+    for kept in letters_before(folder, sinks.get("file", 0), disk):
+        if kept.letter is None or kept.at >= replayed.get(kept.letter.reason, 0):
+            yield kept
 
 
 class DeadLetters:
-    """The sinks of one run, by scheme, and how much of each input was refused."""
+    """The sinks of one run, by scheme, and how much of each input was refused. `keep_bytes` limits the folder (0: no
+    limit)."""
 
     def __init__(
         self,
@@ -33,13 +55,13 @@ class DeadLetters:
         health: SourceHealth,
         requests: Requests,
         log: FilteringBoundLogger,
-        limits: LettersKept | None = None,
+        keep_bytes: int = 0,
         lines: LineNumbers | None = None,
     ):
         self._lines = lines or LineNumbers()
         self.first = ""  # refusal of this run: where it stands, and why
         self.not_utf8 = 0  # rows of this run that were refused because they are in another encoding
-        self._limits = limits  # of the folder
+        self._keep_bytes = keep_bytes
         self._sinks, self.max_ratio = sinks, max_reject_ratio
         self._health, self._requests, self._log = health, requests, log
         self._refused: dict[str, int] = {}  # input -> events refused in this run
@@ -106,34 +128,83 @@ class DeadLetters:
                     self._health.held_up(_named(name), began)
         self._health.goes_on(_named(name))
 
-    def flush(
-        self,
-        executor: Executor,
-        remembered: MutableMapping[str, Any],
-        counts: MutableMapping[str, int] | None = None,
-    ) -> None:
-        """Make all letters durable; `remembered` gets the positions that the snapshot is to hold, by sink, and with
-        `counts` what is to be removed then.
-
-        Raises `SinkUnavailable`, `OSError`.
-        """
+    def flush(self, executor: Executor, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]) -> None:
+        """Make all letters durable. `remembered` gets the positions that the snapshot is to hold, by sink; `counts`
+        gets what is removed once it is published. Raises `SinkUnavailable`, `OSError`."""
         for name, sink in self._sinks.items():
             flushed = executor.submit(sink.flush)
             self._health.wait_for(_named(name), flushed)
             remembered[name] = flushed.result()
-        file = self._sinks.get("file")
-        if self._limits is not None and counts is not None and isinstance(file, DeadLetterFile):
-            decided = executor.submit(self._limits.decide, file, remembered, counts)
+        if isinstance(file := self._sinks.get("file"), DeadLetterFile):
+            decided = executor.submit(self._limit, file, remembered, counts)
             self._health.wait_for(_named("file"), decided)
             decided.result()
+
+    def _limit(
+        self, file: DeadLetterFile, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
+    ) -> None:
+        """Decide which of the oldest segments go; never the one that is being written."""
+        sizes, _ = limit_folder(file, self._keep_bytes, remembered, counts)
+        for path, letters in sizes.items():
+            self._log.warning(
+                "the oldest dead letters exceed dead_letters_keep_bytes and are removed with the next snapshot",
+                segment=path,
+                letters=letters,
+            )
 
     def published(self, remembered: Mapping[str, Any]) -> None:
         """A snapshot that remembers this is durable: what it counts as removed goes now. Never fails."""
         try:
-            if self._limits is not None:
-                self._limits.carry_out(remembered)
+            if isinstance(file := self._sinks.get("file"), DeadLetterFile):
+                remove_segments(file, remembered)
         except OSError as error:  # tried again after the next one
-            self._log.warning("dead letters over their limits could not be removed", problem=str(error))
+            self._log.warning("dead letters over their limit could not be removed", problem=str(error))
+
+
+def limit_folder(
+    file: DeadLetterFile, keep_bytes: int, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
+) -> tuple[dict[str, int], int]:
+    """Note in what the next snapshot remembers which segments are over the limit: their files with their letters, and
+    the bytes that stay. The same is decided before and after a crash. Raises `OSError`."""
+    disk, here, first = file.disk, segment_of(remembered.get("file", 0)), remembered.get("removed_before", 1)
+    paths = {n: os.path.join(file.directory, segment_name(n)) for n in segments_in(file.directory, disk) if n >= first}
+    sizes = {segment: disk.size(path) for segment, path in paths.items()}
+    total, removed = sum(sizes.values()), {}
+    for segment, size in sizes.items():
+        if not keep_bytes or total <= keep_bytes or segment >= here:
+            break
+        total -= size
+        letters = sum(disk.read(paths[segment], at, _PIECE).count(b"\n") for at in range(0, size, _PIECE))
+        removed[paths[segment]] = letters
+        remembered["removed_before"] = segment + 1
+        counts["removed"] = counts.get("removed", 0) + letters
+        counts["removed_bytes"] = counts.get("removed_bytes", 0) + size
+    return removed, total
+
+
+def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None:
+    """Remove what a durable snapshot counts as removed, as far as it is still there. Raises `OSError`."""
+    before = remembered.get("removed_before", 1)
+    for segment in segments_in(file.directory, file.disk) if before > 1 else []:
+        if segment < before:
+            file.disk.remove(os.path.join(file.directory, segment_name(segment)))
+
+
+def count_lost(engine: Engine, sinks: Mapping[str, Sink], log: FilteringBoundLogger) -> None:
+    """Count what the folder has lost since the snapshot: the refusals of the state that have no letter there.
+
+    At least 1; too many where old segments were moved away by hand, or letters of merged states are elsewhere.
+    """
+    file = sinks.get("file")
+    if not isinstance(file, DeadLetterFile) or not file.lost:
+        return
+    counts = engine.counters["dead_letters"]
+    there = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
+    refused = sum(engine.counters["rejected"].values())
+    n = max(1, refused - there - counts.get("removed", 0) - counts.get("lost", 0))
+    counts["lost"] = counts.get("lost", 0) + n
+    engine.note("dead letters lost", letters=n, problem=file.lost)
+    log.error("dead letters are lost; going on without them", letters=n, problem=file.lost)
 
 
 def _named(sink: str) -> str:

@@ -19,11 +19,11 @@ def raised_limit() -> int:
     return 1 << 20 if soft == resource.RLIM_INFINITY else soft
 
 
-def connections_allowed(wanted: int, listeners: int, limit: int, log: FilteringBoundLogger) -> int:
-    """How many connections each listener may have, so that descriptors are left for everything else. An export being
+def connections_allowed(wanted: int, limit: int, log: FilteringBoundLogger) -> int:
+    """How many connections a listener may have, so that descriptors are left for everything else. An export being
     sent takes two. One line when it is fewer than wanted, or when there is hardly room for the rest."""
     in_use = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 64
-    allowed = min(wanted, max(8, (limit - in_use - RESERVED) // (2 * listeners)))
+    allowed = min(wanted, max(8, (limit - in_use - RESERVED) // 2))
     if allowed < wanted:
         log.warning(
             "few descriptors: fewer connections are served; raise LimitNOFILE (ulimit -n)",

@@ -1,23 +1,25 @@
-"""What a process is at work on, in a file that outlives it: so that a record that kills it is found, and put aside.
+"""What a process is at work on, in a file that outlives it: so that a record that kills it is found, and refused.
 
     DIR/in_flight      one line: the records being decoded, learned or judged just now, from the first to the last;
                        empty between them, gone after a run
-    DIR/suspects.json  what the deaths so far have in common; there only after a process died at work
+    DIR/suspects.json  where the last deaths happened; there only after a process died at work
 
-Neither is part of the state. The line is written by one call for each block, and never synced: a process that dies
-leaves it to the system. Losing it costs a few more deaths, no event. While there are suspects, the records among them
-are taken in parts that grow smaller from death to death (see `suspects`); everything else goes on as ever.
+Neither is part of the state. After a death the records that were at work are taken one by one, so that the next death
+is at one of them alone. One that the process died of alone twice in a row, three deaths in all, is refused: a person
+who kills a healthy process again and again does not hit the same record. The line is never synced; losing it costs a
+few more deaths, no event.
 """
 
 import os
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -27,64 +29,82 @@ from connectors.disk import Disk, write_whole
 from stream_engine.formats.options import UnusableOptions
 from stream_engine.service.record_parts import item_starts, part_of
 from stream_engine.service.run_failed import RunFailed
-from stream_engine.service.suspects import Flight, Ranges, Suspect, after_death, still_ahead
 
-PARTS = 2048  # of a stretch of suspects
+DEATHS, ALONE = 3, 2  # in all, and of these the last ones at one record alone: then it is refused
 FAILURES = MemoryError, OSError, UnusableOptions, SourceFailed, RunFailed  # told in one line: no record's fault
 _NOTHING = b"\n"
 _BEGIN, _END = itemgetter(1, 2), itemgetter(1, 3)  # of a record: its partition and offset, or next offset
+Ranges = dict[str, tuple[int, int]]  # partition -> from the offset of the first record to the one after the last
 
 
-class _Deaths(msgspec.Struct, frozen=True):
-    """The content of suspects.json; `process` is the last one whose death was counted. Another version of the engine
-    may do better on the same record: it is tried again."""
+class Flight(msgspec.Struct, frozen=True):
+    """What was at work in a process; `check` is the CRC-32 of the bytes of a record alone, None for rows of a table."""
+
+    ranges: Ranges
+    alone: bool = False
+    check: int | None = None
+    process: str = ""  # which one, so that no death is counted twice
+
+
+class Suspects(msgspec.Struct, frozen=True):
+    """The content of suspects.json: what the last `deaths` have in common, and the records that are refused. Another
+    version of the engine may do better on the same record: it is tried again."""
 
     version: str
-    process: str = ""
-    suspects: list[Suspect] = []
+    last: Flight
+    deaths: int
+    alone: int  # of the last deaths, at just this one record
+    refused: list[Flight] = []
+
+
+def after_death(before: Suspects | None, flight: Flight, version: str) -> Suspects:
+    """The suspects after one more death.
+
+    >>> one = after_death(None, Flight({"f": (0, 90)}), "1")
+    >>> two = after_death(one, Flight({"f": (40, 50)}, alone=True), "1")
+    >>> three = after_death(two, Flight({"f": (40, 50)}, alone=True), "1")
+    >>> [(each.deaths, len(each.refused)) for each in (one, two, three)]
+    [(1, 0), (2, 0), (3, 1)]
+    """
+    refused = before.refused if before else []
+    if before is None or not _touch(before.last.ranges, flight.ranges):
+        return Suspects(version, flight, 1, int(flight.alone), refused)
+    same = flight.alone and (flight.ranges, flight.check) == (before.last.ranges, before.last.check)
+    deaths, alone = before.deaths + 1, before.alone + 1 if same else int(flight.alone)
+    if deaths >= DEATHS and alone >= ALONE:
+        refused = [*refused, flight]
+    return Suspects(version, flight, deaths, alone, refused)
 
 
 class InFlight:
     """The note of one run about what it is at work on, and what is known of the deaths before it.
 
-    `told` holds a sentence for each thing an operator should know.
+    `told` holds a sentence for each thing an operator should know, `suspects` the places that are taken one by one.
     """
 
     def __init__(self, directory: str | Path, positions: Mapping[str, Position], version: str):
         self._path, self._deaths_path = Path(directory) / "in_flight", Path(directory) / "suspects.json"
         self._process = uuid.uuid4().hex
         self._flights: deque[Flight] = deque()  # what is at work, oldest first
-        self._noted, self._lock = False, Lock()
+        self._lock = Lock()
         self.told: list[str] = []
-        before = self._read_deaths(version)
-        suspects, flight = before.suspects, self._left_behind()
-        if flight and flight.process != before.process:
-            suspects = after_death(suspects, flight)
+        before = _read(self._deaths_path, Suspects)
+        if before and before.version != version:
+            before = None
+        flight, known = _read(self._path, Flight), before
+        if flight and not (before and before.last.process == flight.process):
+            known = after_death(before, flight, version)
             self.told.append(f"the process before this one died at work on {_places(flight.ranges)}")
-        self.suspects = still_ahead(suspects, positions)
-        if flight or self.suspects != before.suspects:
-            self._write_deaths(_Deaths(version, flight.process if flight else before.process, self.suspects))
-        self._guilty = [suspect for suspect in self.suspects if suspect.guilty()]
+        self._refused = [each for each in (known.refused if known else []) if _ahead(each.ranges, positions)]
+        last = [known.last] if known and _ahead(known.last.ranges, positions) else []
+        self.suspects = [each.ranges for each in [*last, *self._refused]]
+        self._write_deaths(msgspec.structs.replace(known, refused=self._refused) if known and self.suspects else None)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
 
-    def _read_deaths(self, version: str) -> _Deaths:
-        with suppress(OSError, msgspec.MsgspecError):
-            deaths = msgspec.json.decode(self._deaths_path.read_bytes(), type=_Deaths)
-            if deaths.version == version:
-                return deaths
-        return _Deaths(version)
-
-    def _left_behind(self) -> Flight | None:
-        """What the process before was at work on when it died; None when it was not, or ended well."""
+    def _write_deaths(self, known: Suspects | None) -> None:
         try:
-            return msgspec.json.decode(self._path.read_bytes().partition(b"\n")[0], type=Flight)
-        except (OSError, msgspec.MsgspecError):
-            return None
-
-    def _write_deaths(self, deaths: _Deaths) -> None:
-        try:
-            if deaths.suspects:
-                write_whole(Disk(), self._deaths_path, [msgspec.json.encode(deaths) + b"\n"])
+            if known:
+                write_whole(Disk(), self._deaths_path, [msgspec.json.encode(known) + b"\n"])
             else:
                 self._deaths_path.unlink(missing_ok=True)
         except OSError as error:
@@ -92,90 +112,67 @@ class InFlight:
 
     # ---- while it runs
 
-    @contextmanager
-    def at(self, records: Sequence[Record], alone: bool = False) -> Iterator[None]:
+    def begins(self, records: Sequence[Record], alone: bool = False) -> None:
         """These records are at work from here on, behind those that are already, until `ended` or `rest` is called.
-        `alone`: one item, of a record that was taken in parts. A failure of the run is no death; a bug that ends it
-        is. Any thread."""
-        first = dict(map(_BEGIN, reversed(records)))
-        after = dict(map(_END, records))
+        `alone`: one item, of a record that was taken in parts. Any thread."""
+        first, after = dict(map(_BEGIN, reversed(records))), dict(map(_END, records))
         ranges = {partition: (first[partition], after[partition]) for partition in first}
         single = alone or (len(records) == 1 and records[0].unit == "message")
         flight = Flight(ranges, single, check_of(records[0]) if single else None, self._process)
         with self._lock:
             self._flights.append(flight)
             self._note()
-        with self._no_death_by_failure():
-            yield
-
-    @contextmanager
-    def again(self) -> Iterator[None]:
-        """What is at work is so inside the block, also where the stream waited before it."""
-        with self._lock:
-            if not self._noted:
-                self._note()
-        with self._no_death_by_failure():
-            yield
 
     def ended(self) -> None:
-        """The records that are longest at work are so no more. None are after a failure: see `at`."""
+        """The records that are longest at work are so no more."""
         with self._lock:
             if self._flights:
                 self._flights.popleft()
             self._note()
 
-    def waits(self) -> None:
-        """The stream waits for something, and who kills it meanwhile says nothing about a record."""
-        with self._lock:
-            self._put(_NOTHING)
-
     def rest(self) -> None:
-        """Nothing is at work."""
+        """Nothing is at work; also after a failure of the run, which is no death."""
         with self._lock:
             self._flights.clear()
-            self._put(_NOTHING)
-
-    @contextmanager
-    def _no_death_by_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except FAILURES:
-            self.rest()
-            raise
+            self._note()
 
     def _note(self) -> None:
-        flights = self._flights
-        together = flights[0] if len(flights) == 1 else Flight(_union(flights), process=self._process)
-        self._put(msgspec.json.encode(together) + b"\n" if flights else _NOTHING)
-
-    def _put(self, line: bytes) -> None:
-        self._noted = line != _NOTHING
+        line = _NOTHING
+        if self._flights:
+            together: Ranges = {}  # from the first to the last record: flights follow each other
+            for flight in self._flights:
+                for partition, (first, after) in flight.ranges.items():
+                    begin, end = together.get(partition, (first, after))
+                    together[partition] = min(begin, first), max(end, after)
+            only = self._flights[0] if len(self._flights) == 1 else Flight(together, process=self._process)
+            line = msgspec.json.encode(only) + b"\n"
         with suppress(OSError):  # a full disk; the run says so of its snapshots
             os.pwrite(self._file, line, 0)
 
     def suspected(self, record: Record) -> bool:
-        """Whether the process may have died of something in this record."""
-        return any(each.holds(record.partition, record.offset, record.next_offset) for each in self.suspects)
+        """Whether a process may have died of something in this record."""
+        return self._suspected(record.partition, record.offset, record.next_offset)
 
     def parts_of(self, record: Record) -> Iterator[tuple[Record, bool]]:
         """A suspected record in order, what is not suspected as a whole; and whether a part is one item alone."""
         starts = item_starts(record)
-        after = [*starts[1:], record.next_offset - record.offset]
-        holds = [self._holds(record, record.offset + a, record.offset + b) for a, b in zip(starts, after, strict=True)]
-        for begin, end in _cut(holds):
+        places = [record.offset + start for start in starts]
+        items = zip(places, [*places[1:], record.next_offset], strict=True)
+        for begin, end in _cut([self._suspected(record.partition, first, after) for first, after in items]):
             yield part_of(record, starts, begin, end), end - begin == 1
 
     def parts_of_messages(self, records: Sequence[Record]) -> Iterator[list[Record]]:
-        """Messages in order, those under suspicion in parts."""
+        """Messages in order, those under suspicion one by one."""
         for begin, end in _cut([self.suspected(record) for record in records]):
             yield list(records[begin:end])
 
-    def _holds(self, record: Record, first: int, after: int) -> bool:
-        return any(each.holds(record.partition, first, after) for each in self.suspects)
+    def refuses(self, record: Record) -> bool:
+        """Whether this record, taken by itself, is not to be decoded any more."""
+        place = {record.partition: (record.offset, record.next_offset)}
+        return any(_touch(each.ranges, place) and each.check == check_of(record) for each in self._refused)
 
-    def guilty(self, record: Record) -> Suspect | None:
-        """Why this record, taken by itself, is not to be decoded any more."""
-        return next((each for each in self._guilty if each.is_record(record, check_of(record))), None)
+    def _suspected(self, partition: str, first: int, after: int) -> bool:
+        return any(_touch(each, {partition: (first, after)}) for each in self.suspects)
 
     def close(self) -> None:
         """The run has ended, and did not die. What a bug was at work on stays noted."""
@@ -185,28 +182,31 @@ class InFlight:
             self._path.unlink(missing_ok=True)
 
 
-def _union(flights: Iterable[Flight]) -> Ranges:
-    """From the first to the last record of several flights, which follow each other."""
-    union: Ranges = {}
-    for flight in flights:
-        for partition, (first, after) in flight.ranges.items():
-            begin, end = union.get(partition, (first, after))
-            union[partition] = min(begin, first), max(end, after)
-    return union
+def _read(path: Path, kind: type[Any]) -> Any:
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(path.read_bytes().partition(b"\n")[0], type=kind)
+    return None
+
+
+def _touch(one: Ranges, other: Ranges) -> bool:
+    return any(one[p][0] < other[p][1] and other[p][0] < one[p][1] for p in one.keys() & other.keys())
+
+
+def _ahead(ranges: Ranges, positions: Mapping[str, Position]) -> bool:
+    """Whether a state at these positions has not read all of it."""
+    return any(positions.get(partition, Position(0)).offset < after for partition, (_, after) in ranges.items())
 
 
 def _cut(suspected: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Where to cut: stretches without a suspect stay whole, those with suspects have `PARTS` parts in all.
+    """Where to cut: stretches without a suspect stay whole, suspects are alone.
 
     >>> list(_cut([False, False, True, True, False]))
     [(0, 2), (2, 3), (3, 4), (4, 5)]
     """
-    size = -(-sum(suspected) // PARTS)
     begin = 0
     for suspect, group in groupby(suspected):
         end = begin + len(list(group))
-        for at in range(begin, end, size if suspect else end - begin):
-            yield at, min(end, at + size) if suspect else end
+        yield from ((at, at + 1) for at in range(begin, end)) if suspect else [(begin, end)]
         begin = end
 
 

@@ -3,21 +3,19 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from connectors import DeadLetter, Position, Record, open_source
-from connectors.files.csv_scanner import column_names
 from stream_engine.data.comparisons import Decoded, Rejected
+from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats import Decoder, decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
-from stream_engine.service.in_flight import InFlight
+from stream_engine.service.in_flight import DEATHS, InFlight
 from stream_engine.service.quarantine import decoded_apart, failure_of, many_apart, refused
 from stream_engine.service.record_bounds import bounded
-from stream_engine.service.suspects import Suspect
 from stream_engine.state import spark_deltas
 
 if TYPE_CHECKING:
@@ -104,9 +102,8 @@ class Ingest:
                 yield from self._messages(waiting)
                 waiting, size = [], 0
             if record.unit == "batch":
-                with self._at([record]):
-                    block = Block([record], *spark_deltas.decode(record))
-                yield block
+                self._begins([record])
+                yield Block([record], *spark_deltas.decode(record))
             elif alone:
                 yield from self._alone(record)
             else:
@@ -129,18 +126,16 @@ class Ingest:
         if self._in_flight is not None and self._in_flight.suspected(record):
             yield from self._in_parts(record, self._in_flight)
             return
-        with self._at([record]):
-            decoded = self.decode(record)
-            letters = dead_letters_of(record, decoded.rejected)
-        yield Block([record], decoded, letters)
+        self._begins([record])
+        decoded = self.decode(record)
+        yield Block([record], decoded, dead_letters_of(record, decoded.rejected))
 
     def _in_parts(self, record: Record, in_flight: InFlight) -> Iterator[Block]:
         before = 0
         for part, single in in_flight.parts_of(record):
-            with in_flight.at([part], single):
-                guilty = in_flight.guilty(part) if single else None
-                decoded = self._refused(part, guilty) if guilty else self.decode(part)
-                letters = dead_letters_of(part, decoded.rejected, before)
+            in_flight.begins([part], single)
+            decoded = self._refused(part) if single and in_flight.refuses(part) else self.decode(part)
+            letters = dead_letters_of(part, decoded.rejected, before)
             before += records_in(part, decoded) - decoded.empty
             yield Block([part], decoded, letters, more=part.next_offset != record.next_offset)
 
@@ -150,26 +145,26 @@ class Ingest:
             yield from self._together(records)
             return
         for part in self._in_flight.parts_of_messages(records):
-            guilty = self._in_flight.guilty(part[0]) if len(part) == 1 else None
-            if guilty:
-                with self._in_flight.at(part):
-                    decoded = self._refused(part[0], guilty)
+            if len(part) == 1 and self._in_flight.refuses(part[0]):
+                self._begins(part)
+                decoded = self._refused(part[0])
                 yield Block(part, decoded, dead_letters_of(part[0], decoded.rejected))
             else:
                 yield from self._together(part)
 
-    def _refused(self, record: Record, guilty: Suspect) -> Decoded:
-        message = f"the process died {guilty.deaths} times while it was at work on it"
+    def _refused(self, record: Record) -> Decoded:
+        message = f"the process died {DEATHS} times while it was at work on it"
         return refused(record, "process_died", message, self.options.provenance)
 
-    def _at(self, records: list[Record]) -> AbstractContextManager[None]:
-        return nullcontext() if self._in_flight is None else self._in_flight.at(records)
+    def _begins(self, records: list[Record]) -> None:
+        if self._in_flight is not None:
+            self._in_flight.begins(records)
 
     def _together(self, records: list[Record]) -> Iterator[Block]:
         """Messages as one block, or as several where together they are too much."""
         while records:
-            with self._at(records):
-                block = self._decoded_together(records)
+            self._begins(records)
+            block = self._decoded_together(records)
             yield block
             records = records[len(block.records) :]
 

@@ -1,8 +1,8 @@
-"""The input options that a state is made with: remembered in it, and compared with what a run asks for.
+"""The input options that a state is made with: remembered in it, and used by later runs.
 
 Positions, counts and dead letters mean something only together with how the events were read. So a state keeps its
-options, and a run that asks for others is refused before anything is read. States of before options were remembered
-take those of the first run that goes on with them.
+options: a run need not repeat them, and one that asks for others is refused before anything is read. States of before
+options were remembered take those of the first run that goes on with them.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.settings.schema import Input
+from stream_engine.service.settings import BadSettings, Input, Settings
 
 KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
 _DEFAULTS = msgspec.to_builtins(Input())
@@ -29,10 +28,9 @@ def asked_options(settings: Settings) -> dict[str, Any]:
 
 
 def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
-    """The settings with the input options of a state where they say none themselves: for those who read again what it
-    has read."""
+    """The settings with the input options of a state, where they contradict none of them."""
     before = made_with.get("options")
-    if asked_options(settings) or not isinstance(before, dict):
+    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
         return settings
     try:
         events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)

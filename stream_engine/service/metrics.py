@@ -23,12 +23,10 @@ from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
 from stream_engine.guard.partial_order import VERDICTS
 from stream_engine.prediction.drift import SIGNALS
-from stream_engine.refits import REFITS
 from stream_engine.service.partition_series import PartitionGauge, PartitionLabels
-from stream_engine.state.forgetting import forgotten_in
 
 # what an engine or an operator does to a state, and notes in it
-DEEDS = ("seek", "offsets lost", "reshard", "replay", "dead letters lost", "forget", "rename")
+DEEDS = ("seek", "offsets lost", "reshard", "dead letters lost", "forget")
 _SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800)
 
 
@@ -61,13 +59,10 @@ class Metrics:
         self.events = counter("events", "Events accepted, by type.", "kind")
         self.comparisons = counter("comparisons", "Comparisons counted.", "kind")
         self.rejected = counter("rejected", "Events refused and kept in the dead letters.", "reason")
-        self.filtered = counter("filtered", "Events left out by --where.")
         self.lost = counter("records_lost", "Records passed over with consent: offsets lost or moved.", "partition")
         self.history = counter("history", "What was done to the state on purpose, by kind; since ever.", "did")
-        self.letters_lost = counter("dead_letters_lost", "Dead letters whose folder was lost with consent; at least.")
-        self.letters_removed = counter("dead_letters_removed", "Dead letters removed by their limits.")
-        self.letters_removed_bytes = counter("dead_letters_removed_bytes", "Their size.")
-        self.letters_bytes = gauge("dead_letters_bytes", "Bytes of dead letters in their folder.")
+        self.letters_lost = counter("dead_letters_lost", "Dead letters whose folder was lost; at least.")
+        self.letters_removed = counter("dead_letters_removed", "Dead letters removed by their limit.")
         self.disk_room = gauge("disk_room_bytes", "What is free on the state's disk and what its snapshots take.")
         self.disk_needed = gauge("disk_needed_bytes", "(keep + 1) times the newest snapshot.")
         self.empty = counter("empty_values", "Empty values and tombstones.")
@@ -83,8 +78,6 @@ class Metrics:
         self.poll_seconds = counter("poll_seconds", "Time spent waiting for and reading input.")
         self.decode_seconds = counter("decode_seconds", "Time spent decoding.")
         self.learn_seconds = counter("learn_seconds", "Time spent counting and guarding.")
-        self.standby = gauge("standby", "1 while this process waits for a state that another one has.")
-        self.forgotten = counter("objects_forgotten", "Objects that this state was made to forget, ever.")
         self.ready = gauge("ready", "1 while the state is restored and the source reachable.")
         self.stalled = gauge("stalled", "1 while there is lag, or something to keep, and no progress.")
         self.stalls = counter("stalls", "Times the stall watchdog spoke.")
@@ -96,7 +89,6 @@ class Metrics:
         self.publish_seconds = seconds("publish_seconds", "From the decision to a durable snapshot.")
         self.refit_seconds = seconds("refit_seconds", "Duration of refits that ended well.", "refit")
         self.refit_failures = counter("refit_failures", "Refits that failed; the old artifact stays.", "refit")
-        self.refits_without_memory = counter("refits_without_memory", "Refits that had no room to start.", "refit")
         self.refit_age = gauge("refit_age_snapshots", "Snapshots published since the serving artifact's.", "refit")
         self.refit_progress = gauge("refit_progress_ratio", "How far the running refit is.", "refit")
         self.refit_figure = gauge(
@@ -106,29 +98,10 @@ class Metrics:
         self.progressive_accuracy = gauge(
             "progressive_accuracy", "Accuracy before learning; ties count half.", *of_predictions
         )
-        self.progressive_log_loss = gauge(
-            "progressive_log_loss", "Mean log loss of calibrated predictions.", *of_predictions
-        )
-        self.progressive_calibration = gauge(
-            "progressive_calibration_error", "Expected calibration error.", *of_predictions
-        )
-        self.progressive_sampled = gauge("progressive_sampled_ratio", "Share of the comparisons that was predicted.")
-        self.predict_seconds = counter("predict_seconds", "CPU time spent predicting before learning.")
-        self.online_seconds = counter("online_seconds", "CPU time spent by the embedding that learns between fits.")
         self.drifts = counter("drifts", "Worsenings noticed, by signal: loss or contradictions.", "signal")
-        self.drift_level = gauge(
-            "drift_level", "Present share of wrong predictions, as the detector sees it.", "signal"
-        )
         self.loop_ticked = gauge("loop_ticked_timestamp_seconds", "When the loop of the run last went on.")
         self.paused = gauge("paused", "1 while POST /admin/pause holds the stream.")
-        self.http_connections = gauge("http_connections", "Open connections, by listener: http or admin.", "listener")
         self.http_refused = counter("http_refused", "Connections and requests refused or cut, by reason.", "reason")
-        self.configuration_reread = counter(
-            "configuration_reread", "Times SIGHUP had the configuration read again: taken or refused.", "outcome"
-        )
-        for outcome in ("taken", "refused"):
-            self.configuration_reread.labels(outcome)
-        self.export_cache_bytes = gauge("export_cache_bytes", "Exports kept on disk for HTTP.")
         self.memory = gauge("memory_bytes", "Memory: the limit, held by this process, by its refits and exports.", "of")
         self.memory_wait_seconds = counter("memory_wait_seconds", "Time the stream waited near the memory budget.")
         self.restored: Mapping[str, int] = {}  # events, comparisons and refused of the state that this run began with
@@ -145,7 +118,6 @@ class Metrics:
             self.drifts: SIGNALS,
             self.history: DEEDS,
             self.memory: ("limit", "resident", "refits"),
-            self.refits_without_memory: REFITS,
         }
         for instrument, labels in closed.items():
             for label in labels:
@@ -172,11 +144,8 @@ class Metrics:
             self._gain(self.lost.labels(self.partitions.of(partition)), ("lost", partition), n)
         for did, n in Tally(deed["did"] for deed in counters["history"]).items():
             self._gain(self.history.labels(did), ("history", did), n)
-        of_letters = self.letters_lost, self.letters_removed, self.letters_removed_bytes
-        for what, instrument in zip(("lost", "removed", "removed_bytes"), of_letters, strict=True):
+        for what, instrument in (("lost", self.letters_lost), ("removed", self.letters_removed)):
             self._gain(instrument, ("dead_letters", what), counters["dead_letters"].get(what, 0))
-        self._gain(self.forgotten, ("forgotten",), forgotten_in(counters)["objects"])
-        self._gain(self.filtered, ("filtered",), counters["filtered"])
         self._gain(self.empty, ("empty",), counters["empty"])
 
     def refit_told(self, kind: str, figures: Mapping[str, Any]) -> None:

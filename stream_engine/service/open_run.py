@@ -20,14 +20,14 @@ from stream_engine.data import available_memory, mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment
 from stream_engine.data.version import installed_version
-from stream_engine.service import ingest, lost_letters, wiring
-from stream_engine.service.dead_letters import DeadLetters
+from stream_engine.guard.stored_states import FORMER
+from stream_engine.service import ingest, wiring
+from stream_engine.service.dead_letters import DeadLetters, count_lost
 from stream_engine.service.descriptors import raised_limit
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http.seen import Seen, is_asked_for
+from stream_engine.service.http import HttpContext, serve
 from stream_engine.service.in_flight import InFlight
-from stream_engine.service.letters_kept import LettersKept
-from stream_engine.service.made_with import agreed_options
+from stream_engine.service.made_with import agreed_options, with_options_of
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
@@ -43,7 +43,6 @@ from stream_engine.service.source_health import SourceHealth
 from stream_engine.service.stages import Ahead, Judging, cpus
 from stream_engine.service.stall_watchdog import StallWatchdog
 from stream_engine.state.engine import Engine
-from stream_engine.state.restored_backup import unfinished
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
@@ -80,7 +79,6 @@ def open_run(
     stack: ExitStack,
     metrics: Metrics | None = None,
     log: FilteringBoundLogger | None = None,
-    lock: Lock | None = None,
     start_over: bool = False,
 ) -> OpenRun:
     """Everything open, at the positions of the newest whole snapshot, or with `start_over` at the beginning, all that
@@ -89,10 +87,9 @@ def open_run(
     Raises `BadSettings`, `RunFailed`, `StateInUse`, `connectors.UnusableSource`, …
     """
     raised_limit()
-    metrics = metrics or Metrics(partitions=settings.metrics_partitions)
+    metrics = metrics or Metrics()
     log = log or structlog.get_logger()
-    lock = lock or Lock(directory)  # a standby has it
-    stack.callback(lock.release)
+    stack.callback(Lock(directory).release)
     signing = wiring.signing(settings)
     store = Store(directory, signing=signing, tell=lambda problem: log.warning("passed over", problem=problem))
     params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
@@ -103,20 +100,30 @@ def open_run(
         _start_over(store, log)
     newest, engine = _restored(settings, store, stack, log)
     read_before = any(not name.startswith("labels:") for name in engine.positions)
+    if read_before:
+        settings = with_options_of(settings, engine.counters["input"])
     engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
     monitor, published = _monitored(settings, store, newest, engine, stack, metrics, log)
     watchdog = StallWatchdog(settings.input.stall_after, metrics, log)
-    heartbeat = Heartbeat(settings.http.wedged_after)
+    heartbeat = Heartbeat()
     metrics.loop_ticked.set_function(lambda: heartbeat.time)
     health = SourceHealth(engine, watchdog, metrics, requests, heartbeat)
     sinks = _closing(wiring.sinks(settings, directory, engine.sinks), stack)
-    limits = _letter_limits(settings, directory, store, engine, metrics, log)
     lines = LineNumbers(settings.input.format, wiring.text_layout_of(settings))
     stack.callback(lines.close)
-    dead_letters = DeadLetters(sinks, settings.input.max_reject_ratio, health, requests, log, limits, lines)
+    dead_letters = DeadLetters(
+        sinks,
+        settings.input.max_reject_ratio,
+        health,
+        requests,
+        log,
+        settings.dead_letters_keep_bytes,
+        lines,
+    )
+    dead_letters.published(engine.sinks)
     publisher = SnapshotPublisher(engine, store, settings.snapshot, dead_letters, monitor, health, metrics, log)
     stack.callback(publisher.close)
-    lost_letters.note(engine, sinks, wiring.letters_folder(settings, directory), log)
+    count_lost(engine, sinks, log)
     if settings.input.labels:
         _learn_labels(settings.input.labels, settings.input.labels_columns, engine, dead_letters, log)
         metrics.follow(engine.counters)
@@ -129,7 +136,7 @@ def open_run(
         settings.refits, workers, published, requests, metrics, log, memory, heartbeat, asked_params, at_end
     )
     stack.callback(refits.close)
-    seen = Seen(
+    context = HttpContext(
         directory=directory,
         metrics=metrics,
         published=lambda: published.newest,
@@ -143,7 +150,7 @@ def open_run(
         export_processes=exporting,
         secrets_for_exports=in_environment(signing),
     )
-    _serve(seen, settings, stack, log)
+    serve(context, settings, log, stack)
     _say_where_letters_go(settings, directory, log)
     return OpenRun(
         settings=settings,
@@ -214,14 +221,6 @@ def _stages(
     return reading, ahead, judging
 
 
-def _serve(seen: Seen, settings: Settings, stack: ExitStack, log: FilteringBoundLogger) -> None:
-    """Listen, where that is asked for; else no server is loaded."""
-    if is_asked_for(settings):
-        from stream_engine.service.http.serving import serve
-
-        serve(seen, settings.listen, settings.http, log, stack)
-
-
 def _start_over(store: Store, log: FilteringBoundLogger) -> None:
     """Remove what was published, the newest snapshot first: what is left after a crash is the state of before it."""
     numbers = store.sequences()
@@ -245,6 +244,15 @@ def _restored(
     engines: list[Engine] = []
     newest = _newest_snapshot(store, log, lambda each: engines.append(wiring.restored(settings, each, allocation)))
     engine = engines[-1] if engines else wiring.restored(settings, None, allocation)
+    if newest and newest.ignored:
+        log.warning(
+            "statistics of an older version are not read",
+            names=", ".join(newest.ignored),
+            instead="stream-engine refit reliability, export workers",
+        )
+    if newest and newest.settings["guard"] in FORMER:
+        what = "the comparisons that it kept; counts and everything else are unchanged"
+        log.info("the partial order was made with a former policy", policy=newest.settings["guard"], resumes_from=what)
     kept, wanted = engine.accumulators.keys(), set(wiring.accumulators_in_use(settings, None))
     for name in sorted(wiring.LATER & set(settings.accumulators) - kept):
         because = "of a state made without them" if name in wanted else "of a setting, or of deltas, which hold counts"
@@ -257,14 +265,11 @@ def _say_where_letters_go(settings: Settings, directory: Path, log: FilteringBou
         "dead letters",
         folder=str(wiring.letters_folder(settings, directory)),
         keep_bytes=settings.dead_letters_keep_bytes or "all",
-        keep_days=settings.dead_letters_keep_days or "all",
     )
 
 
 def _newest_snapshot(store: Store, log: FilteringBoundLogger, restore: Callable[[Snapshot], object]) -> Snapshot | None:
     """The newest whole snapshot that can be restored. Raises `RunFailed` when there are some and all are damaged."""
-    if begun := unfinished(store.directory):
-        raise RunFailed(begun)
     latest = store.latest(restore)
     for problem in latest.damaged:
         log.error("snapshot damaged, using the one before it", problem=problem)
@@ -274,17 +279,6 @@ def _newest_snapshot(store: Store, log: FilteringBoundLogger, restore: Callable[
             "or start anew with another --state"
         )
     return latest.snapshot
-
-
-def _letter_limits(
-    settings: Settings, directory: Path, store: Store, engine: Engine, metrics: Metrics, log: FilteringBoundLogger
-) -> LettersKept:
-    """The limits of the dead letters; what the newest snapshot counts as removed goes now, if it is there."""
-    limits = settings.dead_letters_keep_bytes, settings.dead_letters_keep_days
-    folder = wiring.letters_folder(settings, directory)
-    kept = LettersKept(folder, store, limits, settings.snapshot.keep, metrics, log)
-    kept.carry_out(engine.sinks)
-    return kept
 
 
 def _in_flight(

@@ -24,6 +24,8 @@ from stream_engine.state.snapshot import Snapshot
 if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
     from stream_engine.prediction.online_predictor import Kept, Online, Rows
 
+DELTA = 0.2  # of the detectors: the smaller, the fewer false alarms and the later a true one
+COOLDOWN = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
 BUDGET = 0.005  # of the time, for each costly predictor
 TELL_SECONDS = 1.0  # between two renewals of the figures in the metrics
 
@@ -48,7 +50,6 @@ class OnlineLearning:
 
     def learn(self, but: int = 0) -> None:
         """Learn what waits, but for the last so many comparisons."""
-        started = time.thread_time()
         held, due = [], []
         for rows, workers in reversed(self._waiting):
             cut = max(len(rows) - but, 0)
@@ -57,7 +58,6 @@ class OnlineLearning:
             held.append((rows[cut:], workers[cut:]))
         self._waiting = [each for each in reversed(held) if len(each[0])]
         self._embedding.learn_rows([each for each in reversed(due) if len(each[0])])
-        self._metrics.online_seconds.inc(time.thread_time() - started)
 
     def at_snapshot(self, sequence: int) -> None:
         """Learn what waits, and keep a copy for the artifact of this snapshot."""
@@ -70,10 +70,8 @@ class OnlineLearning:
         artifact = published.artifacts.get("embedding")
         if artifact is None or artifact.sequence > published.snapshot.sequence:
             return
-        started = time.thread_time()
         if self._embedding.take(artifact):
             self._log.info("online embedding goes on from a fit", snapshot=artifact.sequence)
-        self._metrics.online_seconds.inc(time.thread_time() - started)
 
     def artifact(self, snapshot: Snapshot, live: float | None) -> Artifact | None:
         """The embedding of the moment of this snapshot, which is published by now; told in the log, too."""
@@ -96,7 +94,7 @@ class PredictionMonitor:
     def __init__(
         self, settings: DriftSettings, metrics: Metrics, log: FilteringBoundLogger, online: "Online | None" = None
     ):
-        self._observer = Observer(settings.delta if settings.enabled else None, settings.cooldown)
+        self._observer = Observer(DELTA if settings.enabled else None, COOLDOWN)
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "predictors")
         self._online = OnlineLearning(online, metrics, log) if online else None
@@ -135,7 +133,6 @@ class PredictionMonitor:
     def observed(self, batch: Batch, totals: dict[str, Any]) -> bool:
         """Test a batch before it serves to predict others, then let the online embedding learn it; True when an alarm
         asks for a snapshot."""
-        started = time.thread_time()
         self._renew()
         alarms = self._observer.observe(batch, totals)
         for signal in alarms:
@@ -144,7 +141,6 @@ class PredictionMonitor:
             self._log.warning(
                 "the comparisons changed", signal=signal, wrong_now=round(level, 3), at_comparison=self._observer.seen
             )
-        self._metrics.predict_seconds.inc(time.thread_time() - started)
         if self._online:
             self._online.wait(batch)
             # what waits to be tested must not have been learned
@@ -162,11 +158,6 @@ class PredictionMonitor:
             for kind, windows in kinds.items():
                 for window, scores in windows.items():
                     metrics.progressive_accuracy.labels(name, kind, window).set(scores["accuracy"])
-                    metrics.progressive_log_loss.labels(name, kind, window).set(scores["log_loss"])
-                    metrics.progressive_calibration.labels(name, kind, window).set(scores["calibration_error"])
-        for signal, drift in figures["drift"].items():
-            metrics.drift_level.labels(signal).set(drift["level"])
-        metrics.progressive_sampled.set(figures["sampled"] / max(figures["seen"], 1))
         return figures
 
     def online_artifact(self, snapshot: Snapshot) -> Artifact | None:
@@ -187,7 +178,6 @@ class PredictionMonitor:
             self._observer.use({name: predictor for name, (predictor, _) in timed.items()})
             now = time.monotonic()
             self._cost |= {name: (seconds, now) for name, (_, seconds) in timed.items() if name in COSTLY}
-            self._metrics.predict_seconds.inc(sum(seconds for _, seconds in timed.values()))
             for name in problems.keys() - self._problems:
                 self._log.warning("no predictions by this one", predictor=name, why=problems[name])
             self._problems |= problems.keys()

@@ -13,10 +13,9 @@ import msgspec
 from msgspec import structs
 
 from connectors import Record, SourceFailed, UnusableSource, split_uri
-from connectors.files.csv_scanner import column_names, delimiter_of
 from connectors.files.line_numbers import LineNumbers, place
-from stream_engine.formats.csv_rows import WHOLE, rows_of
-from stream_engine.formats.json_lines import ERRORS, items_of
+from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
+from stream_engine.formats.json_places import ERRORS, places_of
 from stream_engine.prediction.questions import Asking, BadQuestion, Questions
 from stream_engine.service.recognise import with_recognised
 from stream_engine.service.runnable import check_runnable
@@ -99,9 +98,10 @@ def _rows_of_table(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _rows_of_json(record: Record) -> Iterator[tuple[int, Any]]:
-    items = items_of(bytes(record.value))
-    for text, start in zip(items.texts, items.starts):
+    value = bytes(record.value)
+    places = places_of(value)
+    for begin, end in zip(places.begins.tolist(), places.ends.tolist(), strict=True):
         try:
-            yield start, msgspec.json.decode(text.removeprefix(BOM_UTF8))
+            yield begin, msgspec.json.decode(value[begin:end].removeprefix(BOM_UTF8))
         except ERRORS as error:
-            yield start, "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"
+            yield begin, "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"

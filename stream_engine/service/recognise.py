@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from connectors import Position, SourceFailed, UnusableSource, split_uri
-from connectors.files.csv_scanner import column_names
 from connectors.files.paths import expand
 from connectors.files.readers import Sizes, kind_of, open_reader
+from stream_engine.data.csv_grammar import column_names
 from stream_engine.formats.known_layouts import recognised
 from stream_engine.service.settings import Settings
 from stream_engine.service.wiring import text_layout_of

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from connectors import Record
-from connectors.files.csv_scanner import column_names, delimiter_of
-from stream_engine.formats.csv_rows import rows_of
+from stream_engine.data.csv_grammar import column_names, delimiter_of, rows_of
 
 
 def item_starts(record: Record) -> Sequence[int]:

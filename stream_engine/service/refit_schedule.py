@@ -54,10 +54,6 @@ class RefitSchedule:
         self.failed: dict[str, str] = {}  # refit -> why its last attempt failed
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
 
-    def follow(self, settings: RefitSettings, params: dict[str, dict[str, Any]]) -> None:
-        """Refit by these settings from now on; what runs is not disturbed."""
-        self._settings, self._workers.params = settings, params
-
     def _start_asked(self) -> None:
         """Start what someone asked for, whatever the settings say, on the newest published snapshot."""
         newest = self._published.newest
@@ -107,7 +103,6 @@ class RefitSchedule:
         """Say once that a refit has no room; it is looked at again when another one ends, and at the next snapshot."""
         if self._without_room.get(kind, 0) < sequence:
             self._without_room[kind] = sequence
-            self._metrics.refits_without_memory.labels(kind).inc()
             self._log.warning(
                 "refit not started, no memory is left for it; raise memory_gb",
                 refit=kind,

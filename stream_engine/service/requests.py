@@ -8,8 +8,7 @@ from types import FrameType
 
 class Requests:
     """`stop` once someone asked to stop; `snapshot` says why someone wants a snapshot ("signal", "drift", "admin"), or
-    is ""; `paused` while nothing is to be read; `refits` are kinds that someone wants; `reread` once the configuration
-    is to be read again."""
+    is ""; `paused` while nothing is to be read; `refits` are kinds that someone wants."""
 
     def __init__(self) -> None:
         self.stop = False
@@ -17,12 +16,10 @@ class Requests:
         self.snapshot = ""
         self.paused = False
         self.refits: set[str] = set()
-        self.reread = False
 
     @contextmanager
-    def from_signals(self, configured: bool = False) -> Iterator[None]:
-        """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot, and in a run that has a configuration file SIGHUP to
-        read it again; afterwards they do what they did before."""
+    def from_signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT ask to stop, SIGUSR1 for a snapshot; afterwards they do what they did before."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             self.stop, self.stopped_by = True, signal.Signals(number).name
@@ -30,12 +27,7 @@ class Requests:
         def snapshot(number: int, frame: FrameType | None) -> None:
             self.snapshot = "signal"
 
-        def reread(number: int, frame: FrameType | None) -> None:
-            self.reread = True
-
         handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGUSR1: snapshot}
-        if configured:
-            handlers[signal.SIGHUP] = reread
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from connectors import split_uri
+from stream_engine.exports.models import COUNTS_TOLD
+from stream_engine.findings import Findings, findings, warnings
+from stream_engine.findings.facts import Facts
 from stream_engine.service import made_with
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.wiring import letters_folder
 from stream_engine.state.artifact_figures import figure
+from stream_engine.state.store import Store
 
 ANSWERS = {"answer", "answered", "choice", "chosen", "picked", "response", "said", "selected"}  # columns, any case
-NEXT_TO_A_COIN = 0.56  # accuracy, two standard errors above what was found
 
 
 class Before(NamedTuple):
@@ -37,8 +40,8 @@ def before(run: OpenRun) -> Before:
     )
 
 
-def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
-    """What a run came to; `failed` says why refits failed, by kind."""
+def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: Findings) -> str:
+    """What a run came to; `failed` says why refits failed, by kind; of what was `found` the warnings are shown."""
     now = before(run)
     sources = _sources(run)
     if now.records == began.records and not run.requests.stop and run.engine.positions:
@@ -56,7 +59,8 @@ def result_line(run: OpenRun, began: Before, failed: Mapping[str, str]) -> str:
     if now.filtered > began.filtered:
         parts.append(f"{now.filtered - began.filtered:,} left out by --where or as catch trials")
     fitted = f"{_fitted(run, failed)}{_passed_over(run)}"
-    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {fitted}; next: {_next(run)}")
+    wrong = "".join(f"; warning: {each.text}" for each in warnings(found) if each.what != "rejected")
+    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -119,18 +123,22 @@ def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
     if newest is None or not run.settings.refits.enabled:
         return "nothing fitted"
     made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
-    told = [f"{kind}{_accuracy(kind, artifact.report)}" for kind, artifact in made.items()]
+    told = [f"{kind}{_accuracy(artifact.report)}" for kind, artifact in made.items()]
     told += [f"{kind} failed ({why})" for kind, why in failed.items() if kind not in made]
     return f"fitted: {', '.join(told)}" if told else "nothing fitted"
 
 
-def _accuracy(kind: str, report: Mapping[str, Any]) -> str:
-    """Of a model of answers also whether it is surely next to a coin, as where a column is taken for another."""
-    found, error = figure(report, "accuracy"), figure(report, "standard_error")
-    if found is None:
-        return ""
-    coin = kind == "embedding" and error is not None and found + 2 * error < NEXT_TO_A_COIN
-    return f" (accuracy {found:.3f}{', a coin has .5: do --columns say which was nearer?' if coin else ''})"
+def _accuracy(report: Mapping[str, Any]) -> str:
+    found = figure(report, "accuracy")
+    return "" if found is None else f" (accuracy {found:.3f})"
+
+
+def findings_of(run: OpenRun) -> Findings:
+    """What is known of the newest snapshot, once models were fitted to it; empty before."""
+    newest = run.published.newest
+    if newest is None or not run.settings.refits.enabled or not newest.artifacts:
+        return {}
+    return findings(Facts(newest, str(run.settings.state), Store(run.directory).noted(COUNTS_TOLD)))
 
 
 def _next(run: OpenRun) -> str:

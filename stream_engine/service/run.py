@@ -18,11 +18,9 @@ from stream_engine.service.open_run import open_run
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.recognise import with_recognised
 from stream_engine.service.requests import Requests
-from stream_engine.service.reread import Reread
-from stream_engine.service.result_line import before, result_line
+from stream_engine.service.result_line import before, findings_of, result_line
 from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import BadSettings, Settings
-from stream_engine.service.standby import wait_for_lock
 from stream_engine.service.start_and_end import told
 
 
@@ -31,13 +29,11 @@ def run(
     progress: Bars | None = None,
     metrics: Metrics | None = None,
     log: FilteringBoundLogger | None = None,
-    read_again: Callable[[], Settings] | None = None,
     start_over: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> float:
-    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop; `read_again` gives the
-    settings anew when SIGHUP asks for it, `start_over` removes what the state held, and `say` is told in one line what
-    the run came to.
+    """Consume, snapshot, refit, serve, until the input ends or SIGTERM/SIGINT asks to stop; `start_over` removes
+    what the state held, and `say` is told in one line what the run came to.
 
     Returns the seconds until the final snapshot was published; the refits of it are not in them. Raises `BadSettings`,
     `connectors.UnusableSource`, `RunFailed`, `connectors.SourceFailed`, `StateInUse`, …
@@ -47,27 +43,23 @@ def run(
     if not settings.source and not settings.input.labels:
         raise BadSettings("source: none given; name a file, a glob, - or kafka://HOST:PORT/TOPIC")
     check_runnable(settings)
-    given, directory = settings, Path(settings.state)
+    directory = Path(settings.state)
     settings, recognised = with_recognised(settings)
     started = time.monotonic()
     requests = Requests()
-    with requests.from_signals(configured=read_again is not None), _few_collections(), ExitStack() as stack:
-        metrics = metrics or Metrics(partitions=settings.metrics_partitions)
-        log, lock = log or structlog.get_logger(), None
+    with requests.from_signals(), _few_collections(), ExitStack() as stack:
+        metrics = metrics or Metrics()
+        log = log or structlog.get_logger()
         if recognised:
             log.info(recognised)
-        if settings.standby:
-            lock = wait_for_lock(settings, directory, requests, metrics, log)
-            if lock is None:
-                return time.monotonic() - started
-        opened = open_run(settings, directory, requests, stack, metrics, log, lock, start_over)
+        opened = open_run(settings, directory, requests, stack, metrics, log, start_over)
         began = before(opened)
         with told(opened):
-            consume(opened, progress, Reread(given, read_again))
+            consume(opened, progress)
             seconds = time.monotonic() - started
             opened.refits.finish(progress)
             if say:
-                say(result_line(opened, began, opened.refits.failed))
+                say(result_line(opened, began, opened.refits.failed, findings_of(opened)))
     return seconds
 
 

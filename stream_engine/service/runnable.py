@@ -35,7 +35,7 @@ def check_runnable(settings: Settings) -> None:
     _check_labels(settings)
     _check_dead_letters(settings)
     if settings.kafka:
-        from connectors.kafka.option_check import check_options
+        from connectors.kafka.source import check_options
 
         check_options(settings.kafka)
 

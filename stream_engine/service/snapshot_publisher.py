@@ -57,7 +57,7 @@ class SnapshotPublisher:
         log: FilteringBoundLogger,
     ):
         self._engine, self._store = engine, store
-        self.follow(settings)
+        self._keep, self._rule = settings.keep, SnapshotRule(settings.every, settings.interval)
         self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
         self._metrics, self._log = metrics, log
         self._pool = ThreadPoolExecutor(1, "publish")
@@ -68,10 +68,6 @@ class SnapshotPublisher:
         self._taken = self._now()
         self.size = 0  # bytes of the last snapshot that this run has published
         self.problem: Exception | None = None  # why the last snapshot was not published
-
-    def follow(self, settings: SnapshotSettings) -> None:
-        """Take snapshots by these settings from now on."""
-        self._keep, self._rule = settings.keep, SnapshotRule(settings.every, settings.interval)
 
     def _now(self) -> _Taken:
         return _Taken(

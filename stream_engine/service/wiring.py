@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from connectors import SINKS, Position, Sink, Source, open_source, resolve, split_uri
+from connectors.files.dead_letters import SEGMENT_BYTES, DeadLetterFile
 from connectors.files.text_layout import TextLayout, text_layout
 from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.signatures import Signing, signing_of_environment, signing_with
 from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.options import EventOptions
-from stream_engine.service.settings import NO_GUARD, BadSettings, Settings, shard
+from stream_engine.guard.stored_states import FORMER, POLICY
+from stream_engine.service.settings import BadSettings, Settings, shard
 from stream_engine.service.share import agreed_share
 from stream_engine.service.triggers import block_bytes
 from stream_engine.state import spark_deltas
@@ -61,13 +63,14 @@ def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[
 
 def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
     """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
-    guard = None if settings.guard.policy == NO_GUARD else settings.guard.policy
     forgetting = Forgetting(*structs.astuple(settings.forgetting))
-    fresh = Engine(accumulators_in_use(settings, snapshot), guard, forgetting, allocation)
+    fresh = Engine(accumulators_in_use(settings, snapshot), settings.guard, forgetting, allocation)
     if snapshot is None:
         fresh.share = agreed_share(settings, None, {})
         return fresh
-    if snapshot.settings != fresh.settings():
+    former = snapshot.settings["guard"] in FORMER
+    made = {**snapshot.settings, **({"guard": POLICY} if former else {})}
+    if made != fresh.settings():
         raise BadSettings(
             f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
             "settings, or another --state"
@@ -99,11 +102,12 @@ def sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dic
     """
     folder = directory / "dead_letters"
     scheme, rest = split_uri(settings.dead_letters) if settings.dead_letters else ("file", str(folder))
+    keep = settings.dead_letters_keep_bytes
     opened: dict[str, Sink] = {
-        "file": resolve("file", SINKS)(
+        "file": DeadLetterFile(
             rest if scheme == "file" else folder,
             stored.get("file", 0),
-            accept_lost=settings.accept_lost_dead_letters,
+            segment_bytes=min(SEGMENT_BYTES, keep // 4) if keep else SEGMENT_BYTES,  # whole segments are removed
         )
     }
     if scheme != "file":

@@ -25,7 +25,7 @@ class Share:
 
     def __init__(self, job: Job):
         self._ingest = Ingest(job.events, job.format)
-        self._engine = Engine(COUNTS, guard=None)
+        self._engine = Engine(COUNTS, guard=False)
         self._labels: dict[str, tuple] = {}
         self._rejected: list[tuple] = []
 

@@ -1,58 +1,99 @@
-"""What the artifacts of each kind hold: the arrays with what they speak of, those that readers need, and how they fit.
+"""What the artifacts of each kind hold: one declaration for each array, those that readers need, and how they fit.
 
 Light, so that whoever reads an artifact can check it without loading the solver that made it. A refit that is not
 listed here declares `AXES` (and `REQUIRED`, where readers cannot do without an array) in its own file: then its arrays
-are checked by these. `check_artifact` raises `Corrupt`; O(size).
+are checked by these.
+
+    AXES = {"labels": labels(OBJECTS), "K": floats(SUBSET, SUBSET), "triplets": ids(None, 3), **numbers("k")}
+
+The axis OBJECTS runs over the objects of the snapshot, place i being object i; SUBSET over those whose ids the array
+`ids` holds, all of them where there is no such array. With that, code that knows nothing of the refit can put an
+artifact into another order of objects. `check_artifact` raises `Corrupt`; O(size).
 """
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.data.array_checks import check_rising, pattern_of
+from stream_engine.data.array_checks import Held, check_array, check_range, check_rising, pattern_of
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_axes import (
-    IDS,
-    KERNELS,
-    LABELS,
-    MERGES,
-    OBJECTS,
-    OTHER,
-    SUBSET,
-    Axes,
-    Axis,
-    Speaks,
-    numbers,
-    speaks,
-)
 from stream_engine.state.artifact_figures import check_figures
 
 RING = 1 << 17  # answers that an online embedding keeps (`embedding.online`)
 MAKERS = "stream_engine.refits"  # loaded by its text: a refit is added there, not here
+OBJECTS, SUBSET = "objects", "subset"
+TINY = 5e-324  # the least number above 0
+Axes = Mapping[str, Held]
 
 
 class Schema(NamedTuple):
-    """`axes` of all arrays, names of the `required` ones, and what else must hold: `check` raises `Corrupt`. `exact`:
-    an array has no more axes than are declared."""
+    """`axes` of all arrays, names of the `required` ones, and what else must hold: `check` raises `Corrupt`."""
 
     axes: Axes
     required: tuple[str, ...] = ()
     check: Callable[[Artifact], None] = lambda artifact: None
-    exact: bool = True
+
+
+class Undeclared(LookupError):
+    """An array that no entry of `AXES` names; the message is the array's name."""
+
+
+def floats(*axes: str | int | None, least: float | None = None, below: float | None = None) -> Held:
+    """Finite floats."""
+    return Held(("f",), axes, least, below, True)
+
+
+def whole(*axes: str | int | None, least: float | None = None, below: float | None = None) -> Held:
+    """Integers."""
+    return Held(("i",), axes, least, below)
+
+
+def labels(*axes: str | int | None) -> Held:
+    """Numbers of clusters or classes; -1 stands for none."""
+    return Held(("i",), axes, -1, 1 << 31, values="labels")
+
+
+def ids(*axes: str | int | None, least: int = -1) -> Held:
+    """Ids of objects; -1 stands for none."""
+    return Held(("i",), axes, least, OBJECTS, values="ids")
+
+
+def flags(*axes: str | int | None) -> Held:
+    """True or false."""
+    return Held(("b",), axes)
+
+
+def numbers(*names: str) -> dict[str, Held]:
+    """Entries for arrays of figures of any shape that have nothing to do with objects.
+
+    >>> numbers("k", "gap")["gap"].axes is None
+    True
+    """
+    return dict.fromkeys(names, Held((), None))
+
+
+def declared(axes: Axes, name: str, params: Mapping[str, object]) -> Held:
+    """What `axes` says of the array `name` of an artifact made with `params`; the first pattern that fits where no
+    entry has this very name. Raises `Undeclared`.
+
+    >>> axes = {"map_*": Held(("f",), (None, SUBSET), unless="features")}
+    >>> declared(axes, "map_0", {"features": None}).axes, declared(axes, "map_0", {"features": "file.csv"}).axes
+    ((None, 'subset'), None)
+    """
+    pattern = pattern_of(name, axes)
+    if pattern is None:
+        raise Undeclared(name)
+    found = axes[pattern]
+    return Held((), None) if found.unless and params.get(found.unless) is not None else found
 
 
 def _expect(holds: bool, what: str) -> None:
     if not holds:
         raise Corrupt(what)
-
-
-def _same_length(artifact: Artifact, *names: str) -> None:
-    lengths = {name: artifact.arrays[name].shape[:1] for name in names if name in artifact.arrays}
-    _expect(len(set(lengths.values())) <= 1 and () not in lengths.values(), f"lengths differ: {lengths}")
 
 
 def _merges(name: str, merges: np.ndarray, leaves: int) -> None:
@@ -69,102 +110,83 @@ def _clustering(artifact: Artifact) -> None:
     arrays = artifact.arrays
     if warm := [name for name in ("warm_ids", "warm_k", "warm_rho", "warm_v") if name in arrays]:
         _expect(len(warm) == 4, f"got {', '.join(warm)}, expected all that a warm start needs")
-        m, s = len(arrays["warm_ids"]), len(arrays["warm_k"])
-        _expect(
-            arrays["warm_rho"].shape == (s,) and bool((arrays["warm_rho"] > 0).all()), "warm_rho: expected some > 0"
-        )
-        _expect(arrays["warm_v"].shape == (s, m * (m + 1) // 2), f"warm_v: got {arrays['warm_v'].shape} of {m} objects")
+        m = len(arrays["warm_ids"])
+        width = arrays["warm_v"].shape[1]
+        _expect(width == m * (m + 1) // 2, f"warm_v: got {width} columns, expected the upper triangle of {m} objects")
         _expect(len(np.unique(arrays["warm_ids"])) == m, "warm_ids: an object twice")
 
 
 def _tree(artifact: Artifact) -> None:
     leaves = artifact.arrays["leaves"]
-    _expect(leaves.ndim == 1 and len(np.unique(leaves)) == len(leaves), "leaves: an object twice")
-    _expect(not len(leaves) or int(leaves.min()) >= 0, "leaves: an object below 0")
+    _expect(len(np.unique(leaves)) == len(leaves), "leaves: an object twice")
     _merges("linkage", artifact.arrays["linkage"], len(leaves))
 
 
-def _workers(artifact: Artifact) -> None:
-    arrays = artifact.arrays
-    n = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None, rising=True)
-    columns = RELIABILITY.required[2:]
-    _expect(all(arrays[name].shape == (n,) for name in columns), f"a column is not of {n} workers")
-    _same_length(artifact, "i", "j", "w")
+def _named(artifact: Artifact) -> None:
+    """Workers in the order of their names."""
+    check_names("worker", artifact.arrays["utf8"], artifact.arrays["offsets"], least=0, most=None, rising=True)
+
+
+def _positive(report: Mapping[str, Any], name: str) -> None:
+    value = report.get(name)
+    _expect(isinstance(value, float) and value >= 0, f"report.{name}: got {value!r}, expected a number >= 0")
 
 
 def _embedding(artifact: Artifact) -> None:
-    arrays, alpha = artifact.arrays, artifact.report.get("alpha")
-    n = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None, rising=True)
-    _expect(arrays["worker_lapse"].shape == (n,), f"worker_lapse: got {arrays['worker_lapse'].shape}, expected ({n},)")
-    for name in ("lapse", "worker_lapse"):
-        within = arrays[name].size == 0 or (arrays[name].min() >= 0 and arrays[name].max() <= 1)
-        _expect(bool(within), f"{name}: expected numbers from 0 to 1")
+    _named(artifact)
     check_figures(artifact.report)
-    _expect(isinstance(alpha, float) and alpha >= 0, f"report.alpha: got {alpha!r}, expected a number >= 0")
+    _positive(artifact.report, "alpha")
 
 
 def _feature_metric(artifact: Artifact) -> None:
-    arrays = artifact.arrays
-    n = check_names("object", arrays["utf8"], arrays["offsets"], least=1, most=None, rising=False)
-    for name in ("points", "compared"):
-        _expect(arrays[name].shape[:1] == (n,), f"{name}: got {arrays[name].shape}, expected {n} objects")
+    check_names("object", artifact.arrays["utf8"], artifact.arrays["offsets"], least=1, most=None, rising=False)
     check_figures(artifact.report)
-    slope = artifact.report.get("probability_slope")
-    _expect(isinstance(slope, float) and slope >= 0, f"report.probability_slope: got {slope!r}, expected a number >= 0")
+    _positive(artifact.report, "probability_slope")
+
+
+def _classes(report: Mapping[str, Any], name: str) -> int:
+    classes = report.get(name, [])
+    right = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
+    _expect(right, f"report.{name}: expected names of classes")
+    return len(classes)
+
+
+def _of_known_classes(artifact: Artifact, known: int) -> None:
+    for name in ("predicted", "given"):
+        _expect(bool((artifact.arrays[name] < known).all()), f"{name}: a class beyond the {known} of the report")
 
 
 def _booster(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
-    for name in ("classes", "other_classes"):
-        classes = report.get(name, [])
-        whole = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
-        _expect(whole, f"report.{name}: expected names of classes")
-    rounds, learned = report.get("rounds"), len(report.get("classes", []))
+    learned, others = _classes(report, "classes"), _classes(report, "other_classes")
+    rounds = report.get("rounds")
     _expect(type(rounds) is int and 0 <= rounds < 1 << 48, f"report.rounds: got {str(rounds)[:40]}, expected a number")
-    known = learned + len(report.get("other_classes", []))
-    for name in ("predicted", "given"):
-        _expect(bool((arrays[name] < known).all()), f"{name}: a class beyond the {known} of the report")
-    sets = (len(arrays["alpha"]), -(-learned // 8))
+    _of_known_classes(artifact, learned + others)
     for name in ("o_j", "o_k"):
-        _expect(arrays[name].shape == sets, f"{name}: got {arrays[name].shape}, expected sets of classes {sets}")
-    _same_length(artifact, "j", "k", "alpha")
-    for name in ("j", "k"):
-        _expect(arrays[name].ndim == 1 and int(arrays[name].min(initial=0)) >= 0, f"{name}: expected objects >= 0")
+        width = arrays[name].shape[1]
+        _expect(width == -(-learned // 8), f"{name}: got {width} bytes a set, expected those of {learned} classes")
 
 
 def _classified(artifact: Artifact) -> None:
-    arrays, classes = artifact.arrays, artifact.report.get("classes", [])
-    whole = isinstance(classes, list) and all(isinstance(each, str) for each in classes)
-    _expect(whole, "report.classes: expected names of classes")
-    for name in ("predicted", "given"):
-        _expect(bool((arrays[name] < len(classes)).all()), f"{name}: a class beyond the {len(classes)} of the report")
-    shape, probability = (len(arrays["predicted"]), len(classes)), arrays["probability"]
-    _expect(probability.shape == shape, f"probability: got {probability.shape}, expected {shape}")
-    within = probability.size == 0 or (probability.min() >= 0 and probability.max() <= 1 + 1e-9)
-    _expect(bool(within), "probability: expected numbers from 0 to 1")
+    known = _classes(artifact.report, "classes")
+    _of_known_classes(artifact, known)
+    width = artifact.arrays["probability"].shape[1]
+    _expect(width == known, f"probability: got {width} columns, expected one for each of {known} classes")
 
 
 def _kernel(artifact: Artifact) -> None:
     arrays, report = artifact.arrays, artifact.report
     n = len(arrays["ids"]) if "ids" in arrays else len(arrays["neighbours"])
     if "ids" in arrays:
-        _expect(arrays["ids"].ndim == 1 and "known" in arrays, "ids: expected a list of them, and `known`")
+        _expect("known" in arrays, "ids: expected `known` beside them")
         check_rising("ids", arrays["ids"])
-        _expect(not n or int(arrays["ids"][0]) >= 0, "ids: an object below 0")
-    for name in ("known",) if "known" in arrays else ():
-        _expect(bool(((arrays[name] >= 0) & (arrays[name] <= 2)).all()), f"{name}: expected 0, 1 or 2")
     if "linkage" in arrays:
         _merges("linkage", arrays["linkage"], n)
-    _same_length(artifact, "triplets", "dual")
-    for name in ("triplets", "constraints"):
-        width = 3 if name == "triplets" else 4
-        whole = name not in arrays or (arrays[name].ndim == 2 and arrays[name].shape[1] == width)
-        _expect(whole, f"{name}: expected rows of {width}")
     check_figures(report)
     if artifact.kind == "kernel_learning":
         mu = report.get("mu")
-        whole = isinstance(mu, dict) and all(isinstance(weight, (int, float)) for weight in mu.values())
-        _expect(whole, "report.mu: expected a weight for each kernel")
+        right = isinstance(mu, dict) and all(isinstance(weight, (int, float)) for weight in mu.values())
+        _expect(right, "report.mu: expected a weight for each kernel")
     _weights(artifact)
 
 
@@ -173,8 +195,8 @@ def _weights(artifact: Artifact) -> None:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return
     kernels = artifact.report.get("kernels")
-    whole = isinstance(kernels, list) and all(isinstance(k, dict) and isinstance(k.get("name"), str) for k in kernels)
-    _expect(whole, "report.kernels: expected kernels with their names")
+    right = isinstance(kernels, list) and all(isinstance(k, dict) and isinstance(k.get("name"), str) for k in kernels)
+    _expect(right, "report.kernels: expected kernels with their names")
     shape = artifact.arrays["W"].shape
     _expect(
         len(shape) == 2 and shape[0] == max(len(kernels or ()), 1), f"W: got {shape}, expected a row for each kernel"
@@ -184,122 +206,99 @@ def _weights(artifact: Artifact) -> None:
 def _online(artifact: Artifact) -> None:
     """Everything that goes on into compiled code: ids within, sums at least what they begin at."""
     arrays = artifact.arrays
-    n, d = arrays["X"].shape
-    _expect(d >= 1 and arrays["at"].shape == (n, d), f"at: got {arrays['at'].shape}, expected {(n, max(d, 1))}")
-    _expect(arrays["first"].shape == (n, 16), f"first: got {arrays['first'].shape}, expected {(n, 16)}")
-    coins, ring, who = arrays["coins"], arrays["ring"], arrays["ring_worker"]
+    _expect(arrays["X"].shape[1] >= 1, "X: expected one dimension at least")
     names = check_names("worker", arrays["utf8"], arrays["offsets"], least=0, most=None)
-    whole = len(coins) <= names + 1 and len(coins) >= 1 and coins.shape[1] == 2 and bool((coins >= 0).all())
-    _expect(whole and coins[0, 1] > 0, f"coins: got {coins.shape}, expected two numbers >= 0 for all and each worker")
-    _expect(ring.shape == (len(who), 4), f"ring: got {ring.shape}, expected four objects for {len(who)} answers")
-    within = len(who) == 0 or (ring.min() >= 0 and who.min() >= 0 and who.max() < len(coins))
-    _expect(bool(within), "ring: expected objects and workers that are there")
-    numbers = arrays["numbers"]
-    whole = numbers.shape == (4,) and bool((numbers >= 0).all()) and int(numbers.max()) < 1 << 60
-    _expect(whole and int(numbers[3]) == n, "numbers: expected four that fit the others")
-    _expect(len(who) == min(int(numbers[0]), RING), f"ring: got {len(who)} answers of {int(numbers[0])}")
-    for name, size in (("owed", 1), ("setting", 4)):
-        array = arrays[name]
-        _expect(array.shape == (size,) and bool((array >= 0).all()), f"{name}: expected {size} numbers >= 0")
-    _expect(bool((arrays["owed"] <= 1).all()), "owed: expected at most 1")
-    for name in ("squares", "answers"):
-        _expect(bool((arrays[name] >= 0).all()), f"{name}: expected numbers >= 0")
-    _expect(arrays["marks"].ndim == 2 and arrays["marks"].shape[1] == 2, "marks: expected pairs")
+    coins, who, given = arrays["coins"], arrays["ring_worker"], arrays["numbers"]
+    right = 1 <= len(coins) <= names + 1 and coins[0, 1] > 0
+    _expect(bool(right), f"coins: got {len(coins)}, expected one of all and one of each worker")
+    _expect(not len(who) or int(who.max()) < len(coins), "ring_worker: a worker that is not there")
+    _expect(int(given[3]) == len(arrays["X"]), f"numbers: got {int(given[3])} objects, expected {len(arrays['X'])}")
+    _expect(len(who) == min(int(given[0]), RING), f"ring: got {len(who)} answers of {int(given[0])}")
 
 
-def _finite(*axes: Axis) -> Speaks:
-    return speaks(*axes, kinds="f", finite=True)
-
-
+_NAMES = {"utf8": Held(("u",), ("bytes",)), "offsets": Held(("i",), ("names+1",))}
 KERNEL_AXES: Axes = {
-    "K": _finite(SUBSET, SUBSET),
-    "mu": _finite(KERNELS),
-    "coordinates": _finite(OBJECTS, OTHER),
-    "neighbours": speaks(OBJECTS, OTHER, values=IDS),
-    "linkage": speaks(OTHER, OTHER, values=MERGES, kinds="f"),
-    "ids": speaks(SUBSET, values=IDS),
-    "known": speaks(OBJECTS, kinds="i"),
-    "factor": _finite(OBJECTS, OTHER),
+    "K": floats(SUBSET, SUBSET),
+    "mu": floats(None),
+    "coordinates": floats(OBJECTS, None),
+    "neighbours": ids(OBJECTS, None),
+    "linkage": Held(("f",), (None, 4), values="merges"),
+    "ids": ids(SUBSET, least=0),
+    "known": whole(OBJECTS, least=0, below=3),
+    "factor": floats(OBJECTS, None),
     **numbers("objective", "satisfied", "explained"),
 }
 _KERNEL = ("K", "coordinates", "neighbours")
 KERNEL_LEARNING = Schema(
-    {
-        **KERNEL_AXES,
-        "K0": _finite(SUBSET, SUBSET),
-        "triplets": speaks(OTHER, OTHER, values=IDS),
-        "dual": _finite(OTHER),
-    },
+    {**KERNEL_AXES, "K0": floats(SUBSET, SUBSET), "triplets": ids("triplets", 3), "dual": floats("triplets")},
     (*_KERNEL, "K0", "mu", "triplets", "dual"),
     _kernel,
 )
 PARTIAL_ORDER_EMBEDDING = Schema(
     {
         **KERNEL_AXES,
-        "constraints": speaks(OTHER, OTHER, values=IDS),
-        "W": speaks(KERNELS, SUBSET, SUBSET, unless="features", fewer=True),
-        "map_*": speaks(OTHER, SUBSET, unless="features"),
+        "constraints": ids(None, 4),
+        "W": Held((), (None, SUBSET, SUBSET), unless="features", fewer=True),
+        "map_*": Held((), (None, SUBSET), unless="features"),
     },
     _KERNEL,
     _kernel,
 )
 SDP_CLUSTERING = Schema(
     {
-        "labels": speaks(OBJECTS, values=LABELS),
-        "stability": _finite(OBJECTS),
-        "together": _finite(OBJECTS, OBJECTS),
-        "warm_ids": speaks(OTHER, values=IDS),
+        "labels": labels(OBJECTS),
+        "stability": floats(OBJECTS),
+        "together": floats(OBJECTS, OBJECTS),
         **numbers("k", "lam", "objective", "upper_bound", "gap", "criterion", "criterion_k", "residuals"),
-        **{name: speaks() for name in ("p_coins", "p_continuum", "crowding")},
-        **{f"level_{name}": speaks(OTHER) for name in ("k", "criterion", "peak", "ari")},
-        "stability_ari": speaks(),
-        "warm_k": speaks(OTHER, kinds="i"),
-        "warm_rho": _finite(OTHER),
-        "warm_v": _finite(OTHER, OTHER),
+        **numbers("p_coins", "p_continuum", "crowding", "stability_ari"),
+        "second": labels(OBJECTS),
+        **{f"tested_{name}": Held((), (None,)) for name in ("k", "crowding", "p")},
+        "criterion_converged": Held((), (None,)),
+        **{f"level_{name}": Held((), (None,)) for name in ("k", "criterion", "peak", "ari")},  # of version 0.1.0
+        "warm_ids": ids("warm", least=0),
+        "warm_k": whole("solved"),
+        "warm_rho": floats("solved", least=TINY),
+        "warm_v": floats("solved", None),
     },
     ("labels",),
     _clustering,
 )
 SPECTRAL = Schema(
-    {"labels": speaks(OBJECTS, values=LABELS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")},
-    ("labels",),
+    {"labels": labels(OBJECTS), **numbers("k", "objective", "eigenvalues", "edge", "criterion")}, ("labels",)
 )
 KERNEL_PCA = Schema(
     {
-        "coordinates": _finite(OBJECTS, OTHER),
-        "mapped": speaks(OBJECTS, kinds="b"),
-        "eigenvalues": _finite(OTHER),
-        "lambda_min": speaks(kinds="f"),
+        "coordinates": floats(OBJECTS, None),
+        "mapped": flags(OBJECTS),
+        "eigenvalues": floats(None),
+        "lambda_min": Held(("f",), None),
     },
     ("coordinates", "mapped", "eigenvalues"),
 )
-HIERARCHY = Schema(
-    {  # linkage: leaf t is leaves[t]
-        "leaves": speaks(OTHER, values=IDS),
-        "linkage": speaks(OTHER, OTHER, kinds="f"),
-        **numbers("revenue", "revenue_bound"),
-    },
+HIERARCHY = Schema(  # linkage: leaf t is leaves[t]
+    {"leaves": ids("leaves", least=0), "linkage": Held(("f",), (None, 4)), **numbers("revenue", "revenue_bound")},
     ("leaves", "linkage"),
     _tree,
 )
 _COUNTED = ("comparisons", "agreed", "disagreed", "repeats", "contradictions", "events", "passed", "failed")
 RELIABILITY = Schema(
     {  # a row a worker
-        **numbers("utf8", "offsets"),
-        **dict.fromkeys(("accuracy", "weight"), _finite(OTHER)),
-        **dict.fromkeys(_COUNTED, speaks(OTHER, kinds="i")),
-        **dict.fromkeys(("i", "j"), speaks(OTHER, values=IDS)),
-        **numbers("w", "squares"),
+        **_NAMES,
+        **dict.fromkeys(("accuracy", "weight"), floats("names")),
+        **dict.fromkeys(_COUNTED, whole("names")),
+        **dict.fromkeys(("i", "j"), ids("pairs")),
+        "w": Held((), ("pairs",)),
+        **numbers("squares"),
     },
     ("utf8", "offsets", "accuracy", "weight", *_COUNTED),
-    _workers,
+    _named,
 )
 FEATURE_METRIC = Schema(
     {  # a row an object of the table
-        **numbers("utf8", "offsets"),
-        "points": _finite(OTHER, OTHER),
-        "compared": speaks(OTHER, kinds="b"),
-        "map": _finite(OTHER, OTHER),
+        **_NAMES,
+        "points": floats("names", None),
+        "compared": flags("names"),
+        "map": floats(None, None),
     },
     ("utf8", "offsets", "points", "compared"),
     _feature_metric,
@@ -307,14 +306,14 @@ FEATURE_METRIC = Schema(
 _SEEN = ("predicted", "score", "margin", "abstained", "part", "given")
 TRIPLET_BOOST = Schema(
     {
-        **dict.fromkeys(("predicted", "given"), speaks(OBJECTS, values=LABELS)),
-        **dict.fromkeys(("score", "margin"), speaks(OBJECTS, kinds="f")),
-        "abstained": speaks(OBJECTS, kinds="b"),
-        "part": speaks(OBJECTS, kinds="iu"),
-        **dict.fromkeys(("given_sets", "predicted_sets"), speaks(OBJECTS, OTHER, kinds="u")),
-        **dict.fromkeys(("j", "k"), speaks(OTHER, values=IDS)),
-        "alpha": _finite(OTHER),
-        **dict.fromkeys(("o_j", "o_k"), speaks(OTHER, OTHER, kinds="u")),
+        **dict.fromkeys(("predicted", "given"), labels(OBJECTS)),
+        **dict.fromkeys(("score", "margin"), Held(("f",), (OBJECTS,))),
+        "abstained": flags(OBJECTS),
+        "part": Held(("i", "u"), (OBJECTS,)),
+        **dict.fromkeys(("given_sets", "predicted_sets"), Held(("u",), (OBJECTS, None))),
+        **dict.fromkeys(("j", "k"), ids("voters", least=0)),
+        "alpha": floats("voters"),
+        **dict.fromkeys(("o_j", "o_k"), Held(("u",), ("voters", None))),
         **numbers("curve_rounds", "log_bound", "bound", "train_error", "watched_error"),
     },
     (*_SEEN, "j", "k", "alpha", "o_j", "o_k"),
@@ -322,58 +321,41 @@ TRIPLET_BOOST = Schema(
 )
 CLASSIFY = Schema(
     {
-        **dict.fromkeys(("predicted", "given"), speaks(OBJECTS, values=LABELS)),
-        "probability": _finite(OBJECTS, OTHER),
-        "score": _finite(OBJECTS),
-        **dict.fromkeys(("abstained", "reported"), speaks(OBJECTS, kinds="b")),
-        "fold": speaks(OBJECTS, kinds="i"),
+        **dict.fromkeys(("predicted", "given"), labels(OBJECTS)),
+        "probability": floats(OBJECTS, None, least=0, below=1 + 1e-9),
+        "score": floats(OBJECTS),
+        **dict.fromkeys(("abstained", "reported"), flags(OBJECTS)),
+        "fold": whole(OBJECTS),
     },
     ("predicted", "given", "probability", "score", "abstained"),
     _classified,
 )
 EMBEDDING = Schema(
     {
-        "X": _finite(OBJECTS, OTHER),
-        "asked": speaks(OBJECTS, kinds="b"),
-        "covariance": _finite(OBJECTS, OTHER, OTHER),
-        "lapse": _finite(),
-        "worker_lapse": _finite(OTHER),
-        **numbers("utf8", "offsets"),
+        "X": floats(OBJECTS, None),
+        "asked": flags(OBJECTS),
+        "covariance": floats(OBJECTS, None, None),
+        "lapse": Held(("f",), None, 0, 1 + 1e-9, True),
+        "worker_lapse": floats("names", least=0, below=1 + 1e-9),
+        **_NAMES,
     },
     ("X", "asked", "lapse", "worker_lapse", "utf8", "offsets"),
     _embedding,
 )
-ONLINE_EMBEDDING = Schema(
-    {
-        **dict.fromkeys(("X", "at"), _finite(OBJECTS, OTHER)),
-        **dict.fromkeys(("squares", "answers"), _finite(OBJECTS)),
-        "first": speaks(OBJECTS, OTHER, kinds="i"),
-        "coins": _finite(OTHER, OTHER),
-        "ring": speaks(OTHER, OTHER, values=IDS),
-        **dict.fromkeys(("ring_worker", "numbers"), speaks(OTHER, kinds="i")),
-        **dict.fromkeys(("owed", "setting"), _finite(OTHER)),
-        "marks": speaks(OTHER, OTHER, kinds="i"),
-        **numbers("utf8", "offsets"),
-    },
-    (
-        *(
-            "X",
-            "at",
-            "squares",
-            "answers",
-            "first",
-            "coins",
-            "ring",
-            "ring_worker",
-            "numbers",
-            "owed",
-            "setting",
-            "marks",
-        ),
-        *("utf8", "offsets"),
-    ),
-    _online,
-)
+_ONLINE: Axes = {
+    **dict.fromkeys(("X", "at"), floats(OBJECTS, "dimensions")),
+    **dict.fromkeys(("squares", "answers"), floats(OBJECTS, least=0)),
+    "first": whole(OBJECTS, 16),
+    "coins": floats(None, 2, least=0),
+    "ring": ids("answers", 4, least=0),
+    "ring_worker": whole("answers", least=0),
+    "numbers": whole(4, least=0, below=1 << 60),
+    "owed": floats(1, least=0, below=1 + 1e-9),
+    "setting": floats(4, least=0),
+    "marks": whole(None, 2),
+    **_NAMES,
+}
+ONLINE_EMBEDDING = Schema(_ONLINE, tuple(_ONLINE), _online)
 SCHEMAS = {
     "sdp_clustering": SDP_CLUSTERING,
     "spectral": SPECTRAL,
@@ -397,8 +379,8 @@ def schema_of(kind: str) -> Schema | None:
     makers = import_module(MAKERS).REFITS
     if kind not in makers:
         return None
-    declared = vars(import_module(makers[kind]))
-    return Schema(declared.get("AXES", {}), declared.get("REQUIRED", ()), exact=False)
+    module = vars(import_module(makers[kind]))
+    return Schema(module.get("AXES", {}), module.get("REQUIRED", ()))
 
 
 def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
@@ -409,50 +391,23 @@ def check_artifact(artifact: Artifact, n_objects: int | None = None) -> None:
         return
     if missing := [name for name in schema.required if name not in artifact.arrays]:
         raise Corrupt(f"got no {', '.join(missing)}, expected {', '.join(schema.required)}")
-    spoken = {name: _spoken(schema.axes, name, artifact) for name in artifact.arrays}
-    known = {name: each for name, each in spoken.items() if each is not None}
-    sizes: dict[object, int] = {}
-    if "ids" in artifact.arrays and "ids" in known:
-        sizes[SUBSET] = len(np.atleast_1d(artifact.arrays["ids"]))
-    for name, each in known.items():
-        most = len(each.axes) if schema.exact and each.axes else artifact.arrays[name].ndim
-        _check_shape(name, each, artifact.arrays[name], sizes, "ids" in artifact.arrays, most)
-    n = sizes.get(OBJECTS, n_objects)
-    if n_objects is not None and n is not None and n > n_objects:
-        raise Corrupt(f"speaks of {n} objects, the snapshot knows {n_objects}")
-    for name, each in known.items():
-        _check_values(name, each, artifact.arrays[name], n)
+    known = {
+        name: _all_objects(declared(schema.axes, name, artifact.params), "ids" in artifact.arrays)
+        for name in artifact.arrays
+        if pattern_of(name, schema.axes) is not None
+    }
+    sizes: dict[str, int] = {}
+    for name, held in known.items():
+        check_array(name, held, artifact.arrays[name], sizes)
+    if n_objects is not None and sizes.setdefault(OBJECTS, n_objects) > n_objects:
+        raise Corrupt(f"speaks of {sizes[OBJECTS]} objects, the snapshot knows {n_objects}")
+    for name, held in known.items():
+        check_range(name, held, artifact.arrays[name], sizes)
     schema.check(artifact)
 
 
-def _spoken(axes: Mapping[str, Speaks], name: str, artifact: Artifact) -> Speaks | None:
-    pattern = pattern_of(name, axes)
-    if pattern is None:
-        return None
-    found = axes[pattern]
-    return speaks() if found.unless and artifact.params.get(found.unless) is not None else found
-
-
-def _check_shape(
-    name: str, spoken: Speaks, array: np.ndarray, sizes: dict[object, int], has_ids: bool, most: int
-) -> None:
-    """Axes that run over the same are equally long; a subset is all objects where no `ids` say otherwise."""
-    if array.ndim > most or (array.ndim < len(spoken.axes) and not spoken.fewer):
-        raise Corrupt(f"{name}: got {array.ndim} axes, expected {len(spoken.axes)}")
-    for axis, size in zip(spoken.axes, array.shape):
-        axis = OBJECTS if axis is SUBSET and not has_ids else axis
-        if axis in (OBJECTS, SUBSET) and sizes.setdefault(axis, size) != size:
-            raise Corrupt(f"{name}: got a length of {size}, expected {sizes[axis]}: {axis.value}")
-
-
-def _check_values(name: str, spoken: Speaks, array: np.ndarray, n: int | None) -> None:
-    kinds = "i" if spoken.values in (IDS, LABELS) else spoken.kinds
-    if kinds and array.dtype.kind not in kinds:
-        raise Corrupt(f"{name}: got {array.dtype}, expected another kind of number")
-    if spoken.finite and not np.isfinite(array).all():
-        raise Corrupt(f"{name}: got numbers that are not finite")
-    if spoken.values in (IDS, LABELS) and array.size:
-        low, high = int(array.min()), int(array.max())
-        most = n if spoken.values is IDS and n is not None else 1 << 31
-        if low < -1 or high >= most:
-            raise Corrupt(f"{name}: got {low} to {high}, expected -1 and more, below {most}")
+def _all_objects(held: Held, has_ids: bool) -> Held:
+    """The same, where a subset is all objects."""
+    if has_ids or held.axes is None:
+        return held
+    return held._replace(axes=tuple(OBJECTS if axis == SUBSET else axis for axis in held.axes))

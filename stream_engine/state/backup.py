@@ -1,79 +1,74 @@
 """A consistent copy of a state directory, taken while a run may be at work in it.
 
-Snapshots and artifacts are files that never change; dead letters only grow, so those up to the position that the newest
-copied snapshot relies on are a fixed number of bytes. What a run prunes while it is being copied is not there any more:
-then the copy begins again, with the snapshot that is the newest by then. No lock of the state is taken.
+    TO/000000000042/                 named by its newest snapshot, laid out as the state directory: copy it back
+    TO/000000000042/manifest.json    written last, with the SHA-256 of every file: a folder without it is no backup
+
+Snapshots and artifacts never change and are linked where the file system can, else copied. Dead letters only grow, so
+those before the position that the newest snapshot relies on are a fixed number of bytes. Other files are copied as they
+are after that snapshot was chosen. A backup never touches an earlier one. No lock of the state is taken: what a run
+prunes meanwhile is not there any more, and the copy begins again with the snapshot that is the newest by then.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from connectors.files.dead_letter_parts import parts_before
-from connectors.targets import Target, pieces_of
+from connectors.disk import Disk, make_folders, write_whole
+from connectors.files.dead_letters import parts_before
 from stream_engine.data.container import Corrupt
-from stream_engine.state.manifest import (
-    FOLDER,
-    NAME,
-    BadBackup,
-    Differs,
-    File,
-    Manifest,
-    checked,
-    digest_of,
-    encode,
-    read_manifest,
-)
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.state.store import NoSuchSnapshot, Store
+from stream_engine.state.store import NoSuchSnapshot, Store, read_note
 
 ATTEMPTS = 10  # to copy a snapshot before a run prunes it
-_WHOLE = 1 << 62  # more bytes than a file has
-_COLLECTED = (  # of a study: room `collect`
-    *("answers.jsonl", "sessions.jsonl", "refused.jsonl"),
-    *("log", "secret", "study.toml", "words.toml"),
-)
-_OF_A_PROCESS = ("suspects.json",)  # how processes on this very directory died
+MANIFEST = "manifest"
+_PIECE = 8 << 20
+_OF_A_PROCESS = ("lock", "in_flight", "suspects.json", "scratch", "served", "forgetting")  # not of the state
+_PUBLISHED = ("snapshots", "artifacts", "dead_letters")
 
 
-class Copied(NamedTuple):
-    """What a backup has done: its manifest, and how many files and bytes were not in the target yet."""
+class BadBackup(RuntimeError):
+    """The target cannot take this backup; one line."""
 
-    manifest: Manifest
+
+class Backup(NamedTuple):
+    """Where a backup is, the number of its newest snapshot, how many files it has, and whether it was there already."""
+
+    folder: Path
+    snapshot: int
     files: int
-    bytes: int
+    before: bool
 
 
-class _Part(NamedTuple):
-    """A file of the state that is to be copied: its first `size` bytes."""
-
-    path: str  # below the state directory
-    source: Path
-    size: int = _WHOLE
-
-
-def backup(store: Store, target: Target, where: str, keep: int = 1, dead_letters: str | None = None) -> Copied:
-    """Copy the newest `keep` whole snapshots, their artifacts, the dead letters and the notes for people to a target,
-    which holds this backup or the one before, whenever this ends. `where` names the target in messages.
+def backup(store: Store, target: Path, keep: int = 1, dead_letters: str | None = None) -> Backup:
+    """Copy the newest `keep` whole snapshots, and what belongs to them, to a folder of its own below `target`.
 
     `dead_letters` is their folder, where it is not DIR/dead_letters. Raises `BadBackup`, `NoSuchSnapshot`, `OSError`.
     """
-    before = read_manifest(target, where)
+    if os.path.commonpath([os.path.abspath(target), os.path.abspath(store.directory)]) == os.path.abspath(
+        store.directory
+    ):
+        raise BadBackup(f"{target}: lies inside the state {store.directory}; name another --to")
     for attempt in range(ATTEMPTS):
         snapshots = _newest(store, keep)
-        _refuse_older(before, snapshots[0], store, where)
+        newest = snapshots[0]
+        folder = target / store.snapshot_path(newest.sequence).stem
+        if manifest := Store(folder, store.disk).noted(MANIFEST):
+            if manifest.get("digest") != newest.digest:
+                raise BadBackup(f"{folder}: holds a snapshot of another state; name another --to")
+            return Backup(folder, newest.sequence, len(manifest["files"]), True)
         try:
-            copied = _copy(store, target, snapshots, dead_letters)
+            files = _copy(store, folder, snapshots, dead_letters)
             break
-        except (FileNotFoundError, Differs, NoSuchSnapshot):
-            if attempt + 1 == ATTEMPTS or store.sequences()[-1:] == [snapshots[0].sequence]:
+        except (FileNotFoundError, NoSuchSnapshot):
+            if attempt + 1 == ATTEMPTS or store.sequences()[-1:] == [newest.sequence]:
                 raise
-    target.write(NAME, [encode(copied.manifest)])
-    for stored in target.sizes(FOLDER).keys() - {file.stored for file in copied.manifest.files}:
-        target.remove(stored)
-    return copied
+    time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    told = {"snapshot": newest.sequence, "digest": newest.digest, "time": time, "files": files}
+    Store(folder, store.disk).note(MANIFEST, told, durable=True)
+    return Backup(folder, newest.sequence, len(files), False)
 
 
 def _newest(store: Store, keep: int) -> list[Snapshot]:
@@ -91,55 +86,75 @@ def _newest(store: Store, keep: int) -> list[Snapshot]:
     return found
 
 
-def _refuse_older(before: Manifest | None, newest: Snapshot, store: Store, where: str) -> None:
-    """Raise `BadBackup` where the target holds what this state has not come to, or another one's."""
-    if before is None:
-        return
-    if before.snapshot > newest.sequence or (before.snapshot == newest.sequence and before.digest != newest.digest):
-        raise BadBackup(
-            f"{where}: holds snapshot {before.snapshot} of {before.time}, {store.directory} has "
-            f"{'another ' if before.snapshot == newest.sequence else ''}{newest.sequence}; that may be "
-            "the copy of another state: name another --to, or remove it"
-        )
-
-
-def _copy(store: Store, target: Target, snapshots: list[Snapshot], dead_letters: str | None) -> Copied:
-    """Copy what is not there yet."""
-    there = target.sizes(FOLDER)
-    files: list[File] = []
-    written = size = 0
-    for part in _parts(store, snapshots, dead_letters):
-        file = File(part.path, *digest_of(pieces_of(store.disk, part.source, part.size)))
-        files.append(file)
-        if there.get(file.stored) != file.size:
-            target.write(file.stored, checked(pieces_of(store.disk, part.source, part.size), file, str(part.source)))
-            written, size = written + 1, size + file.size
-    time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return Copied(Manifest(1, snapshots[0].sequence, snapshots[0].digest, time, files), written, size)
-
-
-def _parts(store: Store, snapshots: list[Snapshot], dead_letters: str | None) -> Iterator[_Part]:
-    """What the snapshots rely on, then the newest, then those before it."""
-    directory, disk = store.directory, store.disk
+def _copy(store: Store, folder: Path, snapshots: list[Snapshot], dead_letters: str | None) -> dict[str, str]:
+    """Copy all files; the SHA-256 of each by its path."""
+    directory, disk, digests = store.directory, store.disk, {}
+    for path in _published(store, snapshots):
+        name = os.path.relpath(path, directory)
+        make_folders(disk, (folder / name).parent)
+        if not disk.exists(folder / name) and not disk.link(path, folder / name):
+            write_whole(disk, folder / name, _pieces(disk, path, disk.size(path)))
+        disk.fsync_dir((folder / name).parent)
+        digests[name] = _digest(_pieces(disk, folder / name, disk.size(folder / name)))
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
-    position = snapshots[0].counters.get("sinks", {}).get("file", 0)
-    for name, size in parts_before(letters, position, disk):
-        yield _Part(f"dead_letters/{name}", letters / name, size)
+    parts = parts_before(letters, snapshots[0].counters.get("sinks", {}).get("file", 0), disk)
+    growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
+    growing += [(name, directory / name, disk.size(directory / name)) for name in _others(disk, directory, "")]
+    for name, path, size in growing:
+        write_whole(disk, folder / name, _pieces(disk, path, size))
+        digests[name] = _digest(_pieces(disk, folder / name, size))
+    return digests
+
+
+def _published(store: Store, snapshots: list[Snapshot]) -> Iterator[Path]:
+    """The files of snapshots, and of the artifacts that belong to them."""
+    for snapshot in snapshots:
+        yield store.snapshot_path(snapshot.sequence)
     for kind in store.kinds():
         found = [store.latest_artifact(kind, snapshot.sequence) for snapshot in snapshots]
         for sequence in sorted({artifact.sequence for artifact in found if artifact}):
-            path = store.artifact_path(kind, sequence)
-            yield _Part(os.path.relpath(path, directory), path)
-    for path in (directory / "collect" / name for name in _COLLECTED):
-        if disk.exists(path):  # before the snapshots: its lines are those that they have counted, and more
-            yield _Part(os.path.relpath(path, directory), path, disk.size(path))
-    shown = directory / "collect" / "objects"  # to participants: files that never change
-    for name in disk.listdir(shown) if disk.exists(shown) else ():
-        if not name.startswith("."):
-            yield _Part(f"collect/objects/{name}", shown / name)
-    for name in disk.listdir(directory):
-        if name.endswith(".json") and not name.startswith(".") and name not in _OF_A_PROCESS:
-            yield _Part(name, directory / name)
-    for snapshot in snapshots:
-        path = store.snapshot_path(snapshot.sequence)
-        yield _Part(os.path.relpath(path, directory), path)
+            yield store.artifact_path(kind, sequence)
+
+
+def _others(disk: Disk, directory: Path, inside: str) -> Iterator[str]:
+    """Whatever else lies in the directory, whoever put it there: notes, and the files of a study."""
+    for name in disk.listdir(directory / inside):
+        path = os.path.join(inside, name)
+        if name.startswith(".") or path in _OF_A_PROCESS + _PUBLISHED:
+            continue
+        try:
+            disk.listdir(directory / path)
+        except NotADirectoryError:
+            yield path
+        else:
+            yield from _others(disk, directory, path)
+
+
+def _pieces(disk: Disk, path: Path, size: int) -> Iterator[bytes]:
+    for at in range(0, size, _PIECE):
+        yield disk.read(path, at, min(_PIECE, size - at))
+
+
+def _digest(pieces: Iterator[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def restored(directory: Path, newest: int | None) -> tuple[int, list[str]] | None:
+    """Whether a copy of a backup is what was backed up: how many files it has, and a line for each that differs; None
+    of a directory that is no such copy, or has gone on since. Raises `Corrupt`, `OSError`."""
+    if not (directory / f"{MANIFEST}.json").exists():
+        return None
+    told = read_note(directory / f"{MANIFEST}.json")
+    if newest is not None and told["snapshot"] < newest:
+        return None
+    differing, disk = [], Disk()
+    for name, digest in told["files"].items():
+        path = directory / name
+        if not path.is_file():
+            differing.append(f"{name}: missing, the backup has it")
+        elif _digest(_pieces(disk, path, disk.size(path))) != digest:
+            differing.append(f"{name}: differs from the backup")
+    return len(told["files"]), differing

@@ -25,10 +25,12 @@ from stream_engine.accumulators import (
     common_sums,
     empty,
 )
+from stream_engine.accumulators.sorted_counts import TooManyCounts
 from stream_engine.data.comparisons import Batch, Counted, Decoded, Quadruplet, Triplet, canonical_quadruplet
 from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
 from stream_engine.data.triplet_columns import handed_over
 from stream_engine.guard.partial_order import PartialOrder, Verdicts
+from stream_engine.guard.stored_states import CHANGED, FORMER, POLICY
 from stream_engine.state import merged_votes
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.object_index import ObjectIndex
@@ -37,7 +39,7 @@ from stream_engine.state.snapshot import Snapshot, frozen
 _PLAIN_COUNTS = ("events", "records", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
 # in a snapshot only where there is something
 _SELDOM: dict[str, Callable[[], Any]] = {"lost": dict, "dead_letters": dict, "history": list, "input": dict}
-_NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), np.empty(0, np.int64), 0, 0, 0, 0)
+_NOT_COUNTED = Counted({}, np.empty((0, 4), np.int32), 0, 0, 0, 0)
 
 
 class OverlappingStates(ValueError):
@@ -64,8 +66,8 @@ def empty_counters() -> dict[str, Any]:
 class Engine:
     """Everything that is known after some prefix of a stream of comparisons.
 
-    `accumulators` are registered names; `guard` is a policy of `PartialOrder`, or None to keep no order; `forgetting`
-    says how those that forget do it; `allocation` where large arrays are kept.
+    `accumulators` are registered names; `guard` says whether a partial order is kept; `forgetting` says how those that
+    forget do it; `allocation` where large arrays are kept.
 
     >>> engine = Engine()
     >>> engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "c", "b"), Triplet("b", "a", "c")])
@@ -76,7 +78,7 @@ class Engine:
     def __init__(
         self,
         accumulators: Iterable[str] = DEFAULT_ACCUMULATORS,
-        guard: str | None = "first",
+        guard: bool = True,
         forgetting: Forgetting = BY_COUNT,
         allocation: Allocation = IN_MEMORY,
     ):
@@ -92,8 +94,7 @@ class Engine:
         self._hashes_names = any(each.needs_name_hashes for each in self.accumulators.values())
         self.forgetting = forgetting
         self.allocation = allocation
-        self.guard_policy = guard
-        self.guard = PartialOrder(guard) if guard else None
+        self.guard = PartialOrder() if guard else None
         self.sequence = 0  # of the last snapshot taken
         self.sinks: dict[str, Any] = {}  # what sinks asked to be remembered: positions after the last durable letter
         self.share: str | None = None  # "i/n": the share of a topic's partitions that the state was made with
@@ -191,7 +192,7 @@ class Engine:
         """Add counts made elsewhere, object i of theirs being ids[i] here; the guard is offered their net votes."""
         self._merge(counted.states.__getitem__, ids)
         if self.guard:
-            self.count_verdicts(self.guard.offer_votes(ids[counted.votes], counted.weights))
+            self.count_verdicts(self.guard.offer_rows(ids[counted.votes]))
 
     def learn_many(self, comparisons: Iterable[Triplet | Quadruplet]) -> None:
         """Take in comparisons from Python; raises `InvalidEvent` before anything is counted."""
@@ -240,7 +241,7 @@ class Engine:
         forgetting = {field: value for field, value in self.forgetting._asdict().items() if field in used}
         return {
             "accumulators": list(self.accumulators),
-            "guard": self.guard_policy,
+            "guard": POLICY if self.guard else None,
             **({"forgetting": forgetting} if forgetting else {}),
         }
 
@@ -292,8 +293,8 @@ class Engine:
     def restore(cls, snapshot: Snapshot, allocation: Allocation = IN_MEMORY) -> Self:
         """An engine that goes on where the snapshot was taken, bit for bit. Raises `Corrupt` where its partial order is
         none."""
-        forgetting, guard = Forgetting(**snapshot.settings.get("forgetting", {})), snapshot.settings["guard"]
-        engine = cls((), None, forgetting, allocation)
+        forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
+        engine = cls((), False, forgetting, allocation)
         engine.objects = ObjectIndex(snapshot.objects)
         engine.labels = dict(snapshot.labels)
         engine.counters = {name: empty() for name, empty in _SELDOM.items()} | copy.deepcopy(dict(snapshot.counters))
@@ -308,8 +309,9 @@ class Engine:
         }
         common_sums.share(engine.accumulators)
         engine._hashes_names = any(each.needs_name_hashes for each in engine.accumulators.values())
-        engine.guard_policy = guard
         engine.guard = order_of(snapshot)
+        if snapshot.settings["guard"] in FORMER:
+            engine.note(CHANGED, was=snapshot.settings["guard"], now=POLICY)
         return engine
 
     def _all_mergeable(self) -> dict[str, Accumulator]:
@@ -354,7 +356,10 @@ class Engine:
         self._all_mergeable()
         theirs = other._all_mergeable()
         new_id = self.objects.ids(other.objects.names)
-        self._merge(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
+        try:
+            self._merge(lambda name: (theirs[name] if name in theirs else empty(name)).state(), new_id)
+        except TooManyCounts as error:
+            raise OverlappingStates(f"the states cannot be summed: {error}") from None
         if self.guard and other.guard:
             self.guard.merge_from(other.guard, new_id)
         self.labels = {**other.labels, **self.labels}
@@ -373,8 +378,7 @@ class Engine:
 
 def order_of(snapshot: Snapshot) -> PartialOrder | None:
     """The partial order of a snapshot. Raises `Corrupt` where there is a cycle in it, which reading does not notice."""
-    policy = snapshot.settings["guard"]
-    return PartialOrder.from_state(snapshot.section("partial_order"), policy) if policy else None
+    return PartialOrder.from_state(snapshot.section("partial_order")) if snapshot.settings["guard"] else None
 
 
 def _without_votes(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A snapshot without an object or without a worker, and one in which an object has another name.
+"""A snapshot without an object or without a worker.
 
 Exact or not at all: every statistic takes out what leaves (`accumulators/leaving.py`) or says that it cannot; then
 nothing is forgotten, unless the caller drops that statistic from the state. Afterwards the counts are those of a stream
@@ -62,11 +62,10 @@ def forget_object(snapshot: Snapshot, name: str, drop: Collection[str] = ()) -> 
     states = _without(snapshot, leaving, drop)
     counters, left = _fewer(snapshot, leaving)
     kept = 0
-    policy = snapshot.settings["guard"]
-    if policy:
+    if snapshot.settings["guard"]:
         before = snapshot.section("partial_order")
-        states["partial_order"] = without_object(before, gone, policy)
-        kept = len(before.get("kept", ())) - len(states["partial_order"].get("kept", ()))
+        states["partial_order"] = without_object(before, gone)
+        kept = len(before["kept"]) - len(states["partial_order"]["kept"])
     smaller = _next(snapshot, labels=labels, objects=names[:gone] + names[gone + 1 :], counters=counters)
     return Forgotten(_with_states(smaller, states, drop), left, kept)
 
@@ -77,8 +76,7 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
 
     Raises `UnknownName`, `CannotForget`.
     """
-    known = {name for part in ("worker_votes", "worker_reliability") for name in _workers(snapshot.section(part))}
-    known |= set(_workers(snapshot.section("judgements"), "worker_"))
+    known = {*_workers(snapshot.section("worker_votes")), *_workers(snapshot.section("judgements"), "worker_")}
     if worker not in known:
         raise UnknownName(f"no worker {worker!r} in snapshot {snapshot.sequence}")
     votes = snapshot.section("worker_votes")
@@ -97,21 +95,6 @@ def forget_worker(snapshot: Snapshot, worker: str, drop: Collection[str] = (), k
     states = _without(snapshot, leaving, drop)
     order, kept = _order_of_answers(snapshot, states)
     return Forgotten(_with_states(_next(snapshot, counters=counters), states | order, drop), left, kept)
-
-
-def rename_object(snapshot: Snapshot, old: str, new: str) -> Snapshot:
-    """The state in which an object is called otherwise: names only. Raises `UnknownName`: `old` is not there, or `new`
-    is, so that two objects would become one."""
-    names = list(snapshot.objects)
-    if old not in names and old not in snapshot.labels:
-        raise UnknownName(f"no object {old!r} in snapshot {snapshot.sequence}")
-    if new in names or new in snapshot.labels:
-        raise UnknownName(
-            f"there is an object {new!r} in snapshot {snapshot.sequence} already; two objects cannot become one, as "
-            "what was answered about both would have to be counted anew: recount the sources with one name"
-        )
-    labels = {new if name == old else name: label for name, label in snapshot.labels.items()}
-    return _next(snapshot, labels=labels, objects=[new if name == old else name for name in names])
 
 
 def noted(snapshot: Snapshot, time: str, did: str, **details: Any) -> Snapshot:
@@ -210,10 +193,8 @@ def _order_of(snapshot: Snapshot) -> dict[str, dict[str, np.ndarray]]:
 def _order_of_answers(
     snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]]
 ) -> tuple[dict[str, dict[str, np.ndarray]], int]:
-    """The guard's section without what nobody answered any more, and how many kept comparisons that were. Raises
-    `CannotForget` where it weighs votes."""
-    policy = snapshot.settings["guard"]
-    if not policy:
+    """The guard's section without what nobody answered any more, and how many kept comparisons that were."""
+    if not snapshot.settings["guard"]:
         return {}, 0
     before = snapshot.section("partial_order")
     counts = states.get("triplet_counts")
@@ -222,13 +203,8 @@ def _order_of_answers(
     near, far, anchor = (
         np.concatenate([rows[a][lower], rows[b][higher]]) for a, b in (("lo", "hi"), ("hi", "lo"), ("anchor", "anchor"))
     )
-    after = without_uncounted(before, near, far, anchor, policy)
-    if after is None:
-        raise CannotForget(
-            f"the guard weighs votes under {policy} and does not know whose they are. Nothing is forgotten; with "
-            "--keep-answers the name is"
-        )
-    return {"partial_order": after}, len(before.get("kept", ())) - len(after.get("kept", ()))
+    after = without_uncounted(before, near, far, anchor)
+    return {"partial_order": after}, len(before["kept"]) - len(after["kept"])
 
 
 def _with_states(snapshot: Snapshot, states: Mapping[str, Mapping[str, np.ndarray]], drop: Collection[str]) -> Snapshot:

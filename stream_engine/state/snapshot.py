@@ -16,9 +16,11 @@ from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation, is_whole
 from stream_engine.data.packed_names import Names, pack_names, unpack_names
 from stream_engine.data.signatures import UNSIGNED, Signing
 from stream_engine.data.triplet_columns import Columns, columns_of_state
-from stream_engine.state.snapshot_schema import check_contents, check_meta
+from stream_engine.guard.stored_states import FORMER, without_former_policy
+from stream_engine.state.snapshot_schema import check_contents, check_meta, drop_removed
 
 KIND = "snapshot"
+ORDER = "partial_order/"
 
 
 class Snapshot(NamedTuple):
@@ -33,6 +35,7 @@ class Snapshot(NamedTuple):
     settings: Mapping[str, Any]  # what shapes the state: accumulators in use, guard policy
     arrays: Mapping[str, np.ndarray]
     digest: str = ""  # SHA-256 of its encoding, once it has one
+    ignored: tuple[str, ...] = ()  # accumulators of older engines that its file holds, and that were not read
 
     def section(self, name: str) -> dict[str, np.ndarray]:
         """The arrays of one accumulator or ledger, without the prefix; empty when it is not in use."""
@@ -74,7 +77,10 @@ def encode(snapshot: Snapshot, signing: Signing = UNSIGNED) -> tuple[list[memory
 def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) -> Snapshot:
     if kind != KIND:
         raise container.Corrupt(f"holds {kind!r}, expected {KIND!r}")
+    ignored = drop_removed(meta, arrays)
     check_meta(meta)
+    if meta["settings"]["guard"] in FORMER:
+        arrays = _of_former_policy(arrays, meta["settings"]["guard"])
     check_contents(meta, arrays)
     objects = Names(arrays.pop("objects/utf8"), arrays.pop("objects/offsets"))
     keys = unpack_names(arrays.pop("labels/object_utf8"), arrays.pop("labels/object_offsets"))
@@ -89,7 +95,19 @@ def _decoded(kind: str, meta: dict, arrays: dict[str, np.ndarray], digest: str) 
         meta["settings"],
         arrays,
         digest,
+        ignored,
     )
+
+
+def _of_former_policy(arrays: Mapping[str, np.ndarray], policy: str) -> dict[str, np.ndarray]:
+    """With what the guard goes on from instead of what it remembered under a policy of version 0.1."""
+    section = {name.removeprefix(ORDER): array for name, array in arrays.items() if name.startswith(ORDER)}
+    others = {name: array for name, array in arrays.items() if not name.startswith(ORDER)}
+    try:
+        kept = without_former_policy(section, policy)
+    except container.Corrupt as error:
+        raise container.Corrupt(f"partial_order: {error}") from None
+    return others | {ORDER + name: array for name, array in kept.items()}
 
 
 def decode(buffer: bytes | memoryview, signing: Signing = UNSIGNED) -> Snapshot:

@@ -15,7 +15,7 @@ import numpy as np
 from stream_engine.accumulators import ACCUMULATORS, Forgetting, accumulator
 from stream_engine.data.container import Corrupt
 from stream_engine.data.name_checks import check_names
-from stream_engine.guard.policies import POLICIES
+from stream_engine.guard.stored_states import FORMER, POLICY, check_state
 
 NAMES = (
     "objects/utf8",
@@ -26,6 +26,7 @@ NAMES = (
     "labels/label_offsets",
 )
 GUARD = "partial_order"
+REMOVED = ("worker_reliability",)  # accumulators of version 0.1.0: their arrays are not read
 LARGEST = 1 << 62  # of offsets, marks and counters
 _SHARE = re.compile(r"[0-9]{1,9}/[0-9]{1,9}")
 _FORGETTING: dict[str, Callable[[Any], bool]] = {
@@ -33,6 +34,20 @@ _FORGETTING: dict[str, Callable[[Any], bool]] = {
     "half_life": lambda value: _is_positive(value),
     "window": lambda value: _is_positive(value),
 }
+
+
+def drop_removed(meta: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """Take accumulators that engines no longer have out of a header and its arrays; which ones there were."""
+    settings = meta.get("settings")
+    used = settings.get("accumulators") if isinstance(settings, dict) else None
+    if not isinstance(used, list):
+        return ()
+    found = tuple(name for name in REMOVED if name in used)
+    for name in found:
+        used.remove(name)
+        for key in [key for key in arrays if key.startswith(f"{name}/")]:
+            del arrays[key]
+    return found
 
 
 def check_meta(meta: Mapping[str, Any]) -> None:
@@ -73,7 +88,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     known = [name for name in ACCUMULATORS if isinstance(used, list) and name in used]
     whole = isinstance(used, list) and len(used) == len(known)
     _expect("settings.accumulators", whole, used, f"some of {', '.join(ACCUMULATORS)}, each once")
-    _expect("settings.guard", guard is None or guard in POLICIES, guard, f"none or one of {', '.join(POLICIES)}")
+    known_guards = (None, POLICY, *FORMER)
+    _expect("settings.guard", guard in known_guards, guard, f"none or one of {', '.join(known_guards[1:])}")
     forgetting = _table("settings.forgetting", settings.get("forgetting", {}))
     needed = {field for name in known for field in accumulator(name).forgets}
     needed |= {"by"} if needed else set()
@@ -139,9 +155,9 @@ def check_contents(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) ->
     _expect("labels", labelled == labels, labels, f"one for each of {labelled} objects")
     sections = _sections(arrays)
     for name in meta["settings"]["accumulators"]:
-        _in_section(name, _check_accumulator, meta["settings"], sections.pop(name, {}), n)
+        _in_section(name, _check_accumulator, meta, sections.pop(name, {}), n)
     if meta["settings"]["guard"]:
-        _in_section(GUARD, _check_guard, meta["settings"], sections.pop(GUARD, {}), n)
+        _in_section(GUARD, _check_guard, meta, sections.pop(GUARD, {}), n)
     _expect("arrays", not sections, ", ".join(sorted(sections))[:80], "those of the accumulators and the guard in use")
 
 
@@ -154,20 +170,21 @@ def _sections(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.ndarra
     return sections
 
 
-def _in_section(name: str, check: Callable, settings: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
+def _in_section(name: str, check: Callable, meta: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
     try:
-        check(name, settings, arrays, n)
+        check(name, meta, arrays, n)
     except Corrupt as error:
         raise Corrupt(f"{name}: {error}") from None
 
 
-def _check_accumulator(name: str, settings: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
-    forgetting = Forgetting(**settings.get("forgetting", {}))
+def _check_accumulator(name: str, meta: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
+    forgetting, counters = Forgetting(**meta["settings"].get("forgetting", {})), meta["counters"]
     kind = accumulator(name, forgetting)
     kind.check_state(arrays, n, **{field: float(getattr(forgetting, field)) for field in kind.forgets})
+    answers, counted = kind.answers(arrays), counters["comparisons"]
+    if answers > counted and not any(deed["did"] == "forget" for deed in counters.get("history", [])):
+        raise Corrupt(f"holds {answers:,.0f} comparisons, expected at most {counted:,} by the counters")
 
 
-def _check_guard(name: str, settings: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
-    from stream_engine.guard.partial_order import PartialOrder
-
-    PartialOrder.check_state(arrays, settings["guard"], n)
+def _check_guard(name: str, meta: Mapping[str, Any], arrays: Mapping[str, Any], n: int) -> None:
+    check_state(arrays, n)

@@ -8,7 +8,8 @@ nothing to it. Labels come in the order of their partitions' names, inside one i
 
 A batch says everything twice: comparisons are counted, and W is the sum of them. So rows that got lost or came twice on
 the way (half a copy, a missing file) are seen: totals must be those of the counters, and AddS must be that of the
-counts.
+counts. A delta is a file like others, which another program may have made: `check_tables` looks at columns, types,
+nulls, names and ranges first.
 """
 
 from collections import Counter
@@ -18,15 +19,18 @@ from typing import Any
 import numpy as np
 
 from connectors import DeadLetter, Record, SourceFailed
-from stream_engine.data.comparisons import Counted, Decoded, Label, Rejected, empty_batch
+from stream_engine.data.array_checks import LARGEST_COUNT
+from stream_engine.data.comparisons import MAX_NAME_BYTES, Counted, Decoded, Label, Rejected, empty_batch
 from stream_engine.data.integer_hash import mix64
 from stream_engine.data.triplet_columns import canonical_counts, columns_from_rows, net_vote
-from stream_engine.state.delta_checks import check_tables
-from stream_engine.state.delta_columns import COLUMNS, COUNTS, objects_of, rows_of, sums_of
+from stream_engine.state.delta_columns import COLUMNS, COUNTS, SCHEMA, objects_of, rows_of, sums_of
 
 HOLD = COUNTS  # the accumulators that deltas have counts for
 Tables = Mapping[str, Any]  # part -> pyarrow.Table; a part without rows may be missing
 States = Mapping[str, Mapping[str, np.ndarray]]  # accumulator -> its canonical state
+_TYPE_OF = {column.split()[0]: column.split()[1] for column in SCHEMA.split(", ")}
+_ARROW = {"string": "string", "long": "int64", "binary": "binary"}
+_MAY_BE_NULL = {("labels", "label"), ("rejected", "key")}  # a label taken back; a letter without a key
 
 
 def decode(record: Record) -> tuple[Decoded, list[DeadLetter]]:
@@ -56,11 +60,9 @@ def _decode(tables: Tables) -> tuple[Decoded, list[DeadLetter]]:
     totals = {name: sum(kinds.values()) for name, kinds in counters.items()}
     letters = _dead_letters(tables.get("rejected"))
     _check(states, len(names), counters, _refused(tables.get("rejected")))
-    rows, weights = net_votes(states)
     counted = Counted(
         states,
-        rows,
-        weights,
+        net_votes(states),
         totals.get("records", 0),
         totals.get("triplets", 0),
         totals.get("quadruplets", 0),
@@ -195,14 +197,13 @@ def _state(part: str, ids: list[np.ndarray], sums: list[np.ndarray], n: int) -> 
     return {name: column[w != 0] for name, column in (keys | {"w": w}).items()}
 
 
-def net_votes(states: States) -> tuple[np.ndarray, np.ndarray]:
-    """(r, 4) int32 rows near_i, near_j, far_i, far_j with one net vote a key, and (r,) int64 how many votes it is.
+def net_votes(states: States) -> np.ndarray:
+    """(r, 4) int32 rows near_i, near_j, far_i, far_j: each key in the direction of its net vote; ties are left out.
 
     >>> state = columns_from_rows([0, 0], [1, 1], [2, 3], [1, 2], [3, 2], 4)._asdict()
     >>> none = dict.fromkeys("ijkl", np.empty(0, np.int32)) | {"n_lo": np.empty(0, int), "n_hi": np.empty(0, int)}
-    >>> rows, weights = net_votes({"triplet_counts": state, "quadruplet_counts": none})
-    >>> rows.tolist(), weights.tolist()
-    ([[0, 2, 0, 1]], [2])
+    >>> net_votes({"triplet_counts": state, "quadruplet_counts": none}).tolist()
+    [[0, 2, 0, 1]]
     """
     t, q = states["triplet_counts"], states["quadruplet_counts"]
     sizes = np.diff(t["start"])
@@ -212,7 +213,7 @@ def net_votes(states: States) -> tuple[np.ndarray, np.ndarray]:
     second = np.concatenate([second, np.stack([q["k"], q["l"]], 1)])
     net = np.concatenate([net_vote(part["n_lo"], part["n_hi"]).astype(np.int64) for part in (t, q)])
     rows = np.where((net > 0)[:, None], np.hstack([first, second]), np.hstack([second, first])).astype(np.int32)
-    return rows[net != 0], np.abs(net[net != 0])
+    return rows[net != 0]
 
 
 def _counters(table: Any) -> dict[str, dict[str, int]]:
@@ -236,3 +237,45 @@ def _dead_letters(table: Any) -> list[DeadLetter]:
 def _in_stream_order(rows: Iterable[tuple]) -> list[tuple]:
     """Rows that begin with a partition, an offset and a place inside the record."""
     return sorted(rows, key=lambda row: row[:3])
+
+
+# ---- what a file may hold
+
+
+def check_tables(tables: Mapping[str, Any]) -> None:
+    """Raise `ValueError` unless every part is known, has its columns in their types, and values that can be."""
+    for part, table in tables.items():
+        if part not in COLUMNS:
+            raise ValueError(f"part {part[:80]!r}: expected one of {', '.join(COLUMNS)}")
+        for meaning, column in COLUMNS[part].items():
+            _check_column(part, meaning, column, table)
+        for meaning in objects_of(part) if part in COUNTS else ("object",) if part == "labels" else ():
+            _check_names(f"{part}: {meaning}", table.column(COLUMNS[part][meaning]))
+
+
+def _check_column(part: str, meaning: str, name: str, table: Any) -> None:
+    import pyarrow.compute as pc
+
+    if table.column_names.count(name) != 1:
+        raise ValueError(f"{part}: column {name}: got {table.column_names.count(name)} of them, expected one")
+    column = table.column(name)
+    column.validate(full=True)
+    if str(column.type) != _ARROW[_TYPE_OF[name]] or (column.null_count and (part, meaning) not in _MAY_BE_NULL):
+        raise ValueError(
+            f"{part}: column {name}: got {column.type} with {column.null_count} nulls, expected "
+            f"{_ARROW[_TYPE_OF[name]]}"
+        )
+    if _TYPE_OF[name] == "long" and len(column):
+        low, high = pc.min_max(column).as_py().values()
+        least = -LARGEST_COUNT if meaning == "w" else 0
+        if low < least or high > LARGEST_COUNT:
+            raise ValueError(f"{part}: column {name}: got {low} to {high}, expected {least} to {LARGEST_COUNT}")
+
+
+def _check_names(what: str, column: Any) -> None:
+    import pyarrow.compute as pc
+
+    if len(column):
+        low, high = pc.min_max(pc.binary_length(column)).as_py().values()
+        if low < 1 or high > MAX_NAME_BYTES:
+            raise ValueError(f"{what}: names of {low} to {high} bytes, expected 1 to {MAX_NAME_BYTES}")

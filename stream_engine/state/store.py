@@ -13,10 +13,11 @@ the file survives a crash on a disk that honours fsync (DESIGN.md, "Assumptions 
 a file; a damaged one is reported and the one before it used.
 """
 
+import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 _DIGITS = 12
+DIGEST = "sha256"  # of the rest of a note
 
 
 class StateInUse(RuntimeError):
@@ -112,18 +114,17 @@ class Store:
         write_whole(self.disk, self.artifact_path(artifact.kind, artifact.sequence), chunks)
         return named
 
-    def note(self, name: str, value: dict[str, Any]) -> None:
-        """Write DIR/NAME.json for people, whole or not at all, not synced: nothing depends on it. Raises OSError."""
-        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        write_whole(self.disk, self.directory / f"{name}.json", [text.encode()], durable=False)
+    def note(self, name: str, value: dict[str, Any], durable: bool = False) -> None:
+        """Write DIR/NAME.json with a checksum, whole or not at all. Raises OSError."""
+        text = json.dumps({**value, DIGEST: _digest(value)}, indent=1, ensure_ascii=False) + "\n"
+        write_whole(self.disk, self.directory / f"{name}.json", [text.encode()], durable)
 
     def noted(self, name: str) -> dict[str, Any]:
-        """What `note` wrote last; empty where there is nothing readable: nothing depends on it."""
+        """What `note` wrote last; empty where there is nothing, or not what was written."""
         try:
-            noted = json.loads((self.directory / f"{name}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+            return read_note(self.directory / f"{name}.json", self.disk)
+        except (OSError, Corrupt):
             return {}
-        return noted if isinstance(noted, dict) else {}
 
     def read(self, sequence: int) -> Snapshot:
         """One snapshot by number. Raises NoSuchSnapshot, Corrupt (both name the file and the next step)."""
@@ -293,6 +294,25 @@ class Store:
         for name in self.disk.listdir(folder) if self.disk.exists(folder) else []:
             if name.startswith(".") and not name.endswith(mine):
                 self.disk.remove(folder / name)
+
+
+def read_note(path: Path, disk: Disk | None = None) -> dict[str, Any]:
+    """What `Store.note` wrote to a file. Raises `Corrupt` unless it is that, bit for bit; OSError."""
+    data = (disk or Disk()).read(path)
+    try:
+        noted = json.loads(data)
+        digest = noted.pop(DIGEST)
+    except (ValueError, RecursionError, LookupError, AttributeError, TypeError):
+        raise Corrupt("no note with a checksum, as versions after 0.1.0 write it") from None
+    text = json.dumps({**noted, DIGEST: digest}, indent=1, ensure_ascii=False) + "\n"
+    if digest != _digest(noted) or text.encode("utf-8", "surrogatepass") != data:
+        raise Corrupt("checksum differs: the file was changed after it was written")
+    return noted
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _numbered(snapshot: Snapshot, sequence: int) -> Snapshot:

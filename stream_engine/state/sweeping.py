@@ -1,10 +1,9 @@
 """To forget means it: what a published snapshot has replaced is removed, also when the process that began it died.
 
-    DIR/forgetting   {"snapshot": 43, "digest": "...", "dead_letters": FOLDER or null, "below": 7}
+    DIR/forgetting   {"snapshot": 43, "digest": "..."}
 
 It is written, durably, before snapshot 43 is published, and holds no name. Once that snapshot is there, older snapshots
-and all artifacts made from them (they speak of other ids, or hold names) are removed, and the segments of dead letters
-below number 7, which stand again in later ones without those that are to be forgotten; then the mark itself. Where that
+and all artifacts made from them (they speak of other ids, or hold names) are removed; then the mark itself. Where that
 snapshot is not there the state is as it was before, and only the mark goes. Whoever takes the lock of a state does this
 first.
 """
@@ -15,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from connectors.disk import Disk, write_whole
-from connectors.files.dead_letter_sink import segment_name, segments_in
 from stream_engine.data import container
 
 MARK = "forgetting"
@@ -26,13 +24,11 @@ class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     snapshot: int
     digest: str
-    dead_letters: str | None
-    below: int
 
 
-def mark(directory: Path, disk: Disk, snapshot: int, digest: str, dead_letters: str | None, below: int) -> None:
+def mark(directory: Path, disk: Disk, snapshot: int, digest: str) -> None:
     """Say what is to be removed once the snapshot is published. Raises `OSError`."""
-    write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest, dead_letters, below))])
+    write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest))])
 
 
 def finish(directory: str | Path, disk: Disk | None = None) -> None:
@@ -72,9 +68,6 @@ def _sweep(directory: Path, disk: Disk, content: _Mark) -> None:
         _remove(disk, folder, old)
     if disk.exists(directory / "served"):  # exports that were made for readers hold names
         _remove(disk, directory / "served", disk.listdir(directory / "served"))
-    if content.dead_letters is not None:
-        segments = [segment for segment in segments_in(content.dead_letters, disk) if segment < content.below]
-        _remove(disk, Path(content.dead_letters), [segment_name(segment) for segment in segments])
 
 
 def _remove(disk: Disk, folder: Path, names: list[str]) -> None:

@@ -20,14 +20,13 @@ import numpy as np
 
 from stream_engine.data.integer_hash import GOLDEN_GAMMA, mix64
 from stream_engine.data.triplet_columns import Columns, first_of_equal, pair_of_entry, state_of_columns
-from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics.hash_split import comparison_draws, name_hashes
 from stream_engine.statistics.judgements import Judgements, judgements_of
 
 FIT, CHOOSE, BY_JUDGEMENT, BY_WORKER, BY_QUESTION = range(5)
 WORKERS = 8  # named ones, below which none is held out
-WITHOUT_MODEL = ("random", "coverage", "landmark")  # samplers that look at no answer (room `asking`)
+WITHOUT_MODEL = ("random", "coverage", "landmark", "landmark-k2")  # samplers that look at no answer (room `asking`)
 ENOUGH = 200  # judgements asked so, from which on these alone are held out,
 AT_MOST = 0.5  # and which share of them
 COPIES = 8  # parts that copies of a judgement by nobody are divided into at most,
@@ -229,14 +228,12 @@ def without(snapshot: Snapshot, held: Evidence) -> Snapshot:
         some = n_lo + n_hi > 0
         left = {name: four[name][some] for name in "ijkl"} | {"n_lo": n_lo[some], "n_hi": n_hi[some]}
         arrays |= {f"quadruplet_counts/{name}": array for name, array in left.items()}
-    settings = snapshot.settings
     if order := snapshot.section("partial_order"):
-        kept = order["kept"] if "kept" in order else PartialOrder.from_state(order, settings["guard"]).kept()
+        kept = order["kept"]
         arrays = {name: array for name, array in arrays.items() if not name.startswith("partial_order/")}
         after = snapshot._replace(arrays=arrays)
         arrays["partial_order/kept"] = kept[~_only_in(after, held.rows, anchored(kept))]
-        settings = {**settings, "guard": "first"}  # part of an acyclic order is one
-    return snapshot._replace(arrays=arrays, settings=settings)
+    return snapshot._replace(arrays=arrays)
 
 
 def _only_in(after: Snapshot, rows: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ import numpy as np
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.triplet_columns import Columns, canonical_counts, state_of_columns
-from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 
 
@@ -54,11 +53,8 @@ def restrict(snapshot: Snapshot, objects: int | Sequence[str] | None, quadruplet
         arrays |= {f"quadruplet_counts/{key}": rows[kept, column] for column, key in enumerate("ijkl")}
         arrays |= {f"quadruplet_counts/{key}": counts[key][kept] for key in ("n_lo", "n_hi")}
     if quadruplets and (order := snapshot.section("partial_order")):
-        policy = snapshot.settings["guard"]
-        whole = order["kept"] if "kept" in order else PartialOrder.from_state(order, policy).kept()
-        rows = new_id[whole].astype(np.int32)
+        rows = new_id[order["kept"]].astype(np.int32)
         arrays["partial_order/kept"] = rows[(rows >= 0).all(axis=1)]  # part of an acyclic order is one
-        snapshot = snapshot._replace(settings={**snapshot.settings, "guard": "first"})
     names = tuple(snapshot.objects[i] for i in ids.tolist())
     return Subset(ids, snapshot._replace(objects=names, arrays=arrays))
 

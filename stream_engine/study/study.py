@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stream_engine import asking
 from stream_engine.accumulators.worker_votes import names_of
+from stream_engine.findings.words import some
 from stream_engine.refits import REFITS, refit_module
-from stream_engine.report.words import some
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
@@ -100,14 +100,14 @@ class Study:
         n_far answers, confidence in the majority, predicted (by AddS-3 of all other answers). `read` takes it as
         answers."""
         from stream_engine.exports import NothingToExport
-        from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
+        from stream_engine.exports.declarations import columns
         from stream_engine.exports.evidence import questions
         from stream_engine.exports.naming import Named
 
         try:
             arrays = questions(self.published)["questions"].arrays
         except NothingToExport:
-            return self._frame({name: [] for name in TABLE_COLUMNS["questions"]})
+            return self._frame({name: [] for name in columns("questions")})
         names = self.snapshot.objects
         ids = ("anchor", "near", "far")
         return self._frame({head: Named(each, names) if head in ids else each for head, each in arrays.items()})
@@ -136,9 +136,11 @@ class Study:
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:
-        """A row an object: object, cluster (missing: in none), stability where it was computed, and in every row the
-        verdict: "3 clusters", "no clusters: a continuum" (then the groups are pieces of it), "cannot tell". None: as
-        many clusters as the answers say. `details("sdp_clustering")` says why."""
+        """A row an object: object, cluster (missing: in none), and where they were computed stability, the share of
+        random halves of the responses that put it into this cluster, second, the cluster that it is in most often
+        besides (missing: none), and between, whether stability is below .9; in every row the verdict: "3 clusters",
+        "no clusters: a continuum" (then the groups are pieces of it), "cannot tell". None: as many clusters as the
+        answers say. `details("sdp_clustering")` says why."""
         artifact = self._artifact("sdp_clustering") if k is None else self._other("sdp_clustering", k=k)
         labels = artifact.arrays["labels"].tolist()
         columns = {
@@ -147,6 +149,9 @@ class Study:
         }
         if (stability := artifact.arrays.get("stability")) is not None and len(stability) == len(labels):
             columns["stability"] = [float(each) if each == each else None for each in stability]
+            if (second := artifact.arrays.get("second")) is not None and len(second) == len(labels):
+                columns["second"] = [each if each >= 0 else None for each in second.tolist()]
+                columns["between"] = [label >= 0 and each < 0.9 for label, each in zip(labels, stability.tolist())]
         if "verdict" in artifact.report:
             columns["verdict"] = [artifact.report["verdict"]] * len(labels)
         return self._frame(columns)

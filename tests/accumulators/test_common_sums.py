@@ -21,7 +21,7 @@ def stream(rng, size, quadruplets):
 
 def alone(*streams):
     """AddS-4 that knows no AddS-3, over the same comparisons."""
-    engine = Engine(("adds4",), guard=None)
+    engine = Engine(("adds4",), guard=False)
     for each in streams:
         engine.learn_many(each)
     return engine
@@ -43,7 +43,7 @@ def test_the_state_is_the_one_it_has_alone(monkeypatch, seed, limit):
     monkeypatch.setattr("stream_engine.accumulators.adds_similarity.DENSE_LIMIT", limit)
     rng = np.random.default_rng(seed)
     streams = [list(stream(rng, int(rng.integers(1, 12)), rng.choice([0, 0, 0.3]))) for _ in range(5)]
-    engine, other = Engine(guard=None), Engine(guard=None)
+    engine, other = Engine(guard=False), Engine(guard=False)
     engine.learn_many(streams[0])
     assert (engine.accumulators["adds4"].same is None) == any(isinstance(each, Quadruplet) for each in streams[0])
     engine.learn_many(streams[1])
@@ -64,7 +64,7 @@ def test_the_state_is_the_one_it_has_alone(monkeypatch, seed, limit):
 
 
 def test_equal_sums_are_held_once_and_a_quadruplet_parts_them():
-    engine = Engine(guard=None)
+    engine = Engine(guard=False)
     engine.learn_many([Triplet("a", "b", "c"), Triplet("a", "d", "c")])
     adds3, adds4 = engine.accumulators["adds3"], engine.accumulators["adds4"]
     arrays = engine.snapshot().arrays

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from stream_engine.accumulators import adds_similarity, radix
 from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.quadruplet_counts import QuadrupletCounts
+from stream_engine.accumulators.sorted_counts import TooManyCounts
 from stream_engine.accumulators.triplet_counts import TripletCounts
 from stream_engine.data.comparisons import empty_batch
 from stream_engine.data.symmetric_matrices import sparse_matrix
 from stream_engine.data.triplet_columns import columns_from_triplets
-from tests.laws.test_accumulators import same
+from stream_engine.testing.accumulators import same
+from tests.accumulators.definitions import definition
 from tests.support.generators import as_batch
 
 
@@ -54,7 +56,7 @@ def test_no_overflow_around_the_widest_packed_key(n, log_floor):
     counts.update(as_batch(small, n // 2))
     counts.update(as_batch(large, n))
     assert counts._counts.wide == (n > 2**21)
-    assert same(counts.state(), TripletCounts.definition(as_batch(np.concatenate([small, large]), n)))
+    assert same(counts.state(), definition(TripletCounts, as_batch(np.concatenate([small, large]), n)))
     again = TripletCounts.from_state(counts.state())
     assert again._counts.wide == counts._counts.wide and same(again.state(), counts.state())
 
@@ -68,7 +70,7 @@ def test_quadruplet_keys_around_the_widest_packed_one(n):
     counts = QuadrupletCounts(log_floor=64)
     counts.update(batch)
     assert counts._counts.wide == (n > 2**15)
-    assert same(counts.state(), QuadrupletCounts.definition(batch))
+    assert same(counts.state(), definition(QuadrupletCounts, batch))
 
 
 def test_more_objects_than_ids():
@@ -114,6 +116,25 @@ def test_merged_counts_are_promoted(mine, theirs):
     assert one.state()["n_lo"].tolist() == [mine + theirs, 1] and one.state()["n_hi"].tolist() == [4, 1]
     assert one.state()["n_lo"].dtype == np.int64
     assert other.state()["n_lo"].tolist() == [theirs]
+
+
+@pytest.mark.parametrize("mine,theirs", [(2**62, 2**62), (2**62 - 1, 2**62 + 1)])
+def test_a_sum_past_64_bits_is_refused_and_changes_nothing(mine, theirs):
+    one = with_counts([mine, 1], [0, 1])
+    before = one.state()
+    with pytest.raises(TooManyCounts, match=f"{mine:,} and {theirs:,}"):
+        one.merge(with_counts([theirs], [4]))
+    assert same(one.state(), before)
+    one.merge(with_counts([2**63 - 1 - mine], [0]))
+    assert one.state()["n_lo"].tolist() == [2**63 - 1, 1]
+
+
+@pytest.mark.parametrize("w", [2**62, -(2**62) - 1])
+def test_adds_past_64_bits_is_refused(w):
+    made = [AddS3.from_state({"i": np.array([0]), "j": np.array([1]), "w": np.array([w])}) for _ in range(2)]
+    with pytest.raises(TooManyCounts):
+        made[0].merge(made[1])
+    assert made[0].state()["w"].tolist() == [w]
 
 
 def test_promotion_is_not_part_of_the_state():

@@ -39,7 +39,7 @@ def blocks(seed: int, named: bool = True) -> list[Batch]:
 
 
 def engine_of(batches: list[Batch], accumulators=DEFAULT_ACCUMULATORS) -> Engine:
-    engine, names = Engine(accumulators, None), [f"o{i}" for i in range(N)]
+    engine, names = Engine(accumulators, False), [f"o{i}" for i in range(N)]
     for b in batches:
         engine.learn(
             Decoded(
@@ -157,11 +157,11 @@ def test_a_state_stays_as_it_was_made_and_a_setting_turns_votes_off():
     assert accumulators_in_use(defaults, None) == DEFAULT_ACCUMULATORS
     assert accumulators_in_use(without, None) == WITHOUT and accumulators_in_use(deltas, None) == OLDER
     for made in (OLDER, WITHOUT, DEFAULT_ACCUMULATORS, (*OLDER, "worker_votes")):
-        snapshot = Engine(made, None).snapshot()
+        snapshot = Engine(made, False).snapshot()
         assert accumulators_in_use(defaults, snapshot) == made
     kept = Engine(DEFAULT_ACCUMULATORS, "first").snapshot()
     assert accumulators_in_use(without, kept) == WITHOUT
     with pytest.raises(ValueError, match="made with .*worker_votes"):
         restored(without, kept)
     own = load(None, {"source": ("x.csv",), "accumulators": ("adds3",)}, {})
-    assert accumulators_in_use(own, Engine(OLDER, None).snapshot()) == ("adds3",)
+    assert accumulators_in_use(own, Engine(OLDER, False).snapshot()) == ("adds3",)

@@ -2,6 +2,7 @@
 and back, through the command line."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.stats import chisquare
 
 from stream_engine import asking
 from stream_engine.__main__ import main
-from stream_engine.asking import landmark
+from stream_engine.asking import landmark, landmark_k2
 from stream_engine.asking.as_events import instead
 from stream_engine.asking.known import (
     CannotAsk,
@@ -29,7 +30,7 @@ from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.embedding import Params, refit
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
-from stream_engine.statistics import kernels
+from stream_engine.statistics import kernels, landmark_designs
 from stream_engine.statistics.judgements import judgements_of
 from tests.asking.worlds import artifact, taught, world
 from tests.support.generators import planted_triplets
@@ -53,7 +54,7 @@ def test_questions_are_distinct_and_have_no_answer(strategy, known):
     assert 8 < np.count_nonzero(rows[:, 1] < rows[:, 2]) < 32, "sides say something"
 
 
-@pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "landmark"])
+@pytest.mark.parametrize("strategy", [s for s in STRATEGIES if not s.startswith("landmark")])
 def test_all_questions_that_are_left_can_be_asked_and_no_more(strategy):
     known = taught(6, 30)
     left = how_many(6) - len(known.columns.anchor)
@@ -67,7 +68,7 @@ def test_all_questions_that_are_left_can_be_asked_and_no_more(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_objects_that_nobody_compared_are_asked_about(strategy):
     known = taught(12, 300)
-    rows = asking.questions(with_objects(known, ["o3", "fresh"]), 60, strategy).rows
+    rows = asking.questions(with_objects(known, ["o3", "fresh"]), 55, strategy).rows
     assert (rows == 12).any() and rows.max() == 12
 
 
@@ -107,6 +108,35 @@ def test_landmark_questions_make_a_landmark_design():
     assert len(np.unique(np.sort(again[:, 1:], axis=1), axis=0)) == 1, "a pair that was begun is finished first"
     with pytest.raises(CannotAsk, match="landmark: got n = 7441, expected 1 to 7440"):
         asking.questions(known, design + 1, "landmark")
+
+
+def test_landmark_questions_for_k2_make_its_design():
+    known = with_objects(nothing_known(), [f"o{i}" for i in range(80)])
+    marks = np.sort(landmark_k2.chosen(known.names))
+    design = len(marks) * (len(marks) - 1) * (80 - len(marks)) + len(marks) * math.comb(len(marks) - 1, 2)
+    rows = asking.questions(known, design, "landmark-k2").rows
+    columns = columns_from_triplets(rows, 80)
+    assert landmark_designs.landmarks2(columns).tolist() == marks.tolist()
+    assert not len(kernels.landmarks(columns)), "it is none for k1"
+    with pytest.raises(CannotAsk, match=f"landmark-k2: got n = {design + 1}, expected 1 to {design}"):
+        asking.questions(known, design + 1, "landmark-k2")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_landmark_questions_for_k2_are_those_of_the_slow_listing(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 18))
+    known = with_objects(nothing_known(), [f"o{i}" for i in range(n)])
+    marks = sorted(landmark_k2.chosen(known.names).tolist())
+    listed = {(j, *sorted((i, k))) for j in marks for k in marks for i in range(n) if len({i, j, k}) == 3}
+    done = [row for row in sorted(listed) if rng.random() < 0.6]
+    done += [(a, c, b) for a in range(n) for b in range(n) for c in range(b) if len({a, b, c}) == 3][:20]
+    known = known._replace(columns=columns_from_triplets(np.array(done), n))
+    left = listed - set(done)
+    if left:
+        rows = landmark_k2.ask(known, len(left), np.random.default_rng(seed))
+        assert {(a, *sorted((b, c))) for a, b, c in rows.tolist()} == left and len(rows) == len(left)
+        assert landmark_k2.ask(known, 1, np.random.default_rng(seed)).shape == (1, 3)
 
 
 @pytest.mark.parametrize("seed", range(12))

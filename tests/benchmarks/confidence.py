@@ -62,7 +62,7 @@ class Objects(NamedTuple):
 
 def published(triplets: np.ndarray, n: int, accumulators=("adds3", "triplet_counts")) -> Published:
     """What the engine publishes after these comparisons."""
-    engine = Engine(accumulators, None)
+    engine = Engine(accumulators, False)
     engine.learn(
         Decoded(
             [str(i) for i in range(n)],
@@ -173,9 +173,7 @@ def clusters(seeds: int) -> Clusters:
         for seed in range(seeds):
             triplets, truth = planted(OBJECTS, K, power, seed)
             held = published(triplets, OBJECTS)
-            made = module.refit(
-                held.snapshot, module.Params(k=K, bootstrap=0, stability=10, max_iterations=300, tol=1e-2), seed
-            )
+            made = module.refit(held.snapshot, module.Params(k=K, stability=10, max_iterations=300, tol=1e-2), seed)
             said = exports.contents("evidence", held._replace(artifacts={"sdp_clustering": made}))["evidence"].arrays
             labels = made.arrays["labels"]
             table = confusion_matrix(truth, labels, labels=range(K))

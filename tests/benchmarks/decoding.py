@@ -15,7 +15,7 @@ from stream_engine.state.engine import Engine
 
 def decoded(path: str) -> tuple[int, float, str]:
     """Comparisons, CPU seconds of decoding and numbering, digest."""
-    engine, ingest, source = Engine((), None), Ingest(EventOptions()), open_source(path, {})
+    engine, ingest, source = Engine((), False), Ingest(EventOptions()), open_source(path, {})
     comparisons, seconds, digest = 0, 0.0, sha256()
     while not source.finished():
         for record in source.poll(0.1):

@@ -118,7 +118,7 @@ def right(w: np.ndarray, test: np.ndarray, moved: np.ndarray) -> tuple[float, fl
 
 def curves(steps: Iterator[Step]) -> tuple[np.ndarray, np.ndarray]:
     """Comparisons learned before each test (t,), and (methods, t, 2) accuracies."""
-    engines = {0: Engine(("adds3",), None)}
+    engines = {0: Engine(("adds3",), False)}
     engines |= {m: Engine(("adds3_decayed", "window"), None, Forgetting("count", m, m)) for m in MEMORIES}
     seen, at, found = 0, [], []
     for step in steps:

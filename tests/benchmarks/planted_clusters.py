@@ -1,22 +1,13 @@
 """Perrot, Esser & Ghoshdastidar 2020, sec. 5, Fig. 1: which similarity recovers planted clusters from how little?
 
-    python -m tests.benchmarks.planted_clusters [--n 1000] [--repetitions 10] [--panels comparisons,noise,...]
-        [--results planted_clusters.jsonl] [--figure planted_clusters.png]
-
 The planted model: 4 equal clusters, delta = 0.5, epsilon = 0.75, Gaussian similarities (sigma = 0.1), comparisons drawn
 without replacement. ARI of AddS-3 and AddS-4 with SPUR, and of MulK-3 and MulK-4 with SDP-k at the k that AddS found,
 against the number of comparisons, epsilon, delta and the distributions (the paper's appendix with their parameters is
 not at hand: they are set so that delta stays 0.5). SDPs are solved to a gap of 1e-2 here, with at most ITERATIONS; the
 gap that the MulK solves ended with is in the results.
-
-Every run is a line of --results, by default the file beside this one; runs that are there are not done again, so the
-command can be stopped and resumed, and draws the figure from the file at once when it is complete.
 """
 
-import argparse
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.stats import norm
@@ -25,10 +16,8 @@ from stream_engine.clustering import partition
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.refits.sdp_clustering import solve, spur
 from stream_engine.statistics import kernels
-from tests.benchmarks.papers.kept import made_now
 from tests.support.planted_similarities import adds3, adds4
 
-HERE = Path(__file__).with_suffix("")
 K, SIGMA, TOL, ITERATIONS = 4, 0.1, 1e-2, 100
 POWERS = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 DISTRIBUTIONS = ("normal", "uniform-beta", "uniform-normal")
@@ -139,94 +128,3 @@ def run(n: int, setting: tuple, seed: int) -> dict:
         made = solve(other(), k=choice.k, tol=TOL, max_iterations=ITERATIONS // 3)
         out[kernel], out[f"gap {kernel}"] = agreement(truth, labels_of(made, choice.k)), round(made.gap, 4)
     return out | {"cpu": round(time.process_time() - began, 1)}
-
-
-def tasks(given) -> list[tuple]:
-    """`(setting, seed)` of every run asked for: the panel of the number of comparisons first (but for its first place,
-    where nothing is found), then seed by seed. What several panels share (the defaults) is run once."""
-    panels = [panel for panel in given.panels.split(",") if panel]
-    first = [(s, r) for r in range(given.repetitions) for s in PANELS["comparisons"][1:] if "comparisons" in panels]
-    rest = [(s, r) for r in range(given.repetitions) for panel in panels for s in PANELS[panel]]
-    return list(dict.fromkeys(first + rest))
-
-
-def draw(results: list[dict], panels: list[str], path: str) -> None:
-    """One panel a sweep: mean and standard deviation of the ARI over repetitions."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.6), layout="constrained", squeeze=False)
-    found = by_setting(results)
-    for axis, panel in zip(axes[0], panels):
-        settings = [setting for setting in PANELS[panel] if setting in found]
-        places = [setting[AXIS[panel]] for setting in settings]
-        x = range(len(places)) if panel == "distributions" else places
-        for name in METHODS:
-            values = [[run[name] for run in found[setting]] for setting in settings]
-            axis.errorbar(
-                x, [np.mean(v) for v in values], [np.std(v) for v in values], label=name, capsize=2, marker="o", ms=3
-            )
-        if panel == "distributions":
-            axis.set_xticks(x, places)
-        label = {"comparisons": "n (ln n)^x comparisons", "noise": "epsilon", "separation": "delta"}
-        fewest = min((len(found[setting]) for setting in settings), default=0)
-        axis.set(title=f"{panel} ({fewest} repetitions)", ylim=(-0.05, 1.05), xlabel=label.get(panel, ""), ylabel="ARI")
-        axis.legend(fontsize=7)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
-def by_setting(results: list[dict]) -> dict[tuple, list[dict]]:
-    """What was found in every run of a setting."""
-    found: dict[tuple, list[dict]] = {}
-    for result in results:
-        found.setdefault(tuple(result["setting"]), []).append(result["found"])
-    return found
-
-
-def table(results: list[dict]) -> str:
-    """Mean ARI, the k of SPUR and CPU seconds of every setting."""
-    lines = [
-        "(ln n)^   eps  delta  distributions    runs "
-        + "".join(f"{name:>8}" for name in METHODS)
-        + "   k of AddS-3 / AddS-4"
-    ]
-    for (power, epsilon, delta, distribution), runs in by_setting(results).items():
-        chosen = [sorted(run[f"k {name}"] for run in runs) for name in METHODS[:2]]
-        lines.append(
-            f"{power:7} {epsilon:5} {delta:6}  {distribution:15} {len(runs):5} "
-            + "".join(f"{np.mean([run[name] for run in runs]):8.3f}" for name in METHODS)
-            + "   "
-            + " / ".join(f"{c[0]}-{c[-1]}" if c[0] < c[-1] else str(c[0]) for c in chosen)
-        )
-    return "\n".join(lines)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, default=1000)
-    parser.add_argument("--repetitions", type=int, default=10)
-    parser.add_argument("--panels", default=",".join(PANELS))
-    parser.add_argument("--results", default=str(HERE.with_suffix(".jsonl")))
-    parser.add_argument("--figure", default=str(HERE.with_suffix(".png")))
-    given = parser.parse_args()
-    kept = Path(given.results)
-    results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    results = [result for result in results if result["n"] == given.n]
-    done = {(*result["setting"], result["seed"]) for result in results}
-    for setting, seed in tasks(given):
-        if (*setting, seed) not in done:
-            found = run(given.n, setting, seed)
-            results.append({"n": given.n, "setting": setting, "seed": seed, "found": found})
-            results[-1]["made"] = made_now(found["cpu"])
-            print(json.dumps(results[-1]), flush=True)
-            with open(kept, "a") as file:
-                file.write(json.dumps(results[-1]) + "\n")
-    print(table(results))
-    draw(results, given.panels.split(","), given.figure)
-
-
-if __name__ == "__main__":
-    main()

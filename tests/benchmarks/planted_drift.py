@@ -39,7 +39,7 @@ def stream(seed: int, kind: str, blocks: int = 100) -> Stream:
     """The signals of one stream, as the observer of a run makes them."""
     rng = np.random.default_rng([seed, 7])
     points = rng.normal(size=(OBJECTS, 5))
-    engine, observer = Engine(("adds3", "triplet_counts"), None), Observer(None)
+    engine, observer = Engine(("adds3", "triplet_counts"), False), Observer(None)
     names, found = [str(i) for i in range(OBJECTS)], {signal: ([], []) for signal in SIGNALS}
     change = blocks // 2 if kind.startswith("moved") else None
     for block in range(blocks):

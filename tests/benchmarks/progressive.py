@@ -19,7 +19,7 @@ from stream_engine.data.comparisons import Decoded
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.prediction import observer as observing
 from stream_engine.refits import CannotRefit, SolverFailed, refit_module
-from stream_engine.service.settings import DriftSettings
+from stream_engine.service.prediction_monitor import COOLDOWN
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
 from tests.benchmarks.forgetting import food
@@ -27,7 +27,7 @@ from tests.conftest import human_judgements
 from tests.support.generators import as_batch
 
 BLOCK = 2000
-QUICK = {"sdp_clustering": {"bootstrap": 0, "stability": 0}, "kernel_learning": {"lambda1": 10.0, "tolerance": 1e-2}}
+QUICK = {"sdp_clustering": {"stability": 0}, "kernel_learning": {"lambda1": 10.0, "tolerance": 1e-2}}
 
 
 def digits() -> np.ndarray:
@@ -40,7 +40,7 @@ def curves(triplets: np.ndarray, every: int, refits: list[str]) -> tuple[dict[st
     """predictor -> (comparisons, recent accuracy) after each block, and the figures at the end."""
     observing.ALL, observing.WAIT = 1 << 60, BLOCK  # all of each block
     n = int(triplets.max()) + 1
-    engine, watch = Engine(("adds3", "triplet_counts"), None), observing.Observer(cooldown=DriftSettings().cooldown)
+    engine, watch = Engine(("adds3", "triplet_counts"), False), observing.Observer(cooldown=COOLDOWN)
     names, artifacts, found = [f"{i}" for i in range(n)], {}, {}
     for start in range(0, len(triplets), BLOCK):
         block = triplets[start : start + BLOCK]

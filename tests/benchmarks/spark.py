@@ -4,7 +4,7 @@
 
 Each way runs twice, over a part of the files and over all of them; rates are comparisons per CPU second of the
 difference, so that start-up (given by itself) is not in them. CPU is that of all processes of a way: user and system,
-children included. Then what a batch costs at least on Spark (the latency of a delta), and a projection by these rates.
+children included.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.accumulators.sorted_counts import SortedCounts
 from tests.benchmarks.kafka import events
 from tests.support import spark_cluster
 from tests.support.process import ENVIRONMENT, process
@@ -94,15 +93,6 @@ def cost_of(commands: list, log: Path) -> Cost:
     return Cost(sum(c.cpu for c in costs), sum(c.wall for c in costs), max(c.memory for c in costs))
 
 
-def latency(folder: Path, log: Path) -> float:
-    """Seconds from one delta to the next where there is next to nothing to count: what a batch costs at least."""
-    for number in range(5):
-        (folder / f"tiny{number}.jsonl").write_text('{"anchor":"a","near":"b","far":"c"}\n')
-    measured(engine("spark-counts", f"{folder}/tiny*.jsonl", "--out", folder / "tiny", "--per-batch", "1", *CONF), log)
-    times = sorted(path.stat().st_mtime for path in (folder / "tiny" / "delta").glob("batch=*"))
-    return float(np.median(np.diff(times)[1:]))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=int, default=1_000_000)
@@ -130,28 +120,6 @@ def main() -> None:
                 f"{way:24}{rate[way]:>12,.0f}{cost.cpu:>8.1f}{start:>8.1f}{cost.wall:>8.1f}{cost.memory:>6.2f}"
                 f"{rate[way] / rate['one process']:>10.2f}"
             )
-        batch = latency(folder, log)
-        print(f"a delta on Spark costs at least {batch:.1f} s; one process learns a poll within {0.2:.1f} s")
-        project(rate, batch)
-
-
-def project(rate: dict[str, float], batch: float) -> None:
-    """10⁹ events a day, one comparison each, and what of 10⁷ objects stays on the one engine."""
-    a_second = 1e9 / 86_400
-    print(
-        f"10^9 events a day are {a_second:,.0f} a second: {a_second / rate['one process']:.3f} cores of one process, "
-        f"{a_second / rate['Spark: the job']:.3f} of Spark; one core of one process is full at "
-        f"{rate['one process'] * 86_400:,.0f} a day"
-    )
-    counts = SortedCounts(3)
-    counts.fit(10**7)
-    wide = 24 if counts.wide else 16
-    for keys in (1e8, 1e9):
-        print(
-            f"10^7 objects, {keys:.0e} distinct questions: {keys * wide / 1e9:.0f} GB of triplet counts at rest "
-            f"(wide keys: {wide} bytes), {keys * 2 * 16 / 1e9:.0f} GB of AddS at most, "
-            f"names about {1e7 * 120 / 1e9:.1f} GB; all on the engine"
-        )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ PLAIN = {
     "triplet_counts_weighted": "triplet_counts",
     "triplet_counts_decayed": "triplet_counts",
     "worker_votes": "triplet_counts",
-    "worker_reliability": "triplet_counts",
 }
 
 

@@ -19,8 +19,6 @@ from stream_engine.guard.partial_order import (
     weight_kept,
 )
 
-ONE_EACH = np.empty(0, np.int64)
-
 
 def food_like(n: int, edges: int, flip: float, seed: int = 0, repeats: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """`(rows, points)`: triplets as (m, 4) edges over n points in the unit cube, distinct keys unless `repeats`."""
@@ -61,11 +59,11 @@ def seconds(work, *arguments):
     return result, process_time() - started
 
 
-def timed(policy: str, rows: np.ndarray, parts: int) -> tuple[PartialOrder, np.ndarray, np.ndarray]:
+def timed(rows: np.ndarray, parts: int) -> tuple[PartialOrder, np.ndarray, np.ndarray]:
     """`(guard, verdict codes, microseconds a comparison in each of so many parts)`."""
-    guard, codes, cost = PartialOrder(policy), [], []
+    guard, codes, cost = PartialOrder(), [], []
     for part in np.array_split(rows, parts):
-        got, spent = seconds(guard._judge_rows, part, ONE_EACH)
+        got, spent = seconds(guard.judge_rows, part)
         codes.append(got)
         cost.append(1e6 * spent / len(part))
     return guard, np.concatenate(codes), np.array(cost)
@@ -122,7 +120,7 @@ def against_rustworkx(quick: bool) -> list[dict]:
     out = []
     for flip in (0.1, 0.15, 0.2):
         rows, _ = food_like(100, 190_376, flip)
-        _, codes, cost = timed("first", rows, 10)
+        _, codes, cost = timed(rows, 10)
         case = f"food-like, {flip:.0%} flips"
         notes = f"whole stream {1e6 / cost.mean():,.0f} edges/s, {Verdicts(*np.bincount(codes, minlength=4).tolist())}"
         out.append(row(f"{case}, last tenth", cost[-1], "us/edge", "<= 1.5 x first", cost[0], "first tenth", notes))
@@ -135,27 +133,25 @@ def against_rustworkx(quick: bool) -> list[dict]:
 
 def beside_rustworkx(case: str, rows: np.ndarray) -> dict:
     """The same edges to both, in the same order."""
-    guard, codes, cost = timed("first", rows, 1)
+    guard, codes, cost = timed(rows, 1)
     accepted, spent = rustworkx_guard(rows)
     assert accepted == (codes == 0).sum() == len(guard.kept()), "rustworkx keeps another set"
     rival = "rustworkx PyDAG(check_cycle=True)"
     return row(case, 1e6 / cost[0], "edges/s", "", len(rows) / spent, rival, f"same {accepted:,} kept")
 
 
-def every_policy(quick: bool) -> list[dict]:
+def every_size(quick: bool) -> list[dict]:
     """What a comparison costs, and what the guard holds at the end, over few, some and many objects."""
     out = []
     for n, m in ((100, 1_000_000), (1_000, 5_000_000), (100_000, 2_000_000)):
         m = m // 10 if quick else m
         rows, _ = food_like(n, m, 0.15, repeats=True)
-        for policy in ("first", "sift", "drop-both", "majority"):
-            guard, codes, cost = timed(policy, rows, 20)
-            held = guard._guard.votes if policy == "sift" else guard._guard.graph
-            notes = f"by fifth {' '.join(f'{c.mean():.2f}' for c in np.split(cost, 5))}; "
-            notes += f"kept {np.mean(codes == 0):.3f}; {sum(a.nbytes for a in held) / m:.0f} bytes a comparison"
-            target = "<= 1.5" if (n, policy, quick) == (1_000, "first", False) else ""
-            case = f"{m:,} comparisons over {n:,} objects, 15% flips, policy {policy}"
-            out.append(row(case, cost.mean(), "us/comparison", target, notes=notes))
+        guard, codes, cost = timed(rows, 20)
+        notes = f"by fifth {' '.join(f'{c.mean():.2f}' for c in np.split(cost, 5))}; "
+        notes += f"kept {np.mean(codes == 0):.3f}; {sum(a.nbytes for a in guard.graph) / m:.0f} bytes a comparison"
+        target = "<= 1.5" if (n, quick) == (1_000, False) else ""
+        case = f"{m:,} comparisons over {n:,} objects, 15% flips"
+        out.append(row(case, cost.mean(), "us/comparison", target, notes=notes))
     return out
 
 
@@ -163,9 +159,9 @@ def large_and_hostile(quick: bool) -> list[dict]:
     """Past the giant component, and reversed chains."""
     n, m = (600, 450_000) if quick else (2000, 5_000_000)
     rows, _ = food_like(n, m, 0.05, repeats=True)
-    guard, codes, cost = timed("first", rows, 20)
+    guard, codes, cost = timed(rows, 20)
     worst = f"by twentieth: {' '.join(f'{c:.1f}' for c in cost)}; kept {np.mean(codes == 0):.4f}"
-    size = sum(a.nbytes for a in guard._guard.graph) / 1e6
+    size = sum(a.nbytes for a in guard.graph) / 1e6
     out = [
         row(
             f"{m:,} edges over {n:,} objects, 5% flips, last twentieth",
@@ -180,39 +176,21 @@ def large_and_hostile(quick: bool) -> list[dict]:
     out.append(row(f"{len(state['kept']):,} kept: state()", spent, "s", notes=f"from_state() {again:.2f} s"))
     at = 2 * np.arange(30_000, dtype=np.int32)[::-1]
     chain = np.stack([at, at + 1, at + 2, at + 3], axis=1)
-    out.append(row("reversed chain of 30,000", timed("first", chain, 1)[2][0], "us/edge", "<= 2"))
+    out.append(row("reversed chain of 30,000", timed(chain, 1)[2][0], "us/edge", "<= 2"))
     return out
 
 
 def weighted(quick: bool) -> list[dict]:
-    """Sift and canonical order beside the true order and the arrival guard."""
+    """The canonical order beside the true order."""
     out = []
     for m in (190_000,) if quick else (190_000, 1_000_000):
         rows, points = food_like(100, m, 0.15, repeats=True)
         columns = columns_from_triplets(rows[:, [0, 1, 3]], 100)
         truth = truth_weight(rows, points, columns)
-        guard, _, cost = timed("sift", rows, 1)
-        case = f"food-like, {m:,} votes, 15% flips"
-        out.append(row(f"{case}: sift", 1e6 / cost[0], "votes/s", ">= 1e6", stage="order"))
-        online = weight_kept(guard.kept(), columns)
-        first = weight_kept(timed("first", rows, 1)[0].kept(), columns)
-        fractions = f"sift {online.fraction:.4f}, truth {truth / online.total:.4f}, arrival guard {first.fraction:.4f}"
-        out.append(
-            row(
-                f"{case}: weight kept by sift",
-                online.kept,
-                "votes",
-                ">= 0.99 x",
-                truth,
-                "the true order",
-                fractions,
-                "order",
-            )
-        )
         found, spent = seconds(canonical_order, columns)
         out.append(
             row(
-                f"{case}: weight kept by the canonical order",
+                f"food-like, {m:,} votes, 15% flips: weight kept by the canonical order",
                 found.weight.kept,
                 "votes",
                 ">= 1.0 x",
@@ -230,7 +208,7 @@ def reductions(quick: bool) -> list[dict]:
     import rustworkx
 
     rows, _ = food_like(100, 60_000 if quick else 190_376, 0.05)
-    guard, codes, _ = timed("first", rows, 1)
+    guard, codes, _ = timed(rows, 1)
     kept = guard.kept()
     reduced, spent = min((seconds(transitive_reduction, kept) for _ in range(3)), key=lambda result: result[1])
     out = []
@@ -254,7 +232,7 @@ def reductions(quick: bool) -> list[dict]:
             )
         )
     n, m = (500, 250_000) if quick else (1000, 1_010_000)
-    kept = timed("first", food_like(n, m, 0.02, repeats=True)[0], 1)[0].kept()
+    kept = timed(food_like(n, m, 0.02, repeats=True)[0], 1)[0].kept()
     reduced, spent = seconds(transitive_reduction, kept)
     tracemalloc.start()
     transitive_reduction(kept)
@@ -276,13 +254,12 @@ def reductions(quick: bool) -> list[dict]:
 def rows(quick: bool) -> list[dict]:
     """All figures of this stage; kernels are compiled before anything is timed."""
     warm, _ = food_like(12, 400, 0.2, repeats=True)
-    for policy in ("first", "drop-both", "majority", "sift"):
-        guard = timed(policy, warm, 2)[0]
-        PartialOrder.from_state(guard.state(), policy)
-    transitive_reduction(timed("first", warm, 1)[0].kept())
+    guard = timed(warm, 2)[0]
+    PartialOrder.from_state(guard.state())
+    transitive_reduction(guard.kept())
     canonical_order(columns_from_triplets(warm[:, [0, 1, 3]], 12))
     return [
-        *every_policy(quick),
+        *every_size(quick),
         *against_rustworkx(quick),
         *large_and_hostile(quick),
         *weighted(quick),

@@ -96,7 +96,7 @@ def rows(quick: bool) -> list[dict]:
 
 
 def _parts(triplets: np.ndarray) -> list[dict]:
-    engine = Engine(guard=None)
+    engine = Engine(guard=False)
     engine.learn(
         Decoded(
             [str(i) for i in range(OBJECTS)], triplets, np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []

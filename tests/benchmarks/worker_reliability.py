@@ -50,16 +50,12 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def judged(source: Path, folder: Path, *options) -> dict[str, list]:
     """The table of workers that the engine writes about a file of judgements."""
     config, state = folder / "engine.toml", folder / "state"
-    config.write_text('accumulators = ["adds3", "triplet_counts", "worker_votes", "worker_reliability"]\n')
+    config.write_text('accumulators = ["adds3", "triplet_counts", "worker_votes"]\n')
     engine("run", source, "--state", state, "--config", config, "--guard", "off", "--no-refits", *options)
     engine("refit", "--state", state, "reliability")
-    engine("export", "--state", state, "--out", folder / "out", "workers", "workers_online")
+    engine("export", "--state", state, "--out", folder / "out", "workers")
     rows = rows_of(folder / "out" / "workers.csv")
-    online = {row["worker"]: float(row["accuracy"]) for row in rows_of(folder / "out" / "workers_online.csv")}
-    table: dict[str, list] = {
-        name: [float(row[name]) if name != "worker" else row[name] for row in rows] for name in rows[0]
-    }
-    return table | {"online": [online.get(name, np.nan) for name in table["worker"]]}
+    return {name: [float(row[name]) if name != "worker" else row[name] for row in rows] for name in rows[0]}
 
 
 def food_screens(data: Path) -> list[dict]:
@@ -107,7 +103,7 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
     def within(x):
         return x - np.array([np.average(x[groups[m]], weights=weight[groups[m]]) for m in mostly])
 
-    adjusted, online = within(accuracy), within(np.array(table["online"]))
+    adjusted = within(accuracy)
     rows = []
     for least in (1, 4, 8):
         some = tried >= least
@@ -123,13 +119,6 @@ def food(data: Path, folder: Path) -> tuple[list[dict], dict]:
                 "data": "food100",
                 "against": f"the same, screen format taken out, {least} or more",
                 **correlation(adjusted[some], (beyond / tried)[some]),
-            }
-        )
-        rows.append(
-            {
-                "data": "food100",
-                "against": f"the same, running estimate, {least} or more",
-                **correlation(online[some], (beyond / tried)[some]),
             }
         )
     agree = np.array(table["agreed"]) / np.maximum(np.array(table["agreed"]) + np.array(table["disagreed"]), 1)

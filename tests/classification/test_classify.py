@@ -164,7 +164,7 @@ def test_planted_classes_are_found_and_probabilities_mean_something():
     assert (arrays["score"] == arrays["probability"].max(axis=1)).all()
     assert abs(arrays["score"].mean() - right.mean()) < 0.1
     names = [row["model"] for row in report["models"]]
-    assert len(names) == 9 and [row["model"] for row in report["models"] if row["best"]] == [report["model"]]
+    assert len(names) == 11 and [row["model"] for row in report["models"] if row["best"]] == [report["model"]]
     assert {"nearest neighbours, k1", "support vectors, embedding", "triplet_boost"} <= set(names)
     assert all(row["accuracy"] > 0.6 for row in report["models"])
 
@@ -216,3 +216,12 @@ def test_the_standard_error_is_that_of_a_mean():
         made = nested.Figures.of(right, np.full(m, 0.7), np.zeros(m))
         assert made.standard_error == pytest.approx(right.std(ddof=1) / math.sqrt(m)) and made.objects == m
     assert nested.Figures.of(np.array([True]), np.ones(1), np.ones(1)).standard_error == 0.0
+
+
+def test_adds_is_tried_and_chosen_where_answers_are_too_few_for_k1_and_k2():
+    assert "adds3" in classify.Params().similarities
+    snapshot, truth = world(n=40, size=1500, classes=3, apart=4.0)
+    made = classify.refit(snapshot, classify.Params(similarities=("k1", "k2", "adds3"), rounds=0), 0)
+    tried = {each["model"]: each for each in made.report["models"]}
+    assert {"nearest neighbours, adds3", "support vectors, adds3"} <= tried.keys()
+    assert tried[made.report["model"]]["accuracy"] >= 0.8 and "adds3" in made.report["model"]

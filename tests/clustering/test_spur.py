@@ -42,7 +42,7 @@ def world():
 
 def without_verdict(**params):
     """Parameters of a refit that is looked at for its clusters, not for whether there are any."""
-    return Params(test=0, bootstrap=0, **params)
+    return Params(test=0, **params)
 
 
 # --- SPUR ------------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     W, labels, c = planted_adds3(150, 3, 3.0)
     choice = spur(W, c, tol=1e-3, early_exit=1.0)
     assert choice.evidence.k == 3 and choice.k_range[1] == 3 and choice.at_lam is None
-    assert choice.k == choice.tried[np.argmax(choice.criterion)] and choice.solution.gap <= 1e-2
+    assert choice.k == choice.tried[np.argmax(choice.criterion)] and choice.solution.gap <= 2e-3
     assert choice.solution.certified == (choice.solution.gap <= 1e-3)
     found = partition.k_means(choice.solution.rows, choice.k, 0)
     assert choice.k == 3 and adjusted_rand_score(labels, found) > 0.9
@@ -124,19 +124,22 @@ def test_many_objects_are_searched_downwards_from_the_spectral_k(monkeypatch):
     assert stopped.tried.tolist() == [3] and stopped.margin is None
 
 
-def test_of_many_objects_only_what_is_nearly_a_partition_gets_its_last_digits(monkeypatch):
-    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", 100)
+@pytest.mark.parametrize("up_to", [100, 500])
+def test_every_criterion_is_converged_or_marked(monkeypatch, up_to):
+    """Of few objects and of many; an SDP whose iterations ran out is not passed off as solved."""
+    monkeypatch.setattr("stream_engine.clustering.spur.SEARCH_UP_TO", up_to)
     W, _, c = planted_adds3(150, 3, 2.8)
     exact = spur(W, c, tol=1e-3, early_exit=1.0)
-    assert exact.criterion.max() >= 0.8 and 1e-3 < exact.solution.gap <= 1e-2
-    monkeypatch.setattr("stream_engine.clustering.spur.NEARLY", 1.0)
-    loose = spur(W, c, tol=1e-3, early_exit=1.0)
-    assert 1e-2 < loose.solution.gap <= 5e-2 and not loose.solution.certified and loose.iterations < exact.iterations
+    assert exact.converged.all() and exact.solution.gap <= 2e-3
+    tight = [solve(W, k=int(k), tol=1e-5).criterion(int(k)) for k in exact.tried]
+    assert exact.criterion == pytest.approx(tight, abs=0.01)
+    short = spur(W, c, tol=1e-3, early_exit=1.0, max_iterations=3)
+    assert not short.converged.all()
 
 
 def test_the_artifact_says_in_one_line_that_there_is_too_little_evidence():
     snapshot = snapshot_of(noise(60, 60, 1))
-    made = refit(snapshot, Params(bootstrap=0), 0)
+    made = refit(snapshot, Params(), 0)
     assert made.arrays["k"] == 1 and set(made.arrays["labels"].tolist()) <= {-1, 0}
     assert not made.report["certified"] and made.report["iterations"] == 0
     assert made.report["note"].startswith("too little evidence of clusters: 60 comparisons about ")
@@ -187,24 +190,22 @@ def test_the_artifact_holds_what_the_contract_names(world):
     assert made.arrays["labels"].dtype == np.int32 and made.arrays["k"] == 3
     assert len(made.arrays["criterion"]) == len(made.arrays["criterion_k"]) and made.arrays["residuals"].shape == (4,)
     assert made.arrays["objective"] <= made.arrays["upper_bound"] and made.report["certified"]
-    assert made.report["k_by"] == "spur" and sum(made.report["sizes"].values()) == 60
-    assert made.report["bootstrap"]["same_k"] == 1 and len(made.report["bootstrap"]["k"]) == 5
-    assert made.report["bootstrap"]["mean_ari"] > 0.9
+    assert made.report["k_by"] == "test" and made.report["spur_k"] == 3 and sum(made.report["sizes"].values()) == 60
+    assert made.arrays["criterion_converged"].all() and made.report["criterion_not_converged"] == []
+    assert made.report["stability"]["ari"] > 0.9
     chunks, named = artifact.encode(made)
     assert artifact.decode(b"".join(chunks)).report == msgspec.json.decode(msgspec.json.encode(made.report))
-    assert told and all(done <= total for done, total in told)
+    assert all(done <= total for done, total in told)
 
 
 def test_the_same_twice_and_the_same_under_other_names_and_orders(world):
     triplets = world[0]
-    first = refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3)
-    chunks = [
-        b"".join(artifact.encode(refit(snapshot_of(triplets), Params(bootstrap=0, test=19), 3))[0]) for _ in range(2)
-    ]
+    first = refit(snapshot_of(triplets), Params(test=19), 3)
+    chunks = [b"".join(artifact.encode(refit(snapshot_of(triplets), Params(test=19), 3))[0]) for _ in range(2)]
     assert chunks[0] == chunks[1] == b"".join(artifact.encode(first)[0])
     rng = np.random.default_rng(0)
     shuffled = snapshot_of(triplets[rng.permutation(len(triplets))])
-    other = refit(shuffled, Params(bootstrap=0, test=19), 3)
+    other = refit(shuffled, Params(test=19), 3)
     a, b = by_name(snapshot_of(triplets), first), by_name(shuffled, other)
     assert adjusted_rand_score([a[o] for o in a], [b[o] for o in a]) == 1
     assert float(first.arrays["objective"]) == pytest.approx(float(other.arrays["objective"]), rel=1e-12)
@@ -303,14 +304,20 @@ def test_adds4_counts_triplets_and_quadruplets():
     assert found.comparisons == 40 and np.array_equal(found.W, adds3(t, 8)[np.ix_(at, at)])
 
 
-def test_resampled_counts_are_unbiased_and_keep_the_sum(world):
-    snapshot = snapshot_of(world[0][:300])
-    W = similarity_of_snapshot.similarity(snapshot, "adds3").W
-    many = [similarity_of_snapshot.resampled(snapshot, "adds3", np.random.default_rng(seed)) for seed in range(200)]
-    assert all(w.sum() == 0 and np.array_equal(w, w.T) for w in many)
-    spread = np.abs(W).max() ** 0.5
-    assert np.abs(np.mean(many, axis=0) - W).max() < 6 * spread / np.sqrt(200) + 0.5
-    assert similarity_of_snapshot.resampled(snapshot, "k1_window", np.random.default_rng(0)) is None
+@pytest.mark.parametrize("name", ["adds3", "adds4", "k1", "k2", "mulk4"])
+def test_a_similarity_of_answers_is_that_of_their_counts(name):
+    rng = np.random.default_rng(4)
+    t = np.array([rng.permutation(8)[:3] for _ in range(60)])
+    q = np.array([rng.permutation(8)[:4] for _ in range(60)])
+    engine = Engine(["adds3", "adds4", "triplet_counts", "quadruplet_counts"])
+    engine.objects.ids([f"o{i}" for i in range(8)])
+    engine.learn_many([Triplet(*(f"o{i}" for i in row)) for row in t.tolist()])
+    engine.learn_many([Quadruplet((f"o{a}", f"o{b}"), (f"o{c}", f"o{d}")) for a, b, c, d in q.tolist()])
+    expected = similarity_of_snapshot.similarity(engine.snapshot(), name).W
+    rows = np.concatenate([t[:, [0, 1, 0, 2]], q])
+    found = similarity_of_snapshot.of_answers(rows, np.ones(len(rows)), 8, name)
+    off = ~np.eye(8, dtype=bool)
+    np.testing.assert_allclose(np.asarray(found)[off], np.asarray(expected)[off], atol=1e-12)
 
 
 # --- from one snapshot to the next -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -43,7 +44,7 @@ def test_from_names_to_a_map_exactly_once_and_everything_to_take_along(collectin
         list(pool.map(take_part, people))
     assert {person.ended for person in people} == {"done"} and len({person.code for person in people}) == 6
     told = study.study()
-    assert (told["answers"], told["people"], told["done"], told["counts"]["answers"]) == (180, 6, 6, 180)
+    assert (told["answers"], told["people"], told["done"], told["since_start"]["answers"]) == (180, 6, 6, 180)
     log = study.log()
     assert {each["id"]: each["chosen"][0] for each in log} == {k: v for p in people for k, v in p.acknowledged.items()}
     assert all({"worker", "time", "sampler", "shown", "anchor", "seconds"} <= each.keys() for each in log)
@@ -158,7 +159,7 @@ def test_everything_that_is_no_answer_is_refused_counted_and_kept(collecting):
     assert some.status_code == 404 and some.json()["counted"] == 1 and some.json()["refused"][0]["at"] == 1
     again = send(json.dumps(right).encode())
     assert again.status_code == 200 and again.json()["again"] == 1
-    counts = study.study()["counts"]
+    counts = study.study()["since_start"]
     assert {reason: counts[f"refused {reason}"] for reason, _, _ in wrong} == {
         reason: 1 + (reason == "not_asked") for reason, _, _ in wrong
     }
@@ -292,7 +293,8 @@ def test_a_study_goes_on_from_a_copy_at_another_place(collecting, tmp_path):
     until(lambda: read_by_the_engine(study) == 12, COMPILING, "the engine to read")
     engine("backup", "--state", study.state, "--to", tmp_path / "copy")
     study.stop()
-    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "elsewhere")
+    shutil.copytree(next((tmp_path / "copy").iterdir()), tmp_path / "elsewhere")
+    engine("verify", "--state", tmp_path / "elsewhere")
     study.state = tmp_path / "elsewhere"
     study.start()
     with httpx.Client(timeout=120) as http:

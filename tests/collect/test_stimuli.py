@@ -65,7 +65,15 @@ def test_each_kind_is_known_by_its_first_bytes(three):
     stimuli = Stimuli(three)
     assert grown(stimuli, came) == [f"x{number}" for number in range(10)]
     assert [stimuli.shown[name].media for name in stimuli.names[3:]] == [media for media, _ in FIRST.values()]
-    assert check_media("x.svg", b"<svg>") == f"expected a name that ends in {', '.join(FIRST)}"
+    assert check_media("x.svg", b"<svg>") == f"expected a name that ends in {', '.join([*FIRST, '.txt'])}"
+
+
+def test_a_file_of_another_kind_and_a_folder_are_named(three):
+    folder_of(three, {"notes.docx": b"PK", ".hidden.docx": b"PK", "a.docx": b"PK"})
+    (three / "more").mkdir()
+    stimuli = Stimuli(three)
+    assert stimuli.names == ["a", "b", "c"] and stimuli.passed_over.keys() == {"notes.docx", "a.docx", "more"}
+    assert "expected a name that ends in .png" in stimuli.passed_over["notes.docx"]
 
 
 def test_a_list_has_an_object_a_line(tmp_path):
@@ -106,7 +114,7 @@ def test_a_table_has_an_object_a_row(tmp_path):
     ],
 )
 def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three, file, body, why):
-    folder_of(three, {file: body, ".hidden.png": PNG, "notes.md": b"of no kind"})
+    folder_of(three, {file: body, ".hidden.png": PNG})
     stimuli = Stimuli(three)
     assert stimuli.names == ["a", "b", "c"] and stimuli.passed_over == {file: why}
     assert grown(stimuli, {"d.png": PNG}) == ["d"] and stimuli.passed_over == {file: why}

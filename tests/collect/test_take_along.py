@@ -83,7 +83,8 @@ def test_a_copy_at_another_place_shows_its_pictures(collecting, tmp_path, kind):
     study.stop()
     wanted = {name: (folder / f"p{name[1]}.png").read_bytes() for name in before}
     shutil.rmtree(folder)
-    engine("restore", "--from", tmp_path / "copy", "--state", tmp_path / "elsewhere")
+    shutil.copytree(next((tmp_path / "copy").iterdir()), tmp_path / "elsewhere")
+    engine("verify", "--state", tmp_path / "elsewhere")
     study.state, study._objects, study._more = tmp_path / "elsewhere", None, study._more[2:]  # nothing is said of it
     study.start()
     assert study.study()["objects"] == 4 and "<h1>Ours</h1>" in get(f"{study.base}/ask").text

@@ -1,7 +1,6 @@
 """Dead letters as an operator meets them: listed, shown, read again, lost, limited."""
 
 import json
-import os
 import shutil
 from collections import namedtuple
 from pathlib import Path
@@ -10,17 +9,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from connectors import DeadLetter
-from connectors.files.dead_letter_sink import DeadLetterFile
 from stream_engine.service import disk_room
 from stream_engine.service.disk_room import DiskRoom
-from stream_engine.service.letters_kept import DAY, LettersKept
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
-from stream_engine.state.store import Lock, Store
+from stream_engine.state.store import Store
 from tests.service.test_prediction_monitor import Lines
-from tests.support.dead_letter_world import meaning
-from tests.support.process import engine, jsonl, one_line, summary
+from tests.support.process import engine, jsonl, one_line, process, summary
 
 RUN = ("--no-refits", "--max-reject-ratio", "1")
 GOOD = {"anchor": "a", "near": "b", "far": "c"}
@@ -39,11 +34,11 @@ def inputs(tmp_path) -> list[Path]:
 
 
 def listed(state) -> dict:
-    return json.loads(engine("dead-letters", "--state", state, "list", "--json").stdout)
+    return json.loads(engine("dead-letters", "list", "--state", state, "--json").stdout)
 
 
-def test_letters_of_every_kind_of_file_are_read_again(inputs, tmp_path):
-    state, right = tmp_path / "s", tmp_path / "right"
+def test_letters_of_every_kind_of_file_are_listed_and_shown(inputs, tmp_path):
+    state = tmp_path / "s"
     engine("run", *inputs, "--state", state, *RUN)
     contents = listed(state)
     reasons = [(group["reason"], Path(group["partition"]).name, group["letters"]) for group in contents["groups"]]
@@ -51,90 +46,102 @@ def test_letters_of_every_kind_of_file_are_read_again(inputs, tmp_path):
     assert ("empty_name", "e.csv", 2) in reasons and ("not_parseable", "e.jsonl", 1) in reasons
     shown = engine("dead-letters", "show", "--state", state, "--reason", "empty_name", "--limit", 1).stdout
     assert shown.startswith(f"{inputs[1]} line 2  empty_name: anchor is empty") and ',"x, 1",b,c' in shown
-    tried = engine("dead-letters", "--state", state, "replay", *MAPPED, "--dry-run").stdout
-    assert "12 letters read again: 10 are right now, 10 events would be counted" in tried
-    assert Store(state).sequences() == [1]
-    done = engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert "10 events counted" in done and "1  refused again: not_distinct" in done and "snapshot 2" in done
-    engine("run", *inputs, "--state", right, *RUN, *MAPPED)
-    assert meaning(Store(state).named("latest")) == meaning(Store(right).named("latest"))
-    assert "nothing changed" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert {group["reason"]: group["letters"] for group in listed(state)["groups"]} == summary(state)["rejected"]
-    engine("run", *inputs, "--state", state, *RUN)  # goes on where it was
-    assert summary(state)["history"][0]["did"] == "replay"
+    assert engine("verify", "--state", state).stdout.endswith("nothing is wrong\n")
 
 
-def test_what_was_read_again_stays_so_when_letters_are_forgotten(tmp_path):
-    """Places among the letters move where some go: those after them are read once, what comes later is read too."""
-    rows = [{"anchor2": f"x{i}", "near": "b", "far": f"c{i}"} for i in range(8)]
-    first, later = jsonl(tmp_path / "a.jsonl", rows[:4]), jsonl(tmp_path / "b.jsonl", rows[4:])
+def raw(state, *more) -> str:
+    return process("dead-letters", "show", "--raw", "--state", state, *more).stdout
+
+
+def test_refused_events_are_counted_once_however_often_they_are_read_again(tmp_path):
+    """As the runbook says: into a file, which a run reads to its end once."""
+    events = jsonl(tmp_path / "e.jsonl", [GOOD, "{bad", {**GOOD, "far": "b"}])
+    state, again = tmp_path / "s", tmp_path / "again.jsonl"
+    engine("run", events, "--state", state, *RUN)
+    assert raw(state).splitlines() == ["{bad", json.dumps({**GOOD, "far": "b"})]
+    # the cause is mended: other options, in a state of their own, and one sum of both
+    mended = ("--columns", "far=anchor2")
+    rows = [{**GOOD, "anchor2": "x"}, {"anchor": "a", "near": "b", "anchor2": "y"}]
+    other = jsonl(tmp_path / "o.jsonl", [GOOD, *rows[1:]])
+    engine("run", other, "--state", tmp_path / "t", *RUN)
+    again.write_text(raw(tmp_path / "t"))
+    for _ in range(2):
+        engine("run", again, "--state", tmp_path / "u", *RUN, *mended)
+        assert summary(tmp_path / "u")["comparisons"] == 1
+    engine("merge", tmp_path / "t", tmp_path / "u", "--out", tmp_path / "sum")
+    assert summary(tmp_path / "sum")["comparisons"] == 2
+    # the same options: the file made anew begins as before, and only what came later is read
+    again.write_text(raw(state))
+    engine("run", again, "--state", state, *RUN)
+    assert summary(state)["comparisons"] == 1 and listed(state)["letters"] == 4
+    with events.open("a") as more:
+        more.write("{bad too\n")
+    engine("run", events, "--state", state, *RUN)
+    again.write_text(raw(state))
+    engine("run", again, "--state", state, *RUN)
+    assert summary(state)["rejected"] == {"not_distinct": 3, "not_parseable": 5}  # 3 in events, 2 in again, 3 new there
+
+
+def test_refused_events_are_piped_into_a_run(tmp_path):
     state = tmp_path / "s"
-    engine("run", first, "--state", state, *RUN)
-    assert "4 events counted" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert "1 dead letter" in engine("forget", "--state", state, "--object", "c0").stdout
-    assert "nothing changed" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    engine("run", first, later, "--state", state, *RUN)
-    assert "4 events counted" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert "nothing changed" in engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert summary(state)["comparisons"] == 7 and summary(state)["objects"] == 16
+    engine("run", jsonl(tmp_path / "e.jsonl", [{"probe": "x\n", "near": "b", "far": "c"}]), "--state", state, *RUN)
+    (state / "dead_letters" / "000002.jsonl").write_text("behind the position")
+    letters = raw(state)
+    done = process("run", "-", "--state", tmp_path / "t", *RUN, "--columns", "anchor=probe", stdin=letters.encode())
+    assert done.returncode == 0 and summary(tmp_path / "t")["comparisons"] == 1
 
 
-def test_a_header_that_is_gone_can_be_said(inputs, tmp_path):
-    csv, state = inputs[1], tmp_path / "s"
-    engine("run", csv, "--state", state, *RUN)
-    csv.write_text("another,file\n")
-    done = engine("dead-letters", "--state", state, "replay", *MAPPED).stdout
-    assert "0 are right now" in done and "was replaced or cut" in done and "--header" in done
-    done = engine("dead-letters", "--state", state, "replay", *MAPPED, "--header", "anchor,anchor2,near,far").stdout
-    assert "2 are right now" in done and listed(state)["letters"] == 0
+def test_rows_of_csv_are_read_again_below_their_header(inputs, tmp_path):
+    state, again = tmp_path / "s", tmp_path / "again.csv"
+    engine("run", *inputs, "--state", state, *RUN)
+    again.write_text("anchor,anchor2,near,far\n" + raw(state, "--partition", inputs[1]))
+    engine("run", again, "--state", tmp_path / "t", *RUN, *MAPPED)
+    assert summary(tmp_path / "t")["comparisons"] == 2 and summary(tmp_path / "t")["objects"] == 5
 
 
-def test_letters_that_are_not_whole_stay(tmp_path):
+def test_a_part_of_an_event_and_a_damaged_line_are_not_read_again(tmp_path):
     csv, state = tmp_path / "e.csv", tmp_path / "s"
-    csv.write_text("anchor,near,far\na,b,c\nd,e,f")
+    csv.write_text("anchor,near,far\na,b,c\na,a,b\nb,b,a\nd,e,f")
     engine("run", csv, "--state", state, *RUN)
     with csv.open("a") as more:
         more.write("ar,a,way\n")  # the rest of a line whose beginning was read; three fields, too
     engine("run", csv, "--state", state, *RUN)
-    done = engine("dead-letters", "--state", state, "replay").stdout
-    assert "1  not tried: their bytes are not whole" in done and "0 events counted" in done
-    assert listed(state)["letters"] == 1
+    segment = state / "dead_letters" / "000001.jsonl"
+    segment.write_bytes(segment.read_bytes().replace(b"a,a,b", b"a,c,b"))
+    done = process("dead-letters", "show", "--raw", "--state", state)
+    assert done.stdout == "b,b,a\n" and len(done.stderr.splitlines()) == 2
+    assert "1 skipped: damaged" in done.stderr and "1 skipped: only a part" in done.stderr
+    assert listed(state)["damaged"] == 1
+    found = engine("verify", "--state", state, status=1)
+    assert "000001.jsonl" in found.stdout and "line 1 is damaged" in found.stdout
 
 
 def test_what_cannot_be_done_is_said_in_one_line(inputs, tmp_path):
     state = tmp_path / "s"
-    gone = engine("dead-letters", "--state", tmp_path / "none", "list", status=1)
+    gone = engine("dead-letters", "list", "--state", tmp_path / "none", status=1)
     assert "no snapshot there" in one_line(gone.stderr) and not (tmp_path / "none").exists()
     assert "--state" in one_line(engine("dead-letters", "list", status=2).stderr)
     engine("run", inputs[0], "--state", state, *RUN)
-    lock = Lock(state)
-    assert "in use by process" in one_line(engine("dead-letters", "--state", state, "replay", status=1).stderr)
-    lock.release()
-    assert "no field of an event" in one_line(
-        engine("dead-letters", "--state", state, "replay", "--columns", "nonsense=x", status=2).stderr
-    )
-    topic = engine("dead-letters", "--state", state, "--dead-letters", "kafka://h:1/t", "list", status=2)
+    topic = engine("dead-letters", "list", "--state", state, "--dead-letters", "kafka://h:1/t", status=2)
     assert "expected a folder" in one_line(topic.stderr)
 
 
-def test_a_lost_folder_is_counted_when_that_is_accepted(inputs, tmp_path):
+def test_a_lost_folder_is_counted_and_ends_nothing(inputs, tmp_path):
     state = tmp_path / "s"
     engine("run", inputs[0], "--state", state, *RUN)
     assert sum(summary(state)["rejected"].values()) == 6
     shutil.rmtree(state / "dead_letters")
     run = ("run", jsonl(tmp_path / "more.jsonl", [GOOD, {"near": "x"}]), "--state", state, *RUN)
-    refused = one_line(engine(*run, status=2).stderr)
-    assert "dead letters are lost" in refused and "--accept-lost-dead-letters" in refused
-    engine(*run, "--accept-lost-dead-letters")
+    assert "dead letters are lost" in engine(*run).stderr
     found = summary(state)
     assert found["dead_letters_lost"] == 6 and found["events"] == 1 and sum(found["rejected"].values()) == 7
     (deed,) = found["history"]
     assert (deed["did"], deed["letters"]) == ("dead letters lost", 6) and "000001.jsonl" in deed["problem"]
     assert (listed(state)["letters"], listed(state)["lost"]) == (1, 6)
-    engine(*run)  # it has been accepted
+    assert "are lost" not in engine(*run).stderr  # once
     segment = state / "dead_letters" / "000002.jsonl"
     segment.write_bytes(segment.read_bytes()[:-5])  # cut, and nothing else to read
-    engine(*run, "--accept-lost-dead-letters")
+    engine(*run)
     assert summary(state)["dead_letters_lost"] == 7 and len(summary(state)["history"]) == 2
     assert segment.read_bytes() == b"" and engine("verify", "--state", state).returncode == 0
     metrics = Metrics()
@@ -142,39 +149,19 @@ def test_a_lost_folder_is_counted_when_that_is_accepted(inputs, tmp_path):
     assert metrics.registry.get_sample_value("stream_engine_dead_letters_lost_total") == 7
 
 
-def test_limits_are_said_and_kept(tmp_path):
+def test_the_limit_is_said_and_kept(tmp_path):
     state, settings = tmp_path / "s", tmp_path / "e.toml"
-    settings.write_text('dead_letters_keep_bytes = 1\ndead_letters_keep_days = 30\n[log]\nformat = "json"\n')
-    events = jsonl(tmp_path / "e.jsonl", ["{bad"])
+    settings.write_text(
+        'dead_letters_keep_bytes = 2000\n[snapshot]\nevery = 1\n[input]\nblock_bytes = 300\n[log]\nformat = "json"\n'
+    )
+    events = jsonl(tmp_path / "e.jsonl", ["{bad", GOOD] * 40)
     said = engine("run", events, "--state", state, "--config", settings, *RUN).stderr
     (told,) = (json.loads(line) for line in said.splitlines() if '"dead letters"' in line)
-    assert (told["keep_bytes"], told["keep_days"]) == (1, 30.0) and told["folder"] == str(state / "dead_letters")
-    assert listed(state)["letters"] == 1  # the segment that is written stays
-
-
-def letter(i: int) -> DeadLetter:
-    return DeadLetter("f", i, 0, "not_parseable", "no", b"x")
-
-
-def test_letters_that_are_too_old_go_with_their_segment(tmp_path):
-    now = [1_000_000_000.0]
-    store, live, log = Store(tmp_path), Engine(), Lines()
-    sink = DeadLetterFile(tmp_path / "d")
-    kept = LettersKept(tmp_path / "d", store, (0, 7), 1, Metrics(), log, lambda: now[0])
-    for day in range(12):
-        sink.append([letter(day)])
-        live.sinks["file"] = sink.flush()
-        for segment in (tmp_path / "d").iterdir():
-            if segment.stat().st_mtime > 1_100_000_000:
-                os.utime(segment, (now[0], now[0]))
-        kept.decide(sink, live.sinks, live.counters["dead_letters"])
-        snapshot, _ = store.publish(live.snapshot())
-        store.prune(1)
-        kept.carry_out(snapshot.counters["sinks"])
-        now[0] += DAY
-    left = sum(path.read_text().count("\n") for path in (tmp_path / "d").iterdir())
-    assert 7 <= left <= 10 and live.counters["dead_letters"]["removed"] == 12 - left
-    assert len([event for _, event, _ in log.said if "over their limits" in event]) >= 1
+    assert told["keep_bytes"] == 2000 and told["folder"] == str(state / "dead_letters")
+    contents = listed(state)
+    assert contents["removed"] > 0 and contents["letters"] + contents["removed"] == 40
+    assert sum(path.stat().st_size for path in (state / "dead_letters").iterdir()) <= 2000 + 600
+    assert "nothing is wrong" in engine("verify", "--state", state).stdout
 
 
 def test_too_little_room_for_snapshots_is_said_once(tmp_path, monkeypatch):

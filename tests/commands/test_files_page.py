@@ -14,6 +14,12 @@ SALMON = """alg_ident,head,left,right,winner,loser,puid,response_time,network_la
 RR,3,1,2,1,2,p1,1.5,0.1,0.7,2021-05-01 10:00:00.123
 RR,3,1,4,4,1,p2,1.1,0.1,0.7,2021-05-01 10:00:03.500
 """
+TRIPLET_TOOLS = """head,winner,loser,worker_id,rt,Center,Left,Right,Answer,sampleAlg
+1,2,3,w1,900,cat,dog,owl,dog,random
+1,1,3,w1,700,cat,cat,owl,cat,check
+3,2,3,w2,700,owl,dog,owl,dog,check
+2,3,1,w2,800,dog,cat,owl,owl,random
+"""
 NEXT = """participant_uid,target_center,target_left,target_right,target_winner,timestamp_query_generated
 u1,cat,dog,owl,owl,2015-05-29 03:46:14.384
 u2,cat,dog,owl,dog,2015-05-29 03:46:18.384
@@ -33,6 +39,7 @@ JSPSYCH_JSON = (
 FILES = {
     "this engine": ("a.csv", b"anchor,near,far\na,b,c\n", 1, 3, 0, ""),
     "[salmon]": ("responses.csv", SALMON.encode(), 2, 4, 0, "read as salmon's responses: anchor=head, near=winner"),
+    "[tripletTools]": ("t.csv", TRIPLET_TOOLS.encode(), 2, 3, 0, "read as tripletTools' individual triplets"),
     "[NEXT]": ("participants.csv", NEXT.encode(), 2, 3, 0, "read as NEXT's responses: anchor=target_center"),
     "[THINGS]": ("triplets.csv", THINGS.encode(), 4, 4, 0, "read as THINGS' choices of the odd one: objects=image1|"),
     "THINGS, trainset": ("trainset.txt", b"12 407 3\n1 2 3\n", 4, 5, 0, ""),

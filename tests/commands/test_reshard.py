@@ -1,15 +1,14 @@
-"""`reshard`: from N states to M, byte for byte what they would have been, or with the same sum; whole or not at all."""
+"""`reshard`: from N states to M, the same sum; whole or not at all."""
 
-import json
 import random
 
 import pytest
 
-from connectors import Position
+from connectors import DeadLetter, Position
 from connectors.disk import Disk
+from connectors.files.dead_letters import DeadLetterFile, letters_before
 from stream_engine.data.comparisons import Triplet
 from stream_engine.service.repair.reshard import old_states, reshard
-from stream_engine.service.settings import load
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Lock, Store
 from tests.end_to_end.test_service import stream
@@ -40,39 +39,17 @@ def sources(world):
     return [world / name for name in FILES]
 
 
-def files_of(state) -> dict:
-    """Snapshots and dead letters of a state, by name."""
-    paths = [*(state / "snapshots").iterdir(), *(state / "dead_letters").glob("*")]
-    return {path.relative_to(state): path.read_bytes() for path in paths}
-
-
 def counts(state) -> dict:
     known = summary(state)
     return {key: known[key] for key in known if key not in ("history", "snapshot")}
 
 
-def test_with_the_sources_each_new_state_is_the_one_of_a_run_of_its_own(world, tmp_path):
-    """Two shards become four; each is byte for byte the state that had read its part from the start."""
-    said = engine(
-        "reshard", "--state", world / "s0", world / "s1", "--into", 4, "--out", tmp_path / "n", *sources(world)
-    )
-    assert "shard-3: share of all, 1 partitions" in said.stdout
-    for k in range(4):
-        assert files_of(tmp_path / "n" / f"shard-{k}") == files_of(world / f"one-{k}") != {}, k
-    again = engine(
-        "reshard", "--state", world / "s0", world / "s1", "--into", 4, "--out", tmp_path / "n", *sources(world)
-    )
-    assert "it was there already" in again.stdout
-    engine("run", world / "a.jsonl", "--state", tmp_path / "n" / "shard-0", "--no-refits")  # and goes on
-    assert summary(tmp_path / "n" / "shard-0")["records"] == 61
-
-
-def test_without_sources_the_sum_stays_the_same(world, tmp_path):
+def test_the_sum_stays_the_same(world, tmp_path):
     """Four become two; merged they are what the four are, and their dead letters are all there."""
     said = engine(
         "reshard", *(x for k in range(4) for x in ("--state", world / f"one-{k}")), "--into", 2, "--out", tmp_path / "n"
     )
-    assert "the counts of all are in shard-0" in said.stdout
+    assert "counts of all are in shard-0" in said.stdout
     new = [tmp_path / "n" / f"shard-{k}" for k in range(2)]
     engine("merge", *new, "--out", tmp_path / "sum")
     engine("merge", *(world / f"one-{k}" for k in range(4)), "--out", tmp_path / "wanted")
@@ -118,21 +95,19 @@ for each in ("append", "write_new", "truncate", "fsync", "fsync_dir", "rename", 
     setattr(Mortal, each, _dying(each))
 
 
-@pytest.mark.parametrize("with_sources", [True, False])
-def test_killed_at_any_disk_operation_the_output_is_whole_or_not_there(world, tmp_path, with_sources):
+def test_killed_at_any_disk_operation_the_output_is_whole_or_not_there(world, tmp_path):
     old = old_states([str(world / "s0"), str(world / "s1")])
-    settings = load(None, {"source": [str(path) for path in sources(world)]}, {}) if with_sources else None
     killed = 0
     for n in range(0, 1000, 3):
         out = tmp_path / str(n) / "out"
         try:
-            reshard(old, 2, out, settings, Mortal(n))
+            reshard(old, 2, out, Mortal(n))
             break
         except Killed:
             killed += 1
         whole = out.exists()
         assert not whole or sorted(each.name for each in out.iterdir()) == ["shard-0", "shard-1"], n
-        made, new = reshard(old, 2, out, settings, Disk())  # and then it is the same as ever
+        made, new = reshard(old, 2, out, Disk())  # and then it is the same as ever
         assert new != whole and [each.name for each in out.parent.iterdir()] == ["out"]
         assert sum(each.snapshot.counters["records"] for each in made) == 240
     assert killed > 8
@@ -171,27 +146,29 @@ def test_partitions_go_to_the_share_of_their_number(tmp_path):
     assert "share" not in one.counters and len(one.positions) == 5 and one.counters["triplets"] == 5
 
 
-def test_letters_that_were_replayed_stay_replayed(tmp_path):
-    """They are carried before the others, so that one mark for each reason divides them."""
+def test_letters_that_version_0_1_0_has_replayed_are_left_behind(tmp_path):
+    """They were counted; all others stand in the first new state."""
     for name, number, marked in (("a", 0, 2), ("b", 1, 1)):
-        lines = [b'{"partition":"votes/%d","reason":"bad_%d","n":%d}\n' % (number, n % 2, n) for n in range(3)]
-        (tmp_path / name / "dead_letters").mkdir(parents=True)
-        (tmp_path / name / "dead_letters" / "000001.jsonl").write_bytes(b"".join(lines) + b"behind the position")
+        letters = [
+            DeadLetter(f"votes/{number}", n, n, ("empty_name", "incomplete")[n % 2], "no", b"x") for n in range(3)
+        ]
+        sink, positions = DeadLetterFile(tmp_path / name / "dead_letters"), []
+        for letter in letters:
+            sink.append([letter])
+            positions.append(sink.flush())
         made = Engine.restore(Store(of_a_topic(tmp_path / name, [number])).latest().snapshot)
-        made.sinks = {"file": sum(map(len, lines)), "replayed": {"bad_0": sum(map(len, lines[:marked]))}}
+        made.sinks = {"file": positions[-1], "replayed": {"empty_name": positions[marked - 1]}}
         Store(tmp_path / name).publish(made.snapshot())
     engine("reshard", "--state", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n")
     sinks = Store(tmp_path / "n" / "shard-0").latest().snapshot.counters["sinks"]
-    written = (tmp_path / "n" / "shard-0" / "dead_letters" / "000001.jsonl").read_bytes()
-    before, after = written[: sinks["replayed"]["bad_0"]], written[sinks["replayed"]["bad_0"] :]
-    assert sinks["file"] == len(written) and set(sinks["replayed"]) == {"bad_0"}
-    places = [
-        [(each["partition"], each["n"]) for each in map(json.loads, part.splitlines())] for part in (before, after)
+    there = [kept.letter for kept in letters_before(tmp_path / "n" / "shard-0" / "dead_letters", sinks["file"])]
+    assert [(each.partition, each.offset) for each in there] == [
+        ("votes/0", 1),
+        ("votes/0", 2),
+        ("votes/1", 1),
+        ("votes/1", 2),
     ]
-    assert places == [
-        [("votes/0", 0), ("votes/1", 0)],
-        [("votes/0", 1), ("votes/0", 2), ("votes/1", 1), ("votes/1", 2)],
-    ]
+    assert sinks.keys() == {"file"}
 
 
 def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
@@ -216,15 +193,3 @@ def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
     (tmp_path / "n" / "mine").write_text("x")
     assert "holds something else (mine)" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "c", "d", "g", "n"]
-
-
-def test_sources_that_are_not_those_of_the_states_are_refused(world, tmp_path):
-    out = ("--into", 2, "--out", tmp_path / "n")
-    states = ("--state", world / "s0", world / "s1")
-    said = one_line(engine("reshard", *states, *out, *sources(world)[:3], status=1).stderr)
-    assert "d.jsonl: read by the state, not among the sources; without SOURCE the sum" in said
-    said = one_line(engine("reshard", *states, *out, *sources(world), "--type", "pick", status=1).stderr)
-    assert "the sources give " in said and "`verify` says where they differ" in said
-    forgetful = of_a_topic(tmp_path / "f", (0,), forget="")
-    said = one_line(engine("reshard", "--state", forgetful, *out, world / "a.jsonl", status=1).stderr)
-    assert "counting from them would undo it" in said and not (tmp_path / "n").exists()

@@ -1,4 +1,4 @@
-"""`seek` and `skip`: a position moved on purpose is noted for ever, its loss counted, and a recount knows of it."""
+"""`seek`: a position moved on purpose is noted for ever, its loss counted, and a recount knows of it."""
 
 import gzip
 
@@ -36,9 +36,11 @@ def test_a_poison_line_is_passed_over_and_the_rest_is_as_if_it_had_never_been_th
     run(source, state)
     at = source.stat().st_size
     jsonl(source, EVENTS)
-    said = engine("skip", "--state", state, "--from", at, source, "2").stdout
+    said = engine("seek", "--state", state, "--from", at, source, "+2").stdout
     assert f"moved from {at} to {at * 2} in snapshot 2; 2 records passed over, counted as lost" in said
-    again = engine("skip", "--state", state, "--from", at, source, "2").stdout  # nobody knew whether the first was done
+    again = engine(
+        "seek", "--state", state, "--from", at, source, "+2"
+    ).stdout  # nobody knew whether the first was done
     assert "already; nothing was moved" in again
     run(source, state)
     without = jsonl(tmp_path / "without.jsonl", EVENTS[:2] + EVENTS[4:])
@@ -121,7 +123,7 @@ def test_in_tables_rows_are_counted(tmp_path, name):
     run(path, state)
     engine("seek", "--state", state, "--count-again", path, "1")
     assert "got row 7, the file has 4" in one_line(engine("seek", "--state", state, path, "7", status=2).stderr)
-    engine("skip", "--state", state, path, "2")
+    engine("seek", "--state", state, path, "+2")
     run(path, state)
     assert summary(state)["records"] == 5 and summary(state)["lost"] == {str(path): 2}
     assert "5 records give the same state to the last byte" in engine("verify", "--state", state, path).stdout
@@ -143,8 +145,8 @@ def test_what_cannot_be_moved_is_one_line(tmp_path):
         (("votes/0", "3"), "2 records would be counted a second time"),
     ):
         assert said in one_line(engine("seek", "--state", tmp_path, *arguments, status=2).stderr)
-    assert "expected at least 1" in one_line(engine("skip", "--state", tmp_path, "votes/0", "0", status=2).stderr)
-    said = one_line(engine("skip", "--state", tmp_path, "--from", "2", "votes/0", "1", status=2).stderr)
+    assert "expected at least 1" in one_line(engine("seek", "--state", tmp_path, "votes/0", "+0", status=2).stderr)
+    said = one_line(engine("seek", "--state", tmp_path, "--from", "2", "votes/0", "+1", status=2).stderr)
     assert "votes/0: stands at 5, not at 2; nothing was moved" in said
     lock = Lock(tmp_path)
     assert "in use by process" in one_line(engine("seek", "--state", tmp_path, "votes/0", "8", status=1).stderr)

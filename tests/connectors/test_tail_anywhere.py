@@ -19,10 +19,10 @@ AGAIN = b"".join(line + b"\n" for line in SECOND)
 assert len(WHOLE) > 2 * HEAD
 
 
-def taken(source, looks):
-    """All lines that are there; a closed file that was renamed is found at a later look."""
+def taken(source):
+    """All lines that are there; after a rotation, those of the new file at the next look."""
     found, idle = [], 0
-    while idle < looks:
+    while idle < 2:
         records = source.poll(0.0)
         assert not any(record.problem for record in records)
         found += [line for record in records for line in record.value.splitlines()]
@@ -70,18 +70,15 @@ def rotated(path, at):
 PLACES = (-3 * WIDTH - 7, -WIDTH, -1, 0, 1, 7, len(HALF) - 1, len(HALF))  # from what was handed on, to what was read
 
 
-@pytest.mark.parametrize("most_open, looks", [(256, 2), (0, 5)], ids=["open", "closed"])
 @pytest.mark.parametrize("happens", [cut, written_over, copied])
-def test_what_happens_in_place_beyond_the_head_is_said_and_every_line_that_is_there_is_read(
-    happens, most_open, looks, tmp_path
-):
+def test_what_happens_in_place_beyond_the_head_is_said_and_every_line_that_is_there_is_read(happens, tmp_path):
     for number, (place, block_bytes) in enumerate(product(PLACES, (97, 1 << 20))):
         path = tmp_path / f"{number}.jsonl"
         path.write_bytes(WHOLE + HALF)
-        source = open_source(str(path), {}, follow=True, most_open=most_open, block_bytes=block_bytes)
-        assert taken(source, looks) == FIRST and source.notices() == []
+        source = open_source(str(path), {}, follow=True, block_bytes=block_bytes)
+        assert taken(source) == FIRST and source.notices() == []
         there = happens(path, len(WHOLE) + place)
-        found, notices = taken(source, looks), source.notices()
+        found, notices = taken(source), source.notices()
         source.close()
         if place == len(HALF):  # it goes on as if its writer had: nobody can know otherwise
             assert notices == [] and found == (HALF + AGAIN).splitlines()
@@ -91,20 +88,19 @@ def test_what_happens_in_place_beyond_the_head_is_said_and_every_line_that_is_th
         assert found == there.splitlines(), (happens, place)
 
 
-@pytest.mark.parametrize("most_open, looks", [(256, 2), (0, 5)], ids=["open", "closed"])
 @pytest.mark.parametrize("again", [None, HEAD, len(WHOLE) - 1])
-def test_a_rotation_within_a_line_loses_nothing(again, most_open, looks, tmp_path):
+def test_a_rotation_within_a_line_loses_nothing(again, tmp_path):
     """However far the file was read when it got another name; `again`: opened anew at a position there before."""
     path = tmp_path / "e.jsonl"
     path.write_bytes(WHOLE + HALF)
-    source = open_source(str(path), {}, follow=True, most_open=most_open, block_bytes=97)
+    source = open_source(str(path), {}, follow=True, block_bytes=97)
     found = []
     while again and len(b"\n".join(found)) < again - WIDTH * 3:
         found += [line for record in source.poll(0.0) for line in record.value.splitlines()]
     if not again:
-        found = taken(source, looks)
+        found = taken(source)
     rotated(path, 0)
-    found += taken(source, looks)
+    found += taken(source)
     assert found == [*FIRST, HALF + b" is finished now", *SECOND]
     assert any("was rotated" in each for each in source.notices()) and source.losses() == []
     source.close()
@@ -115,7 +111,7 @@ def test_an_endless_line_of_a_rotated_file_costs_none_of_those_behind_it(tmp_pat
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"1\n")
     source = open_source(str(path), {}, follow=True, max_item_bytes=100, block_bytes=50)
-    assert taken(source, 2) == [b"1"]
+    assert taken(source) == [b"1"]
     with path.open("ab") as file:
         file.write(b"x" * (7 << 20) + b"\nbehind it\n")
     os.rename(path, path.with_suffix(".old"))

@@ -12,7 +12,7 @@ import os
 import pytest
 
 from connectors import Position, Record, SinkUnavailable
-from connectors.files.dead_letter_sink import DeadLetterFile
+from connectors.files.dead_letters import DeadLetterFile
 from stream_engine.data.container import Corrupt
 from stream_engine.formats.options import EventOptions
 from stream_engine.service import ingest
@@ -56,9 +56,9 @@ def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/
 def dead(disk, directory: str = "/state") -> list[dict]:
     lines = []
     if disk.exists(f"{directory}/dead_letters"):
-        for name in disk.listdir(f"{directory}/dead_letters"):
+        for name in (name for name in disk.listdir(f"{directory}/dead_letters") if not name.startswith(".")):
             lines += disk.read(f"{directory}/dead_letters/{name}").splitlines()
-    return [json.loads(line) for line in lines]
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def final(engine: Engine) -> bytes:

@@ -132,17 +132,6 @@ def test_counts_have_one_type_and_neither_is_negative_nor_are_both_0(block):
     assert LARGEST_COUNT * 64 == MOST == 2**53
 
 
-def test_weights_are_not_negative_nor_both_0(block):
-    for n_lo, n_hi, right in (
-        ([0.0, 1.0, np.inf], [5e-324, 0.0, np.nan], True),
-        ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0], False),
-        ([1.0, -5e-324], [1.0, 1.0], False),
-        ([1.0, 1.0], [1.0, -1.0], False),
-        ([], [], True),
-    ):
-        assert holds(column_checks.check_weights, np.array(n_lo), np.array(n_hi)) == right
-
-
 NAMES = ["", "a", "b", "aa", "é", "日本", "a" * 7, "a" * 8, "a" * 9, "a" * 16 + "b", "a" * 16 + "c", "\x00", "\x00a"]
 
 
@@ -222,7 +211,7 @@ def test_values_lie_where_they_are_declared(held, good, bad, block):
 
 
 def test_there_are_exactly_the_arrays_that_are_held():
-    held = {"i": array_checks.ids("keys"), "w": array_checks.figures("keys", finite=True), "b": array_checks.flags()}
+    held = {"i": array_checks.ids("keys"), "w": array_checks.figures("keys"), "b": array_checks.flags()}
     good = {"i": np.array([0, 2], np.int32), "w": np.ones(2), "b": np.array(True)}
     assert check_arrays(held, good, objects=3) == {"objects": 3, "keys": 2}
     for wrong, told in (
@@ -246,3 +235,16 @@ def test_there_are_exactly_the_arrays_that_are_held():
         "map_x",
         None,
     ]
+
+
+def test_kinds_any_lengths_and_fewer_axes():
+    held = Held(("f",), (None, "k"), fewer=True)
+    for good in (np.zeros((5, 2)), np.zeros((0, 2), np.float32), np.zeros(7)):
+        check_array("x", held, good, {"k": 2})
+    for wrong in (np.zeros((5, 3)), np.zeros((5, 2), int), np.zeros((1, 2, 1))):
+        assert not holds(check_array, "x", held, wrong, {"k": 2})
+    assert not holds(check_array, "x", held._replace(fewer=False), np.zeros(7), {})
+    for anything in (np.zeros(()), np.zeros((2, 2, 2)), np.array([True])):
+        check_array("x", Held((), None), anything, {})
+    check_range("x", Held((), None, -1, "objects"), np.array([2**31 - 1]), {})  # how many there are is not known
+    assert not holds(check_range, "x", Held((), None, -1, "objects"), np.array([2**31]), {})

@@ -136,7 +136,7 @@ def test_the_guard_of_a_changed_copy_gives_the_new_verdicts(tmp_path):
         "import json, numpy as np\n"
         "from stream_engine.guard.partial_order import PartialOrder\n"
         "rows = np.array([[0, 1, 0, 2], [0, 2, 0, 3], [0, 3, 0, 1]], np.int32)\n"
-        "print(json.dumps([PartialOrder().offer_votes(rows, np.empty(0, np.int64)), 0, 0, None]))"
+        "print(json.dumps([PartialOrder().offer_rows(rows), 0, 0, None]))"
     )
     warm = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR") or ROOT / "stream_engine" / "__pycache__"}
     for _ in range(2):

@@ -15,7 +15,8 @@ from stream_engine.data import mapped_arrays
 from stream_engine.data.comparisons import Triplet
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import decode, encode, frozen
-from tests.laws.test_accumulators import VARIANTS, learned, same, worlds
+from stream_engine.testing.accumulators import same
+from tests.laws.test_accumulators import VARIANTS, learned, worlds
 from tests.support.generators import dense_batch, planted_triplets
 from tests.support.process import engine, jsonl, one_line, process, started, until
 
@@ -71,7 +72,7 @@ def test_every_count_is_the_same(tmp_path_factory, name):
 
 def test_what_was_handed_over_does_not_change(on_disk):
     rng = np.random.default_rng(3)
-    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=None, allocation=on_disk)
+    live = Engine(("adds3", "triplet_counts", "quadruplet_counts"), guard=False, allocation=on_disk)
     live.objects.ids([f"o{i}" for i in range(9)])
     for made in live.accumulators.values():
         made.update(dense_batch(rng, 9, 400))

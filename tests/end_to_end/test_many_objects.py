@@ -21,7 +21,7 @@ from tests.support.process import engine, jsonl, one_line
 
 def world(seed: int = 0, n: int = 18, size: int = 1500) -> Engine:
     """Three planted groups; objects of high number are asked about less, the last one never."""
-    rng, made = np.random.default_rng(seed), Engine(guard=None)
+    rng, made = np.random.default_rng(seed), Engine(guard=False)
     made.objects.ids([f"o{i}" for i in range(n)])
     weights = np.linspace(3, 0.3, n - 1)
     said = []
@@ -195,7 +195,7 @@ def test_kernels_of_many_objects_are_exported_as_their_factor(name, monkeypatch)
 def test_nothing_of_size_n_squared_is_made(tmp_path):
     """60,000 objects: one n^2 array of bytes is 3.6 GB; counts, snapshot, exports and a refit stay under 0.2 GB."""
     n, rng = 60_000, np.random.default_rng(0)
-    made = Engine(guard=None)
+    made = Engine(guard=False)
     names = [f"o{i}" for i in range(n)]
     anchor, pair = rng.integers(10, n, 20_000), rng.permuted(np.tile(np.arange(10), (20_000, 1)), axis=1)[:, :2]
     tracemalloc.start()

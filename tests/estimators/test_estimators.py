@@ -179,7 +179,7 @@ def questions(triplets, seed=0):
 
 def test_clustering_is_the_refit(world):
     _, group, triplets, _ = world
-    engine = Engine(guard=None)
+    engine = Engine(guard=False)
     engine.learn_many([Triplet(*map(str, row)) for row in triplets.tolist()])
     snapshot = engine.snapshot()
     made = sdp_clustering.refit(snapshot, sdp_clustering.Params(), 0)
@@ -216,7 +216,7 @@ def test_quadruplets_of_four_objects(world):
     i, j, k, l = (points[rows[:, side]] for side in range(4))
     y = np.where(((i - j) ** 2).sum(1) < ((k - l) ** 2).sum(1), 1, -1)
     assert adjusted_rand_score(ComparisonClustering(3).fit_predict(rows, y), group) == 1
-    engine = Engine(("adds4",), None)
+    engine = Engine(("adds4",), False)
     engine.learn_many(
         [
             Quadruplet(*((r[:2], r[2:]) if s > 0 else (r[2:], r[:2])))

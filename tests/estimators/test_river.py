@@ -115,7 +115,7 @@ def test_it_learns_and_its_probabilities_are_calibrated():
 
 
 def test_the_engine_inside_counts_like_any_other():
-    model, engine = ComparisonClassifier(), Engine(("adds3", "triplet_counts"), guard=None)
+    model, engine = ComparisonClassifier(), Engine(("adds3", "triplet_counts"), guard=False)
     said = triplets(120)
     for x, y in as_stream(said):
         model.learn_one(x, y)

@@ -16,7 +16,7 @@ def made(kind, log_loss, sequence=3, seed=0, **report):
 
 
 def published(*artifacts, seconds=()):
-    snapshot = Engine(("triplet_counts",), None).snapshot()
+    snapshot = Engine(("triplet_counts",), False).snapshot()
     return Published(snapshot, {each.kind: each for each in artifacts}, seconds=dict(seconds))
 
 

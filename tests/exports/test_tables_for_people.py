@@ -30,7 +30,7 @@ def said(seed: int = 0, size: int = 40) -> list[Triplet]:
 
 def made(d: int, covariance: bool = True, asked=(1, 1, 0, 1, 1)) -> Published:
     rng = np.random.default_rng(d)
-    learned = Engine(("triplet_counts", "quadruplet_counts"), None)
+    learned = Engine(("triplet_counts", "quadruplet_counts"), False)
     learned.learn_many([*said(), Quadruplet(("10", "2"), ("0", "1"))])
     roots = rng.normal(size=(KNOWN, d, d))
     arrays = {
@@ -128,7 +128,7 @@ def test_what_was_forgotten_is_in_the_summary_where_anything_was():
 
 
 def test_columns_of_what_is_not_there_are_left_out():
-    bare = Published(Engine(("adds3",), None).snapshot(), {})
+    bare = Published(Engine(("adds3",), False).snapshot(), {})
     assert list(exports.contents("objects", bare)["objects"].tables["objects"]) == ["object"]
     heads = rows(made(2, covariance=False))[0]
     assert "x" in heads and "ellipse_a" not in heads
@@ -137,7 +137,7 @@ def test_columns_of_what_is_not_there_are_left_out():
 
 
 def test_agreement_is_that_of_triplets_and_empty_without():
-    learned = Engine(("triplet_counts", "quadruplet_counts"), None)
+    learned = Engine(("triplet_counts", "quadruplet_counts"), False)
     learned.learn_many([Triplet("a", "b", "c"), Triplet("b", "a", "c"), Quadruplet(("d", "e"), ("f", "g"))])
     published = Published(learned.snapshot(), {})
     found = {row["object"]: (row["answers"], row["agreement"]) for row in rows(published)}

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 
 from stream_engine.formats import decoder
+from stream_engine.formats.arrow_columns import arrow_table
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.formats.table_events import Table, read_table
+from stream_engine.formats.table_events import read_table
 
 NAMES = ["a", "b", "16", "é", "x y"]
 
@@ -247,5 +248,6 @@ def test_read_table_is_told_that_there_are_no_whole_floats():
     columns = {name: pa.array([text]) for name, text in zip(("anchor", "near", "far"), ("1.0", "b", "c"), strict=True)}
     for floats, expected in ((True, "1"), (False, "1.0")):
         block = Block(False)
-        read_table(Table(columns, 1, True, floats), fields_of(EventOptions(), pairs=True), block, np.arange(1))
+        fields = fields_of(EventOptions(), pairs=True)
+        read_table(arrow_table(columns, 1, fields, True, floats), fields, block, np.arange(1))
         assert block.decoded(lambda row: (0, b"")).names[0] == expected

@@ -6,8 +6,16 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.files.csv_scanner import MAX_LINES, column_names, first_record_end, header_line, last_record_end
-from stream_engine.formats.csv_rows import UNCLOSED, WHOLE, rows_of
+from stream_engine.data.csv_grammar import (
+    MAX_LINES,
+    UNCLOSED,
+    WHOLE,
+    column_names,
+    first_record_end,
+    header_line,
+    last_record_end,
+    rows_of,
+)
 
 QUICK = settings(max_examples=200, deadline=None)
 CELLS = st.text(alphabet='ab,"\n\r\u00e9 ', max_size=6)

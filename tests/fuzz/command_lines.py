@@ -32,8 +32,8 @@ VERBS = [
     "reshard",
     "seek",
 ]
-VERBS += ["seek", "skip", "forget", "rename", "backup", "restore", "run", "run", "export", "inspect", "nonsense"]
-FLAGS = ["--json", "--help", "--no-refits", "--dry-run", "--accept-lost-dead-letters", "--nonsense", "-h", "-x"]
+VERBS += ["seek", "forget", "backup", "run", "run", "export", "inspect", "nonsense"]
+FLAGS = ["--json", "--help", "--no-refits", "--dry-run", "--nonsense", "-h", "-x"]
 OPTIONS = [
     "--state",
     "--out",
@@ -132,17 +132,16 @@ WHOLE = [
     "run e.jsonl --state new --no-refits --type triplet --columns near=far,far=near --where worker=u --keep 2",
     "run --config config.toml e.jsonl --state new --no-refits",
     "export --state state --out out --format csv adds3 summary objects",
-    "export --state state --out out --snapshot 1 --object-order name --format json",
+    "export --state state --out out --snapshot 1 --object-order name --format parquet",
     "inspect --state state --json",
     "merge state other --out merged",
     "ask --state state --n 3 --strategy random --seed 1",
     "verify --state state e.jsonl",
     "check-config config.toml",
-    "dead-letters --state state list",
-    "dead-letters --state state replay --dry-run",
+    "dead-letters list --state state",
+    "dead-letters show --raw --state state",
     "backup --state state --to saved",
     "reshard --state state --into 2 --out new",
-    "rename --state state o1 o9",
     "forget --state state --object o1",
     "seek --state state e.jsonl 0",
     "refit --state state hierarchy --set similarity=adds3",

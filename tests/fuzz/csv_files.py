@@ -7,7 +7,7 @@ from random import Random
 
 import zstandard
 
-from connectors.files.decompress import Compressed, _gzip, _zstd
+from connectors.files.streams import Compressed, _gzip, _zstd
 from stream_engine.formats.csv_events import Decoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from tests.fuzz.csv_records import TOKENS

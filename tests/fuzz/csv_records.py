@@ -1,11 +1,11 @@
-"""Where CSV records end: the expressions that cut blocks and the compiled rows against the plain rules, no decoder.
+"""Where CSV records end: the ends of blocks and the compiled rows against the plain rules, no decoder.
 
 Fast, so that it sees by far the most of all malformed CSV.
 """
 
 from random import Random
 
-from stream_engine.formats.csv_rows import WHOLE, rows_of
+from stream_engine.data.csv_grammar import WHOLE, rows_of
 from tests.fuzz.mutations import kept_case
 from tests.fuzz.reading import WHOLE as ALL
 from tests.fuzz.reading import blocks_of, chance, pieces_of

@@ -6,7 +6,7 @@ from random import Random
 from stream_engine.data.comparisons import Decoded
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder
-from stream_engine.formats.json_lines import items_of
+from stream_engine.formats.json_places import places_of
 from stream_engine.formats.options import EventOptions
 from tests.fuzz.events import some_event
 from tests.fuzz.mutations import damaged, kept_case
@@ -93,7 +93,7 @@ def check(data: bytes) -> str:
         alike(new, slow)
         assert arrow or new.unknown_fields == slow.unknown_fields
     if not arrow:
-        assert seen(done) == (len(items_of(data).texts) if data else 1)
+        assert seen(done) == (len(places_of(data).begins) if data else 1)
         for one in done.rejected:
             assert data[one.start : one.start + len(one.value)] == one.value
     if rng.random() < 0.05 and not arrow:
@@ -108,7 +108,7 @@ _DECODERS: dict[int, Decoder] = {}
 
 def _used(number: int) -> Decoder:
     """A decoder of these options that has seen other inputs, whatever they were: results do not depend on them."""
-    if number not in _DECODERS or len(_DECODERS[number].structs.unknown) > 60:
+    if number not in _DECODERS or len(_DECODERS[number].unknown) > 60:
         _DECODERS[number] = Decoder(OPTIONS[number])
     return _DECODERS[number]
 
@@ -124,12 +124,12 @@ def _in_blocks(rng: Random, data: bytes, options: EventOptions) -> None:
     alone, _, _ = blocks_of("json", [data], 1)
     assert b"".join(block.value for block in blocks) == b"\n".join(lines)
     one = put_together(alone, b"", lines_of)
-    if all(len(items_of(block.value).texts) == _items(block.value) for block in blocks):
+    if all(len(places_of(block.value).begins) == _items(block.value) for block in blocks):
         assert put_together(blocks, b"", lines_of) == one
 
 
 def _items(value: bytes) -> int:
-    return sum(len(items_of(line).texts) for line in value.split(b"\n"))
+    return sum(len(places_of(line).begins) for line in value.split(b"\n"))
 
 
 def _as_messages(values: list[bytes], options: EventOptions) -> None:

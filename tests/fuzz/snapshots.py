@@ -19,7 +19,7 @@ TRUSTED = False
 ACCUMULATORS = (
     ("adds3", "adds4", "triplet_counts", "quadruplet_counts"),
     ("adds3", "triplet_counts", "adds3_weighted", "triplet_counts_weighted", "worker_votes"),
-    ("adds3", "adds3_decayed", "window", "worker_reliability"),
+    ("adds3", "adds3_decayed", "window"),
 )
 NUMBERS = (0, -1, 1, 2**31 - 1, -(2**31), 2**62, -(2**62), 7)
 ODD: tuple[Any, ...] = (None, -1, 0, 1, 2**62, 2**70, 1.5, "", "x", [], {}, True, [[1]], {"a": 1})

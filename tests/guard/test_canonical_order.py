@@ -11,16 +11,16 @@ import pytest
 
 from stream_engine.data.comparisons import interleaved
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.guard.canonical_order import PASSES, Quadruplets, net_votes
+from stream_engine.guard.canonical_order import Quadruplets, net_votes
 from stream_engine.guard.distinct_edges import DistinctEdges, by_first_appearance
-from stream_engine.guard.exact_guard import Exact
-from stream_engine.guard.exact_kernels import ACCEPTED
-from stream_engine.guard.graph import IN, OUT
-from stream_engine.guard.hash_tables import key_columns, pair_keys
-from stream_engine.guard.invariants import blocks, check_masks, check_sequence
+from stream_engine.guard.graph import IN, OUT, create_nodes
+from stream_engine.guard.hash_tables import key_columns
+from stream_engine.guard.judging import ACCEPTED
+from stream_engine.guard.order_maintenance import in_order
 from stream_engine.guard.pair_rows import canonical, numbered
 from stream_engine.guard.partial_order import PartialOrder, canonical_order, topological_order, weight_kept
-from stream_engine.guard.sifting_guard import Sifted
+from stream_engine.guard.sifting import sifted
+from tests.guard.invariants import blocks, check_masks, check_sequence
 from tests.support.generators import as_batch, dense_batch, planted_triplets
 
 
@@ -93,26 +93,32 @@ def test_it_is_acyclic_maximal_and_follows_the_net_votes(with_quadruplets):
         assert found.weight == (sum(nets[e] for e in kept), sum(nets.values()))
 
 
-def by_the_guards(rows, net):
-    """The order as its description says, each step by the live guards: every row is judged, every node sifted."""
-    nothing, heaviest = np.empty(0, np.int64), np.argsort(-net, kind="stable")
-    greedy = Exact("first")
-    greedy.judge(rows[heaviest], nothing)
-    sifted = Sifted.along(greedy.order(), rows, net)
-    sifted.settle(PASSES)
-    whole = Exact.along(sifted.order(), len(rows))
-    whole.judge(sifted.kept(), nothing)
-    whole.judge(rows[heaviest], nothing)
-    return whole.kept(), whole.order()
+def sequence(guard):
+    """The pair keys in the live sequence."""
+    return guard.graph.key[in_order(guard.graph.link, guard.graph.n_nodes)]
+
+
+def by_the_guard(rows, net):
+    """The order as its description says, each step by the live guard: every row is judged."""
+    heaviest = np.argsort(-net, kind="stable")
+    greedy = PartialOrder()
+    greedy.judge_rows(rows[heaviest])
+    edges = numbered(rows)
+    order, agrees = sifted(edges, net, np.searchsorted(edges.key, sequence(greedy)))
+    whole = PartialOrder(max(64, len(order)))
+    create_nodes(whole.graph, edges.key[order])
+    whole.judge_rows(rows[agrees])
+    whole.judge_rows(rows[heaviest])
+    return whole.kept(), key_columns(sequence(whole))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_is_what_the_guards_make_of_it_row_by_row(seed):
+def test_it_is_what_the_guard_makes_of_it_row_by_row(seed):
     rng = np.random.default_rng(seed)
     n = 5 + 2 * seed
     triplets = planted_triplets(rng, rng.random((n, 3)), 60 * n, flip=0.05 * (1 + seed % 6))
     columns = columns_from_triplets(triplets, n)
-    found, expected = canonical_order(columns), by_the_guards(*net_votes(columns))
+    found, expected = canonical_order(columns), by_the_guard(*net_votes(columns))
     assert np.array_equal(found.kept, expected[0]) and np.array_equal(found.order, expected[1])
 
 
@@ -124,8 +130,8 @@ def test_distinct_edges_get_the_verdicts_and_the_sequence_of_the_guard(seed):
     triplets = planted_triplets(rng, rng.random((n, 3)), 40 * n, flip=0.1 + 0.04 * seed)
     rows = net_votes(columns_from_triplets(triplets, n))[0]
     rows = rows[rng.permutation(len(rows))]
-    guard, nothing = Exact("first"), np.empty(0, np.int64)
-    verdicts = guard.judge(rows, nothing)
+    guard = PartialOrder()
+    verdicts = guard.judge_rows(rows)
     edges = numbered(rows)
     mine = DistinctEdges(by_first_appearance(edges.near, edges.far, len(edges.key)), edges.near, edges.far)
     kept = np.concatenate(
@@ -133,7 +139,7 @@ def test_distinct_edges_get_the_verdicts_and_the_sequence_of_the_guard(seed):
     )
     assert 0 < kept.sum() < len(kept)
     assert np.array_equal(kept, verdicts == ACCEPTED)
-    assert np.array_equal(edges.key[mine.order()], pair_keys(guard.order()))
+    assert np.array_equal(edges.key[mine.order()], sequence(guard))
     arcs = set(blocks(mine.graph, int(OUT)))
     assert (
         arcs == set(zip(edges.near[kept] + 1, edges.far[kept] + 1)) == {(u, v) for v, u in blocks(mine.graph, int(IN))}
@@ -220,7 +226,7 @@ def test_renamed_objects_give_the_same_order_when_no_two_weights_are_equal():
 
 def test_without_sifting_it_is_greedy_by_decreasing_net_vote(monkeypatch):
     """The seed of the search: heaviest first, equal weights in canonical order, each kept unless it closes a cycle."""
-    monkeypatch.setattr("stream_engine.guard.canonical_order.PASSES", 0)
+    monkeypatch.setattr("stream_engine.guard.canonical_order.sifted", lambda *given: sifted(*given, passes=0))
     for seed in range(10):
         rng = np.random.default_rng(seed)
         batch = dense_batch(rng, 5, 150, quadruplets=0)
@@ -241,7 +247,7 @@ def truth_kept(triplets, points):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_keeps_as_much_as_the_truth_does_and_sift_nearly(seed):
+def test_it_keeps_as_much_as_the_truth_does(seed):
     rng = np.random.default_rng(seed)
     points = rng.random((50, 3))
     triplets = planted_triplets(rng, points, 60_000, flip=0.15)
@@ -250,13 +256,9 @@ def test_it_keeps_as_much_as_the_truth_does_and_sift_nearly(seed):
     found = canonical_order(columns)
     assert found.weight == weight_kept(found.kept, columns)
     assert found.weight.kept >= truth.kept
-    kept = {}
-    for policy in ("first", "sift"):
-        guard = PartialOrder(policy)
-        guard.offer(as_batch(triplets, 50))
-        kept[policy] = weight_kept(guard.kept(), columns)
-    assert kept["sift"].kept >= 0.99 * truth.kept
-    assert kept["first"].kept < 0.9 * truth.kept  # why refits prefer the canonical order
+    guard = PartialOrder()
+    guard.offer(as_batch(triplets, 50))
+    assert weight_kept(guard.kept(), columns).kept < 0.9 * truth.kept  # why refits prefer the canonical order
 
 
 @pytest.mark.parametrize("rows", [np.empty((0, 3), np.int32), np.array([[0, 1, 2], [0, 2, 1]], np.int32)])

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from stream_engine.guard import canonical_order as module
-from stream_engine.guard.canonical_order import PASSES, order_of_votes
+from stream_engine.guard.canonical_order import order_of_votes
 from stream_engine.guard.distinct_edges import DistinctEdges, by_first_appearance
 from stream_engine.guard.pair_rows import canonical, numbered
+from stream_engine.guard.sifting import PASSES, sifted
 
 
 def random_votes(seed, pairs, share=1.0, most=3):
@@ -63,25 +64,23 @@ def slow_passes(edges, net, order, passes):
 
 @pytest.mark.parametrize(("seed", "pairs", "share"), [(0, 12, 1.0), (1, 20, 0.4), (2, 30, 0.2), (3, 30, 1.0)])
 @pytest.mark.parametrize("passes", [0, 1, 2, PASSES])
-def test_sifting_is_its_definition_whatever_the_number_of_passes(seed, pairs, share, passes, monkeypatch):
-    monkeypatch.setattr(module, "PASSES", passes)
+def test_sifting_is_its_definition_whatever_the_number_of_passes(seed, pairs, share, passes):
     rows, net = random_votes(seed, pairs, share, most=9)
     edges, begin = greedy(rows, net)
-    order, agrees = module._sifted(edges, net, begin)
+    order, agrees = sifted(edges, net, begin, passes)
     assert order.tolist() == slow_passes(edges, net, begin, passes)
     place = np.argsort(order)
     assert np.array_equal(agrees, place[edges.near] < place[edges.far])
 
 
-def test_the_last_pass_that_is_allowed_decides_and_there_is_none_after_it(monkeypatch):
+def test_the_last_pass_that_is_allowed_decides_and_there_is_none_after_it():
     """150 pairs, each compared with each at random: 11 passes until nothing moves, of which 8 are made."""
     rows, net = random_votes(3, 150)
     edges, begin = greedy(rows, net)
-    made = module._sifted(edges, net, begin)[0]
+    made = sifted(edges, net, begin)[0]
     kept, worth = order_of_votes(rows, net).weight.kept, []
     for passes in range(PASSES + 6):
-        monkeypatch.setattr(module, "PASSES", passes)
-        worth.append(agreeing(module._sifted(edges, net, begin)[0], edges, net))
+        worth.append(agreeing(sifted(edges, net, begin, passes)[0], edges, net))
     assert worth[PASSES - 1] < worth[PASSES] < worth[PASSES + 1] < worth[-1]
     assert worth == sorted(worth) and worth[-1] == worth[-2] == worth[-3]
     assert agreeing(made, edges, net) == worth[PASSES] <= kept
@@ -93,7 +92,7 @@ def test_what_the_order_is_against_is_kept_where_it_closes_no_cycle(seed):
     an order of all three. The last step finds it; in a net of few votes it does so again and again."""
     rows, net = random_votes(seed, 60, 0.2)
     edges, begin = greedy(rows, net)
-    order, agrees = module._sifted(edges, net, begin)
+    order, agrees = sifted(edges, net, begin)
     kept, _ = module.kept_of_votes(rows, net)
     found = order_of_votes(rows, net)
     assert (kept >= agrees).all() and kept.sum() > agrees.sum()
@@ -111,7 +110,7 @@ def test_no_node_can_move_and_the_last_step_still_finds_room():
     rows, net = canonical(np.array([[*q, *x], [*y, *p], [*p, *q]], np.int32), np.array([5, 5, 1]))
     edges = numbered(rows)
     order = np.array([0, 1, 2, 3])
-    sifted, agrees = module._sifted(edges, net, order)
-    assert sifted.tolist() == order.tolist() and net[agrees].sum() == 10
-    kept, order = module._maximal(edges, sifted, agrees, np.argsort(-net, kind="stable"))
+    after, agrees = sifted(edges, net, order)
+    assert after.tolist() == order.tolist() and net[agrees].sum() == 10
+    kept, order = module._maximal(edges, after, agrees, np.argsort(-net, kind="stable"))
     assert kept.all() and agreeing(order, edges, net) == 11

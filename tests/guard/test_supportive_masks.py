@@ -4,11 +4,11 @@ that reach it and that it reaches. (That they are never wrong as the graph chang
 import numpy as np
 import pytest
 
-from stream_engine.guard.exact_guard import Exact
 from stream_engine.guard.graph import FROM, OUT, SUPPORT, TO
-from stream_engine.guard.invariants import blocks
 from stream_engine.guard.order_maintenance import in_order
+from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.guard.reachability_masks import choose
+from tests.guard.invariants import blocks
 from tests.support.generators import planted_triplets
 
 
@@ -17,8 +17,8 @@ def chosen(seed, n, m):
     rng = np.random.default_rng(seed)
     triplets = planted_triplets(rng, rng.random((n, 2)), m, flip=0.1)
     rows = np.concatenate([np.sort(triplets[:, :2], axis=1), np.sort(triplets[:, [0, 2]], axis=1)], axis=1)
-    guard = Exact("first")
-    guard.judge(rows.astype(np.int32), np.empty(0, np.int64))
+    guard = PartialOrder()
+    guard.judge_rows(rows.astype(np.int32))
     choose(guard.graph)
     successors = {x: set() for x in range(1, guard.graph.n_nodes + 1)}
     for u, v in blocks(guard.graph, int(OUT)):

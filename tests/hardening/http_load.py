@@ -260,7 +260,7 @@ def main(arguments: list[str] | None = None) -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=10.0, help="of silent connections")
-    parser.add_argument("--path", default="/export/k1.json")
+    parser.add_argument("--path", default="/export/k1.csv")
     parser.add_argument("--code", type=Path, default=ROOT)
     given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)

@@ -1,6 +1,6 @@
-"""Thousands of followed files on few descriptors: what they cost while nothing happens, and how soon a line is counted.
+"""Thousands of followed files: what they cost while nothing happens, and how soon a line is counted.
 
-    python -m tests.hardening.many_files [--files 3000] [--descriptors 1024] [--seconds 30]
+    python -m tests.hardening.many_files [--files 3000] [--descriptors 4096] [--seconds 30]
 
 A real `stream-engine run --follow --listen` over a glob; its descriptors, series and processor time are read from
 outside.
@@ -29,7 +29,7 @@ def processor_seconds(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("files", 3000), ("descriptors", 1024), ("seconds", 30)):
+    for name, default in (("files", 3000), ("descriptors", 4096), ("seconds", 30)):
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     with TemporaryDirectory() as name:

@@ -59,7 +59,7 @@ def test_run_decodes_counts_refits_and_keeps_dead_letters(folder):
     assert state["artifacts"]["dummy_refit"]["report"] == {"objects": 5, "after": False}
     assert state["artifacts"]["dummy_refit"]["params"] == {"least": 2}
     assert (folder / "letters.txt").read_text() == "missing_field\n"
-    assert "dummy_refit (snapshot" in engine("inspect", "--state", folder / "state", "--all").stdout
+    assert "dummy_refit (snapshot" in engine("inspect", "--state", folder / "state").stdout
 
 
 def test_refit_goes_on_from_the_one_before(folder):

@@ -1,4 +1,4 @@
-"""The manual says what is there: no line is too wide, and every path, command, module and link that it names exists."""
+"""The manual says what is there: every path, command, module and link that it names exists."""
 
 import re
 import tomllib
@@ -14,7 +14,6 @@ from tests.benchmarks.__main__ import WORDS
 from tests.conftest import ROOT
 from tests.house.test_layers import FLOORS
 
-WIDTH = 120
 FOLDERS = ["connectors", "deploy", "stream_engine", "tests"]
 PAGES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
 NAMING = [page for page in PAGES if page.name != "CHANGELOG.md"]  # a changelog also names what is gone
@@ -28,11 +27,6 @@ ANCHORED = re.compile(r"\]\(([^)\s#]*)#([^)]+)\)")
 MODULE = re.compile(r"\b(?:stream_engine|connectors)(?:\.\w+)+")
 COMMAND = re.compile(r"python -m ((?:tests|stream_engine)[\w.]*)(?: (\w+))?")
 TESTS = re.compile(r"(?<![\w/.-])tests(?:\.\w+)+")
-
-
-def wide_lines(text: str) -> list[str]:
-    """Lines that are wider than the limit, each with its number."""
-    return [f"line {number}: {len(line)} wide" for number, line in enumerate(text.splitlines(), 1) if len(line) > WIDTH]
 
 
 def wrong_paths(text: str) -> list[str]:
@@ -123,11 +117,6 @@ every_naming_page = pytest.mark.parametrize("page", NAMING, ids=page_name)
 
 
 @every_page
-def test_no_line_is_too_wide(page):
-    assert wide_lines(page.read_text()) == []
-
-
-@every_page
 def test_links_lead_somewhere(page):
     assert wrong_links(page.read_text(), page.parent) == []
 
@@ -150,6 +139,14 @@ def test_modules_import(page):
 @every_naming_page
 def test_commands_exist(page):
     assert wrong_commands(page.read_text()) == []
+
+
+def test_nothing_tells_to_install_a_package_of_that_name_from_an_index():
+    """`stream-engine` on the package index is somebody else's."""
+    files = [path for folder in ("connectors", "deploy", "stream_engine") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path for path in [*files, *PAGES] if path.suffix in {".md", ".py", ".sh", ".txt"}]
+    named = [page_name(path) for path in texts if re.search(r"(install\s+|')stream-engine\[", path.read_text())]
+    assert [name for name in named if name != "CHANGELOG.md"] == []
 
 
 def linked_from(page: Path, seen: set[Path]) -> Iterable[Path]:
@@ -193,7 +190,6 @@ def test_the_floors_that_the_design_draws_are_those_of_the_import_rules():
 
 
 PLANTED = [
-    ("a wide line", "x" * 121, wide_lines),
     ("a path", "see `stream_engine/guard/order.py`", wrong_paths),
     ("a path from inside the package", "see `guard/order.py`", wrong_paths),
     ("a file without its folder", "see `sift_order.py`", wrong_paths),
@@ -228,4 +224,4 @@ def test_what_is_right_is_no_fault():
         "`stream_engine/guard/`, `guard/cycle_search.py`, `tests/benchmarks/stage_*.py`, `connectors/NAME.py`, "
         "`python -m tests.benchmarks guard`, `stream_engine.state.engine.Engine`, `adds3/i`, `kafka://h/t`, `1/4`"
     )
-    assert not [*wide_lines("x" * 120), *wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]
+    assert not [*wrong_paths(text), *wrong_modules(text), *wrong_commands(text)]

@@ -30,6 +30,7 @@ PUBLIC = {
         "as_stream",
         "triplets_as",
     ),
+    "stream_engine.testing": ("check_accumulator", "check_format", "check_refit"),
     "connectors": ("Position", "Record", "Source", "Sink", "SourceFailed", "SinkUnavailable", "UnusableSource"),
 }
 

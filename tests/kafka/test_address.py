@@ -3,9 +3,9 @@
 import pytest
 
 from connectors import Position, UnusableSource, open_source
-from connectors.kafka.address import confluent_options, parse_address, scrubbed
+from connectors.kafka.address import kafka_python_options, librdkafka_options, parse_address, scrubbed
 from connectors.kafka.client import Range
-from connectors.kafka.source import CLIENTS, KafkaSource
+from connectors.kafka.source import CLIENTS, KafkaSource, check_options
 from connectors.kafka.start_offsets import offset_loss
 
 
@@ -72,24 +72,21 @@ def test_secrets_are_taken_out_of_what_is_said():
     assert scrubbed("p1 p2\n p3 socks5://u:p4@h p5 user", options) == "*** *** *** *** *** user"
 
 
-def test_one_section_serves_both_clients():
-    assert confluent_options(
-        {
-            "security_protocol": "SASL_SSL",
-            "sasl_mechanism": "PLAIN",
-            "sasl_plain_username": "u",
-            "sasl_plain_password": "p",
-            "ssl_check_hostname": True,
-            "group_id": "g",
-        }
-    ) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": "u",
-        "sasl.password": "p",
-        "ssl.endpoint.identification.algorithm": "https",
-        "group.id": "g",
-    }
+def test_each_library_gets_its_own_names():
+    options = {"client": "confluent", "security.protocol": "SSL", "security_protocol": "SSL", "group.id": "g"}
+    assert kafka_python_options(options) == {"security_protocol": "SSL"}
+    assert librdkafka_options(options) == {"security.protocol": "SSL", "group.id": "g"}
+    check_options(options)
+    assert kafka_python_options({"group.id": "g"}) == {"group.id": "g"}  # refused then by its library
+    for wrong in (
+        {"client": "confluent", "security_protocol": "SSL"},  # would connect without encryption
+        {"client": "confluent", "no.such.option": 1},
+        {"group.id": "g"},
+        {"no_such_option": 1},
+        {"max_poll_records": 0},
+    ):
+        with pytest.raises(UnusableSource, match="kafka"):
+            check_options(wrong)
 
 
 def test_where_reading_goes_on_never_skips_what_is_there_and_never_repeats_what_was_read():

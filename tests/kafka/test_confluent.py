@@ -1,7 +1,7 @@
 """What librdkafka hands over, told message by message: nothing behind an error is taken for what follows."""
 
-import threading
 from collections import Counter
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from connectors.kafka.address import parse_address
 from connectors.kafka.client import ClientFailed, OffsetsLost, Progress, Refused
-from connectors.kafka.confluent_client import Confluent, Reports, TopicQuestions
+from connectors.kafka.confluent_client import Confluent
 
 
 class Message(NamedTuple):
@@ -55,9 +55,8 @@ class Scripted:
 
 def reading(*batches) -> Confluent:
     """A client that reads from offset 0 of two partitions, and gets these batches."""
-    address, reports, consumer = parse_address("h:1/t"), Reports("t"), Scripted(*batches)
-    questions = TopicQuestions(consumer, reports, address, {}, 1.0, threading.Event())
-    client = Confluent(consumer, reports, questions, address, None, has_group=False, mark=0)
+    client = Confluent(parse_address("h:1/t"), {}, None)
+    client._consumer, client._questions = Scripted(*batches), SimpleNamespace(polls=True)
     client.assign({0: 0, 1: 0})
     return client
 

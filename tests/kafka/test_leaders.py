@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import patiently
-from tests.support.kafka_reading import SECONDS, read
+from tests.support.kafka_reading import SECONDS, named_for, read
 from tests.support.process import records, started, stopped, summary, until
 
 pytestmark = pytest.mark.kafka
@@ -83,7 +83,7 @@ def test_leaders_elected_and_killed_in_the_middle(three_brokers, tmp_path):
         "0.2",
     )
     sources = {
-        client: KafkaSource(uri, {}, start="earliest", client=client, options=FAST)
+        client: KafkaSource(uri, {}, start="earliest", client=client, options=named_for(client, FAST))
         for client in ("kafka-python", "confluent")
     }
     found: dict[str, list] = {client: [] for client in sources}

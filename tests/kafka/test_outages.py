@@ -16,7 +16,7 @@ from kafka import KafkaProducer
 from connectors import SourceFailed
 from connectors.kafka.source import PATIENCE, KafkaSource
 from tests.kafka.conftest import collect_sockets
-from tests.support.kafka_reading import positions, read, until
+from tests.support.kafka_reading import named_for, positions, read, until
 
 pytestmark = pytest.mark.kafka
 FAST = {
@@ -37,7 +37,11 @@ def open_source(own_broker):
 
     def make(topic, client, options=None):
         source = KafkaSource(
-            f"{own_broker.bootstrap}/{topic}", {}, start="earliest", client=client, options={**FAST, **(options or {})}
+            f"{own_broker.bootstrap}/{topic}",
+            {},
+            start="earliest",
+            client=client,
+            options=named_for(client, {**FAST, **(options or {})}),
         )
         made.append(source)
         return source

@@ -10,7 +10,7 @@ import pytest
 
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.address import parse_address
-from connectors.kafka.producers import ConfluentSender, PythonSender
+from connectors.kafka.sender import Sender
 from connectors.kafka.source import KafkaSource
 from stream_engine.__main__ import main
 from stream_engine.formats import decoder
@@ -19,7 +19,6 @@ from tests.support.kafka_producing import produce
 from tests.support.kafka_reading import idle, read
 from tests.support.process import until
 
-CLIENTS = ["kafka-python", "confluent"]
 EVENTS = [
     {"anchor": "a", "near": 1, "far": "c"},
     {"type": "odd_one_out", "objects": ["a", "b", "c"], "odd": "c"},
@@ -62,9 +61,8 @@ def arrived(broker):
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("batch", [1, 2, 100])
-def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path, client, batch):
+def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path, batch):
     lines = [json.dumps(event, ensure_ascii=False).encode() for event in EVENTS] + [b"{not json"]
     path = tmp_path / "events.jsonl"
     path.write_bytes(b"\n".join(lines[:3]) + b"\r\n\n" + b"\n".join(lines[3:]))
@@ -73,7 +71,6 @@ def test_lines_arrive_as_they_are(broker, new_topic, arrived, tmp_path, client, 
         [str(path)],
         f"kafka://{broker.bootstrap}/{topic}",
         batch=batch,
-        client=client,
         progress=heard.append,
         options={"group_id": "of the engine", "compression_type": "zstd"},
     )
@@ -121,32 +118,28 @@ def test_json_lines_to_arrow(broker, new_topic, arrived, tmp_path):
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("client", CLIENTS)
-def test_rate_is_kept(broker, new_topic, tmp_path, client):
+def test_rate_is_kept(broker, new_topic, tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text('{"anchor": "a", "near": "b", "far": "c"}\n' * 100)
     began = time.monotonic()
-    done, _ = produce([str(path)], f"kafka://{broker.bootstrap}/{new_topic()}", rate=200, batch=10, client=client)
+    done, _ = produce([str(path)], f"kafka://{broker.bootstrap}/{new_topic()}", rate=200, batch=10)
     assert 0.44 <= done.seconds <= time.monotonic() - began
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_missing_topic_fails_in_a_line(broker, tmp_path, client):
+def test_a_missing_topic_fails_in_a_line(broker, tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text("{}\n")
     with pytest.raises(SinkUnavailable, match="/no-such-topic: .*(topic does not exist|does the topic exist)"):
-        produce([str(path)], f"kafka://{broker.bootstrap}/no-such-topic", client=client, patience=1.5)
+        produce([str(path)], f"kafka://{broker.bootstrap}/no-such-topic", patience=1.5)
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("noticed_by", ["flush", "send"])
-def test_a_message_that_only_the_broker_refuses_is_told(broker, new_topic, client, noticed_by):
+def test_a_message_that_only_the_broker_refuses_is_told(broker, new_topic, noticed_by):
     """Larger than this topic takes: by then `send` has returned, and a later call says so."""
     address = parse_address(f"{broker.bootstrap}/{new_topic(max_message_bytes='2000')}")
-    sender = {"kafka-python": PythonSender, "confluent": ConfluentSender}[client]
-    with sender(address, {}, 60.0) as sending:
+    with Sender(address, {}, 60.0) as sending:
         sending.send(b"good")
         sending.flush()
         sending.send(random.Random(0).randbytes(5000))
@@ -165,16 +158,8 @@ def test_arguments_are_checked_before_anything_is_sent(tmp_path):
     ):
         with pytest.raises(UnusableSource, match=f"produce: got {problem}"):
             produce([], "kafka://127.0.0.1:1/t", **more)
-    with pytest.raises(UnusableSource, match="expected one of kafka-python, confluent"):
-        produce([], "kafka://127.0.0.1:1/t", client="java")
-    for client, option in (("kafka-python", "no_such_option"), ("confluent", "no.such.option")):
-        with pytest.raises(UnusableSource, match=option):
-            produce(
-                [],
-                "kafka://127.0.0.1:1/t",
-                client=client,
-                options={"no_such_option": 1, "sasl_plain_password": "s3cret"},
-            )
+    with pytest.raises(UnusableSource, match="no_such_option"):
+        produce([], "kafka://127.0.0.1:1/t", options={"no_such_option": 1, "sasl_plain_password": "s3cret"})
 
 
 @pytest.mark.kafka

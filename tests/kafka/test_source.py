@@ -4,6 +4,8 @@ What can be caught here: a message lost, repeated or out of order over restarts,
 without a word; a secret in a message. What cannot: what only several brokers do (leader moves, unclean elections).
 """
 
+import time
+
 import pytest
 from kafka import KafkaProducer, TopicPartition
 
@@ -11,7 +13,7 @@ from connectors import Position, SourceFailed, UnusableSource
 from connectors.kafka.source import KafkaSource
 from tests.kafka.conftest import collect_sockets
 from tests.support.kafka_broker import PASSWORD
-from tests.support.kafka_reading import idle, positions, read, until
+from tests.support.kafka_reading import idle, named_for, positions, read, until
 from tests.support.process import until as eventually
 
 pytestmark = pytest.mark.kafka
@@ -39,7 +41,7 @@ def open_source(broker, client):
             stored or {},
             start=start,
             client=client,
-            options={**FAST, **(options or {})},
+            options=named_for(client, {**FAST, **(options or {})}),
             **more,
         )
         made.append(source)
@@ -295,10 +297,13 @@ def test_a_missing_topic_is_waited_for_then_named(new_topic, send, open_source):
         read(open_source("no-such-topic", topic_seconds=0.2), 1)
     topic = "late-" + new_topic()
     source = open_source(topic, topic_seconds=20)
-    assert source.poll(0.3) == [] and not source.ready()
+    began = time.monotonic()
+    while not (said := source.notices()):
+        assert source.poll(0.1) == [] and time.monotonic() - began < 10  # of a busy machine
+    assert "does not exist; waiting 20 s" in said[0] and not source.ready()
     new_topic(name=topic)
     send(topic, [b"x"])
-    assert [r.value for r in read(source, 1)] == [b"x"]
+    assert [r.value for r in read(source, 1)] == [b"x"] and "exists now" in source.notices()[0]
 
 
 def test_group_commits_are_only_information(admin, new_topic, send, open_source):

@@ -67,10 +67,12 @@ class Unopened:
     def open(self):
         if isinstance(self._client, Exception):
             raise self._client
-        return self._client
 
     def interrupt(self):
         pass
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
 
 
 @pytest.fixture

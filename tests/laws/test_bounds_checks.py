@@ -49,6 +49,7 @@ FILES = (
     "boosting/test_exact_rounds.py",
     "boosting/test_theorems.py",
     "laws/test_formats.py",
+    "formats/test_json_scan.py",
 )
 TESTS = (
     "finished_while",
@@ -94,6 +95,7 @@ TESTS = (
     "online_blocks",
     "online_new_objects",
     "online_no_answer",
+    "json_scan",
 )
 # Run at the end of that pytest: which kernels were compiled. Code that is not optimised checks the same bounds, and is
 # compiled in two thirds of the time; what numba then says it cannot keep is compiled again, no more.

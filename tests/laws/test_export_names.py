@@ -1,4 +1,4 @@
-"""No file of any export is about objects without their names, and what is in it is what the dictionary says.
+"""No file of any export is about objects without their names, and what is in it is what its declaration says.
 
 Over all exports and formats, on a state that holds everything: each accumulator, an artifact of each refit.
 """
@@ -12,24 +12,20 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.data.array_checks import pattern_of
-from stream_engine.exports import Content, dictionary, manual_page
+from stream_engine.exports import Content, manual_page
 from stream_engine.exports.by_name import by_name
-from stream_engine.exports.dictionary import described
-from stream_engine.exports.dictionary_entries import SCALARS, Held
-from stream_engine.exports.dictionary_of_counts import COUNTS
-from stream_engine.exports.dictionary_of_models import LEFT_OUT, MODELS, OF_REFITS
-from stream_engine.exports.dictionary_of_tables import TABLE_COLUMNS
+from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import encode
+from stream_engine.exports.naming import Named
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
-from stream_engine.state.artifact_axes import IDS, LABELS, MERGES, OBJECTS, SUBSET
-from stream_engine.state.artifact_schemas import SCHEMAS
+from stream_engine.state.artifact_schemas import OBJECTS, SCHEMAS, SUBSET
 from stream_engine.state.published import Published
 from tests.laws.test_exports import ADDED, read
 from tests.support.crafted_worlds import artifacts_of, state
 
 DOCUMENTS = {"objects", "summary"}
-ARRAYS = [what for what in exports.EXPORTS if what not in DOCUMENTS]
+WITH_ARRAYS = [what for what in exports.EXPORTS if what not in DOCUMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +72,7 @@ def files(published: Published, what: str, format: str) -> dict[str, bytes]:
     }
 
 
-def sizes_of(entry: Held, array: np.ndarray, bound: dict[str, int]) -> bool:
+def sizes_of(entry: Array, array: np.ndarray, bound: dict[str, int]) -> bool:
     """Whether the shape is one of those that are declared; lengths that are not known yet become known."""
     for axes in entry.alternatives():
         if len(axes) != array.ndim:
@@ -95,25 +91,23 @@ def sizes_of(entry: Held, array: np.ndarray, bound: dict[str, int]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("what", ARRAYS)
+@pytest.mark.parametrize("what", WITH_ARRAYS)
 def test_every_array_is_declared_and_has_the_shape_and_kind_that_are_said(what, published):
     for content in exports.contents(what, published).values():
         names = published.snapshot.objects if content.objects is None else content.objects
         bound = {"n": len(names), "s": len(names if content.subset is None else content.subset)}
         for key, array in content.arrays.items():
-            entry = described(what, key)
-            assert entry is not None, f"{what}: {key} is not in the dictionary"
+            entry = declared(what, key)
+            assert entry is not None, f"{what}: {key} is not declared"
             assert array.dtype.kind in entry.kinds, f"{what}: {key} is {array.dtype}"
             assert sizes_of(entry, array, bound), f"{what}: {key} is {array.shape}, expected {entry.shape} with {bound}"
 
 
-@pytest.mark.parametrize("format", ["npz", "json"])
-@pytest.mark.parametrize("what", ARRAYS)
-def test_files_of_arrays_name_their_objects(what, format, published):
+@pytest.mark.parametrize("what", WITH_ARRAYS)
+def test_files_of_arrays_name_their_objects(what, published):
     for stem, content in exports.contents(what, published).items():
-        data = encode(stem, content, format, published.snapshot.objects)[f"{stem}.{format}"]
-        held = dict(np.load(io.BytesIO(data))) if format == "npz" else json.loads(data)
-        entries = [described(what, key) for key in content.arrays]
+        held = dict(np.load(io.BytesIO(encode(stem, content, "npz", published.snapshot.objects)[f"{stem}.npz"])))
+        entries = [declared(what, key) for key in content.arrays]
         if any(entry.names_objects for entry in entries) and what != "hierarchy":
             assert list(held["names"]) == list(published.snapshot.objects)
         if "ids" in held:
@@ -122,7 +116,7 @@ def test_files_of_arrays_name_their_objects(what, format, published):
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-@pytest.mark.parametrize("what", ARRAYS)
+@pytest.mark.parametrize("what", WITH_ARRAYS)
 def test_tables_have_names_in_place_of_ids_and_lose_nothing(what, format, published):
     made = files(published, what, format)
     tables = {name.rpartition(".")[0]: read(name, data) for name, data in made.items() if not name.endswith(".json")}
@@ -131,7 +125,7 @@ def test_tables_have_names_in_place_of_ids_and_lose_nothing(what, format, publis
         subset = names if content.subset is None else np.array(content.subset)
         told = json.loads(made.get(f"{stem}.{SCALARS}.json", b"{}"))
         for key, array in content.arrays.items():
-            entry = described(what, key)
+            entry = declared(what, key)
             if entry.table == SCALARS:
                 np.testing.assert_array_equal(np.array(told[key], float if array.dtype.kind == "f" else None), array)
                 continue
@@ -169,8 +163,8 @@ def test_what_stands_in_a_table_made_by_hand_stands_there(everything):
     """The same values under some head, or as names."""
     for stem, (what, content) in everything.items():
         for key, array in content.arrays.items():
-            entry = described(what, key)
-            if not entry.within or key in ("utf8", "offsets", "names") or key.startswith(("worker_", "sampler_")):
+            entry = declared(what, key)
+            if not entry.within or key in ("worker", "names") or key.startswith(("worker_", "sampler_")):
                 continue
             assert entry.within in content.tables, (stem, key)
             table = content.tables[entry.within]
@@ -247,32 +241,45 @@ def test_every_refit_has_an_export_and_every_array_of_it_is_declared_or_left_out
         for array, spoken in SCHEMAS[kind].axes.items():
             if pattern_of(array, LEFT_OUT.get(kind, {})) or (kind == "reliability" and what == "workers"):
                 continue
-            entry = described(what, array)
+            entry = declared(what, array)
             assert entry is not None, f"{what}: {array} of {kind}"
-            assert (entry.values == "ids") == (spoken.values is IDS), (what, array)
-            assert entry.values != "merges" or spoken.values in (MERGES, LABELS)
+            assert (entry.values == "ids") == (spoken.values == "ids"), (what, array)
+            assert entry.values != "merges" or spoken.values in ("merges", "labels")
             axes = entry.axes(len(spoken.axes)) if spoken.axes else ()
-            for axis, letter in zip(spoken.axes, axes):
+            for axis, letter in zip(spoken.axes or (), axes):
                 assert axis not in said or letter == said[axis], (what, array)
 
 
 def test_nothing_is_declared_that_is_not_there():
-    assert set(COUNTS) | set(MODELS) == set(ARRAYS) and not set(COUNTS) & set(MODELS)
+    assert set(ARRAYS) == set(WITH_ARRAYS)
+
+
+def is_of_kind(values, declared: Array) -> bool:
+    """Whether a column holds what is declared; ids are names in tables, and an empty column is of any kind."""
+    if isinstance(values, Named):
+        return declared.values == "ids" or declared.kinds == "U"
+    if isinstance(values, list):
+        values = [value for value in values if value is not None]
+    kind = np.asarray(values).dtype.kind
+    return not len(values) or kind in declared.kinds or (kind in "iu" and "f" in declared.kinds)
 
 
 def test_every_table_is_described_and_registered(everything):
     made = {table for _, content in everything.values() for table in content.tables}
-    assert set(TABLE_COLUMNS) == made | {"cluster_levels"}  # not of so few objects
+    assert set(TABLES) <= made | {"cluster_numbers"}  # not of so few objects
     for _, content in everything.values():
-        for table, columns in content.tables.items():
-            assert all(pattern_of(head, TABLE_COLUMNS[table]) for head in columns), (table, list(columns))
-            assert len({len(column) for column in columns.values()}) == 1
+        for table, found in content.tables.items():
+            known = columns(table)
+            assert all(pattern_of(head, known) for head in found), (table, list(found))
+            assert len({len(column) for column in found.values()}) == 1
+            for head, values in found.items():
+                assert is_of_kind(values, known[pattern_of(head, known)]), (table, head)
             assert exports.TABLES.get(table, table) in exports.EXPORTS
     own = {table for table in made if table not in exports.EXPORTS}
-    assert own | {"cluster_levels"} == set(exports.TABLES)
+    assert own | {"cluster_numbers"} == set(exports.TABLES)
 
 
-@pytest.mark.parametrize("format", ["npz", "json", "csv", "parquet"])
+@pytest.mark.parametrize("format", ["npz", "csv", "parquet"])
 def test_the_name_of_a_file_says_what_makes_it(format, published):
     """As HTTP needs it: the export that the name leads to, in the format that it leads to, has a file of that name."""
     for what in exports.EXPORTS:
@@ -322,9 +329,9 @@ def test_the_page_of_the_manual_is_made_of_the_code():
     page = manual_page.page()
     for what in exports.EXPORTS:
         assert f"\n### {what}\n" in page
-        assert all(f"`{array}` (" in page for array in dictionary.entries(what))
-    for table, columns in TABLE_COLUMNS.items():
-        assert f"\n### Table {table}" in page and all(f"- `{head}`: " in page for head in columns)
+        assert all(f"`{array}` (" in page for array in ARRAYS.get(what, ()))
+    for table in TABLES:
+        assert f"\n### Table {table}" in page and all(f"- `{head}` " in page for head in columns(table))
 
 
 @pytest.mark.parametrize(
@@ -335,7 +342,7 @@ def test_what_many_objects_have_in_place_of_a_matrix_names_them_too(what, limit,
     content = exports.contents(what, published)[what]
     names = published.snapshot.objects
     bound = {"n": len(names)}
-    assert all(sizes_of(described(what, key), array, bound) for key, array in content.arrays.items())
+    assert all(sizes_of(declared(what, key), array, bound) for key, array in content.arrays.items())
     table = read(f"{what}.csv", encode(what, content, "csv", names)[f"{what}.csv"])
     for key in {"i", "j", "indices"} & set(content.arrays):
         assert text(table[key]) == [names[i] for i in content.arrays[key].tolist()]

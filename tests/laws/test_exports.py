@@ -1,7 +1,6 @@
 """Every registered export: nothing lost in any format, equal inputs give equal bytes, absence is said."""
 
 import io
-import json
 
 import numpy as np
 import pyarrow.csv
@@ -10,13 +9,11 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.accumulators import ACCUMULATORS
-from stream_engine.commands.inspect_text import as_text
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.packed_names import pack_names
-from stream_engine.exports import Content, NothingToExport, json_text, models
+from stream_engine.exports import Content, NothingToExport, models
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.files import FORMATS, MEDIA_TYPES, encode
-from stream_engine.exports.models import table
 from stream_engine.refits import reliability
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -206,16 +203,14 @@ def test_equal_inputs_give_equal_bytes_of_a_known_kind(what, format, published):
 
 
 @pytest.mark.parametrize("what", [w for w in exports.EXPORTS if w not in ("objects", "summary")])
-def test_npz_and_json_give_the_arrays_back(what, published):
+def test_npz_gives_the_arrays_back(what, published):
     for name, content in exports.contents(what, published).items():
         names = published.snapshot.objects
         loaded = np.load(io.BytesIO(encode(name, content, "npz", names)[f"{name}.npz"]), allow_pickle=False)
-        document = json.loads(encode(name, content, "json", names)[f"{name}.json"])
-        assert set(loaded.files) == set(document) and set(content.arrays) - ADDED == set(document) - ADDED
+        assert set(content.arrays) - ADDED == set(loaded.files) - ADDED
         for key, array in content.arrays.items():
             np.testing.assert_array_equal(loaded[key], array)
             assert loaded[key].dtype == array.dtype
-            np.testing.assert_array_equal(np.array(document[key], array.dtype).reshape(array.shape), array)
 
 
 def read(name: str, data: bytes):
@@ -330,7 +325,7 @@ def test_similarities_above_the_dense_limit_come_sparse(published):
 
 
 def test_what_is_not_there_says_what_makes_it(published):
-    bare = Published(Engine(("adds3",), None).snapshot(), {})
+    bare = Published(Engine(("adds3",), False).snapshot(), {})
     for what in (
         "adds4",
         "partial_order",
@@ -344,7 +339,6 @@ def test_what_is_not_there_says_what_makes_it(published):
         "kernel",
         "models",
         "workers",
-        "workers_online",
         "adds3_window",
         "adds3_trusted",
         "triplet_counts_weighted",
@@ -375,22 +369,12 @@ def test_models_are_a_table_with_the_best_first(published):
     assert rows["model"] == ["other", "kernel_learning", "another"] and rows["seconds"] == [1.5, None, None]
     assert rows["accuracy_by_worker"] == [0.75, 0.75, None] and rows["ceiling"] == [0.85, None, None]
     assert rows["standard_error"] == [0.02, 0.02, None] and rows["standard_error_by_worker"] == [None] * 3
-    assert rows["workers"] == [6, 6, None] and "NaN" not in str(files("models", made, "json")["models.json"])
+    assert rows["workers"] == [6, 6, None]
     few = said._replace(report=said.report | {"by_worker": {"accuracy": 1.0, "standard_error": None, "clusters": 2}})
     (row,) = (each for each in models.table(published._replace(artifacts={"few": few})) if each["model"] == "few")
     assert row["accuracy_by_worker"] is None and row["workers"] == 2, "of two people it would be luck"
     accuracy = exports.contents("models", made)["models"].arrays["accuracy"]
     assert np.isnan(accuracy[mine]).tolist() == [False, False, True]
-
-
-def test_what_is_unknown_is_said_in_text(published):
-    """No standard error by worker: `-` in the table, a word in the report."""
-    rows, report = table(published), published.artifacts["kernel_learning"].report
-    artifacts = {"kernel_learning": {"snapshot": 1, "report": report}}
-    text = as_text({"state": "", "snapshots": [], "summary": {}, "artifacts": artifacts, "models": rows})
-    line = next(each for each in text.splitlines() if each.startswith("  kernel_learning  "))
-    assert line.split()[1:6] == ["0.800", "0.020", "0.750", "-", "6"]
-    assert "standard_error=unknown" in text and "None" not in text
 
 
 def test_arrays_that_nobody_declared_become_one_table_each_and_figures_one_document():
@@ -418,20 +402,3 @@ def test_similarities_and_summary_equal_a_plain_count():
     both = {(a, *sorted((b, c))) for a, b, c in said if (a, c, b) in said}
     assert found["unique_triplets"] == len(set(said)) and found["contradicting_pairs"] == len(both) > 0
     assert found["contradicting_triplets"] == sum(min(said.count((a, b, c)), said.count((a, c, b))) for a, b, c in both)
-
-
-def test_json_is_written_piece_by_piece_as_json_dumps_writes_it(monkeypatch):
-    monkeypatch.setattr(json_text, "BLOCK", 7)
-    rng = np.random.default_rng(0)
-    documents = [
-        {},
-        {"a": np.array(3), "é": np.zeros(0), "b": np.zeros((0, 3)), "c": np.zeros((3, 0))},
-        {"d": rng.normal(size=(3, 4, 5)), "e": rng.integers(-9, 99, 50), "f": np.array([True, False])},
-        {"g": np.array(["x", 'ÿ"']), "h": np.array([1e300, -0.0, 5e-324]), "i": rng.normal(size=15).astype(np.float32)},
-    ]
-    for arrays in documents:
-        values = {name: array.tolist() for name, array in arrays.items()}
-        expected = json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
-        assert b"".join(json_text.of_arrays(arrays)) == expected == b"".join(json_text.of_value(values))
-    no_numbers = {"x": np.array([[np.inf, 1.5], [np.nan, -np.inf]])}
-    assert json.loads(b"".join(json_text.of_arrays(no_numbers))) == {"x": [[None, 1.5], [None, None]]}

@@ -20,6 +20,7 @@ from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
+from tests.formats.examples import examples_of
 from tests.formats.test_expansion import comparisons
 from tests.support.event_worlds import (
     HEADER,
@@ -33,14 +34,13 @@ from tests.support.event_worlds import (
     some_events,
 )
 
-MODULES = {name: __import__(target.partition(":")[0], fromlist=["ACCEPTS"]) for name, target in FORMATS.items()}
 PLAIN = EventOptions()
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def examples(which):
-    for name, module in MODULES.items():
-        for number, example in enumerate(getattr(module, which)):
+    for name in FORMATS:
+        for number, example in enumerate(examples_of(name, which)):
             yield pytest.param(name, example, id=f"{name}-{number}")
 
 
@@ -147,7 +147,7 @@ def test_provenance_says_who_when_and_how_much():
 def few_lines_at_once():
     """So few that little worlds are decoded in several parts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JsonDecoder, "lines_at_once", 7)
+        patch.setattr(JsonDecoder, "scan_events", 7)
         yield
 
 
@@ -477,8 +477,8 @@ def test_refusals_leave_nothing_for_the_collector():
     """A run collects rarely: a fault that stays in a cycle keeps the messages of a whole poll in memory."""
     cases = [
         (decoder(name, example.options), example.value, example.header, name != "csv")
-        for name, module in MODULES.items()
-        for example in module.REJECTS
+        for name in FORMATS
+        for example in examples_of(name, "REJECTS")
     ]
     for decode, value, header, _ in cases:
         decode(value, header)  # what is made once
@@ -544,3 +544,39 @@ def test_catch_trials_are_left_out_and_remembered(seed):
     both = joined([JsonDecoder(options)(line) for line in lines.split(b"\n")])
     names = [*both.provenance.workers, None]
     assert [(names[w], bool(p)) for w, p in zip(both.provenance.catch_worker, both.provenance.catch_passed)] == trials
+
+
+def test_events_that_offer_their_anchor_are_catch_trials_where_catch_is_the_anchors_column():
+    """In every format and on every path; without the option they are refused."""
+    events = [
+        {"type": "pick", "anchor": "a", "shown": ["b", "c"], "chosen": ["b"], "worker": "u"},
+        {"type": "pick", "anchor": "a", "shown": ["a", "c"], "chosen": ["a"], "worker": "u"},
+        {"type": "pick", "anchor": "a", "shown": ["b", "a"], "chosen": ["b"], "worker": "v"},
+        {"type": "pick", "anchor": "a", "shown": ["b", "a"], "chosen": ["d"], "worker": "v"},
+        {"type": "pick", "anchor": "a", "shown": ["b", "b"], "chosen": ["b"], "worker": "v"},
+        {"anchor": "a", "near": "a", "far": "c"},
+        {"anchor": "a", "near": "b", "far": "a", "worker": "w"},
+        {"anchor": "a", "near": "b", "far": "b", "worker": "w"},
+        {"type": "ranking", "anchor": "a", "ranked": ["b", "a", "c"], "worker": "w"},
+    ]
+    lines = b"\n".join(json.dumps(event).encode() for event in events)
+    header, rows = csv_of(events)
+    for fast in (True, False):
+        for columns in ({"catch": ("anchor",)}, {}):
+            options = EventOptions(columns=columns, provenance=True)
+            for done in (
+                JsonDecoder(options, fast)(lines),
+                joined([JsonDecoder(options, fast)(line) for line in lines.split(b"\n")]),
+                CsvDecoder(options, fast)(rows, header),
+                ArrowDecoder(options, fast)(arrow_of(events)),
+            ):
+                names = [*done.provenance.workers, None]
+                trials = [
+                    (names[w], bool(p)) for w, p in zip(done.provenance.catch_worker, done.provenance.catch_passed)
+                ]
+                assert len(done.triplets) == 1 and {refused.reason for refused in done.rejected} == {"not_distinct"}
+                if columns:
+                    assert trials == [("u", True), ("v", False), (None, True), ("w", False)] and done.filtered == 4
+                else:
+                    assert trials == []
+                assert len(done.rejected) == (4 if columns else 8)

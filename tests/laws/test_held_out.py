@@ -17,6 +17,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.engine import Engine
+from tests.refits.laws import PARAMS
 
 N, ANSWERS, WORKERS, WORLDS = 9, 240, 12, 6
 FIGURES = {  # where a share of right answers stands in a report, and of how many it is
@@ -61,7 +62,7 @@ def worlds():
 @pytest.mark.parametrize("name", REFITS)
 def test_of_coins_half_come_as_expected(name, worlds):
     module = refit_module(name)
-    params = msgspec.convert({**getattr(module, "LAWS_PARAMS", {}), **QUICK.get(name, {})}, module.Params)
+    params = msgspec.convert({**PARAMS.get(name, {}), **QUICK.get(name, {})}, module.Params)
     reports = [module.refit(worlds[0], params, 0).report]
     if not told(reports):
         assert name not in SAY_SO

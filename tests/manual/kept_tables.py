@@ -8,9 +8,11 @@ from functools import cache
 from statistics import mean
 from typing import NamedTuple
 
+from tests.benchmarks.cluster_verdicts import ANSWERS, CONTINUA
 from tests.conftest import ROOT
 
 KEPT = "tests/benchmarks"
+CLUSTERS = "Clusters, how many, a continuum, or cannot tell"
 Lines = list[list[float]]
 
 
@@ -99,53 +101,54 @@ def _ratio(row: Whole) -> float:
     return row.ours / row.rival
 
 
-def clusterings() -> Lines:
-    """Ten digits of USPS by method and power of ln n, 1,000 objects, ten draws."""
-    cells = [each for each in kept("usps_clusters.jsonl") if (each["which"], each["objects"]) == ("ten digits", 1000)]
-    by_power = {power: [each["found"] for each in cells if each["power"] == power] for power in (2.0, 3.0, 4.0)}
-    assert all(len(draws) == 10 for draws in by_power.values())
-    return [[mean(f[method] for f in draws) for draws in by_power.values()] for method in ("AddS-3", "t-STE", "MulK-3")]
+def _verdicts() -> tuple[list[dict], list[dict], list[dict]]:
+    """The studies of continua, of groups, and the pairs of studies."""
+    every = kept("cluster_verdicts.jsonl")
+    single = [each for each in every if "true" not in each]
+    return (
+        [each for each in single if not each["apart"]],
+        [each for each in single if each["apart"]],
+        [each for each in every if "true" in each],
+    )
 
 
-def verdicts() -> Lines:
-    """Clusters or a continuum: worlds, verdicts, CPU seconds."""
+def _told(studies: list[dict]) -> int:
+    return sum(each["verdict"].endswith(" clusters") for each in studies)
+
+
+def false_clusters() -> Lines:
+    """Studies with clusters, of all, by kind of continuum and by model of answers."""
+    continua, _, _ = _verdicts()
     lines = []
-    for kind in ("disc", "line", "ring", "gaussian", "exponential", "three", "close", "coins"):
-        worlds = [each for each in kept("cluster_verdicts.jsonl") if each["kind"] == kind]
-        told = [sum(said in each["verdict"] for each in worlds) for said in ("continuum", "cannot tell")]
-        clusters = len(worlds) - sum(told)
-        lines.append([len(worlds), clusters, *told, mean(each["cpu"] for each in worlds)])
+    for kind in (*CONTINUA, None):
+        line: list[float] = []
+        for model in (*ANSWERS, None):
+            own = [each for each in continua if kind in (None, each["kind"]) and model in (None, each["answers"])]
+            line += [_told(own), len(own)]
+        lines.append(line)
     return lines
 
 
-def boosted() -> Lines:
-    """TripletBoost on USPS by metric and share of the triplets, none wrong."""
-    rows = [each for each in kept("boosting_paper.jsonl") if each["data"] == "usps" and each["noise"] == 0]
-    found = {(each["metric"], each["share"]): each["accuracy"] for each in rows}
-    return [[found[metric, share] for share in (0.01, 0.05, 0.1)] for metric in ("euclidean", "cosine", "cityblock")]
-
-
-def _of_kernels(experiment: str) -> list[dict]:
-    return [each for each in kept("papers/kleindessner.jsonl") if each["key"]["experiment"] == experiment]
-
-
-def runtimes() -> Lines:
-    """Kleindessner & von Luxburg: their seconds and ours."""
-    crowd = [each for each in _of_kernels("crowd")[-1]["found"] if "cpu" in each]
-    return [[each["paper_seconds"], each["cpu"]] for each in crowd + _of_kernels("runtime")[-1]["found"]]
-
-
-def purities() -> Lines:
-    """Kernel k-means on digits by number of triplets: k1 and k2, none and 30 % wrong, means of ten draws."""
+def found_groups() -> Lines:
+    """Studies, found, with the right k, right k, adjusted Rand index, the oracle's right k; by distance."""
+    _, groups, _ = _verdicts()
     lines = []
-    for asked in (5_000, 10_000, 20_000, 40_000, 80_000):
-        lines.append([])
-        for wrong in (0.0, 0.3):
-            for which in ("k1", "k2"):
-                key = {"kernel": which, "wrong": wrong, "asked": asked, "d": 0}
-                draws = [e["found"]["purity"] for e in _of_kernels("usps") if key.items() <= e["key"].items()]
-                assert len(draws) == 10
-                lines[-1].append(mean(draws))
+    for apart in sorted({each["apart"] for each in groups}):
+        own = [each for each in groups if each["apart"] == apart]
+        right = [each for each in own if each["k"] == int(each["kind"])]
+        agreement = mean(each["ari"] for each in own if each["ari"] is not None)
+        oracle = sum(each["oracle"] == int(each["kind"]) for each in own)
+        lines.append([len(own), _told(own), _told(right), len(right), agreement, oracle])
+    return lines
+
+
+def agreement() -> Lines:
+    """Pairs of studies, how well they agree, and what one says."""
+    _, _, pairs = _verdicts()
+    lines = []
+    for kind in dict.fromkeys((each["kind"], each["apart"]) for each in pairs):
+        own = [each for each in pairs if (each["kind"], each["apart"]) == kind]
+        lines.append([len(own), mean(each["true"] for each in own), mean(each["said"] for each in own)])
     return lines
 
 
@@ -153,9 +156,7 @@ def purities() -> Lines:
 TABLES: dict[tuple[str, str, int], tuple[str, Callable[[], Lines]]] = {
     ("README.md", "How fast", 0): ("results.jsonl", how_fast),
     ("measurements.md", "Every stage beside a rival", 0): ("results.jsonl", every_stage),
-    ("measurements.md", "Clustering", 0): ("usps_clusters.jsonl", clusterings),
-    ("measurements.md", "Clusters, a continuum, or cannot tell", 0): ("cluster_verdicts.jsonl", verdicts),
-    ("measurements.md", "Boosting", 0): ("boosting_paper.jsonl", boosted),
-    ("measurements.md", "Kernels and classes", 0): ("papers/kleindessner.jsonl", runtimes),
-    ("measurements.md", "Kernels and classes", 1): ("papers/kleindessner.jsonl", purities),
+    ("measurements.md", CLUSTERS, 0): ("cluster_verdicts.jsonl", false_clusters),
+    ("measurements.md", CLUSTERS, 1): ("cluster_verdicts.jsonl", found_groups),
+    ("measurements.md", CLUSTERS, 2): ("cluster_verdicts.jsonl", agreement),
 }

@@ -2,6 +2,7 @@
 
     python -m tests.mutants --since main                      # of the lines that a branch changed
     python -m tests.mutants --modules guard state --sample 40 --seed 1 --tests tests/guard tests/state tests/laws
+    python -m tests.mutants --planted --modules guard         # the bugs of planted.toml instead of mechanical changes
 
 Tests are measured once, a test file at a time (which tests run which line; kept below .cache/mutants), and again when
 their file changes. `--tests` bounds what is measured and run; without it that is every test that needs no other program
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from tests.mutants.changes import Mutant, applied, mutants
 from tests.mutants.names import Names
+from tests.mutants.planted import planted
 from tests.mutants.tests_by_line import TestsByLine
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -136,15 +138,20 @@ def changed_lines(root: Path, since: str) -> dict[str, set[int]]:
     return found
 
 
-def every(root: Path, modules: list[str], since: str) -> dict[str, list[Mutant]]:
-    """Room -> all its mutants that are asked about."""
+def every(root: Path, modules: list[str], since: str, only_planted: bool) -> dict[str, list[Mutant]]:
+    """Room -> all its mutants that are asked about, or its planted bugs."""
     changed = changed_lines(root, since) if since else {}
+    files = sorted(str(path.relative_to(root)) for top in TOPS for path in (root / top).rglob("*.py"))
+    wanted = [file for file in files if any(each == room_of(file) or each in file for each in modules or [""])]
+    wanted = [file for file in wanted if not since or file in changed]
+    if only_planted:
+        found = [each for each in planted(root) if each.file in wanted]
+    else:
+        found = [each for file in wanted for each in mutants(file, (root / file).read_text())]
     rooms: dict[str, list[Mutant]] = {}
-    for path in sorted(path for top in TOPS for path in (root / top).rglob("*.py")):
-        file = str(path.relative_to(root))
-        if any(each == room_of(file) or each in file for each in modules or [""]) and (not since or file in changed):
-            some = [each for each in mutants(file, path.read_text()) if not since or each.line in changed[file]]
-            rooms.setdefault(room_of(file), []).extend(some)
+    for each in found:
+        if not since or each.line in changed[each.file]:
+            rooms.setdefault(room_of(each.file), []).append(each)
     return rooms
 
 
@@ -179,6 +186,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modules", nargs="*", default=[], help="rooms, or parts of paths")
     parser.add_argument("--since", default="", metavar="REV", help="only lines that differ from this revision")
+    parser.add_argument("--planted", action="store_true", help="the bugs of planted.toml, not mechanical changes")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="so many of each room, drawn by --seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="*", default=["tests"], help="files and folders of tests that may be used")
@@ -191,7 +199,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, equivalent: Path
     cache.mkdir(parents=True, exist_ok=True)
     lines = given.out.read_text().splitlines() if given.out.exists() else []
     kept = {row["key"]: row for row in map(json.loads, lines)}
-    rooms = every(root, given.modules, given.since)
+    rooms = every(root, given.modules, given.since, given.planted)
     there = {mutant.key: mutant for some in rooms.values() for mutant in some}
     asked = [] if given.known else rooms.values()
     chosen = {each.key: each for some in asked for each in drawn(root, some, given.sample, given.seed)}

@@ -97,7 +97,7 @@ def mutants(file: str, source: str) -> list[Mutant]:
         said[line, change] += 1
         change += f" #{said[line, change]}" if said[line, change] > 1 else ""
         key = f"{file}:{digest}:{start}:{end}:{new.strip()}"
-        found.append(Mutant(file, line, _lines(statement), start, end, new, change, lines[line - 1].strip(), key))
+        found.append(Mutant(file, line, own_lines(statement), start, end, new, change, lines[line - 1].strip(), key))
     return sorted(found, key=lambda each: (each.start, each.end, each.new))
 
 
@@ -111,7 +111,7 @@ def applied(source: str, mutant: Mutant) -> str:
         return ""
 
 
-def _lines(statement: ast.stmt) -> tuple[int, int]:
+def own_lines(statement: ast.stmt) -> tuple[int, int]:
     """The lines of a statement, without those of the statements inside it."""
     inside = [each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt) and each is not statement]
     last = statement.end_lineno or statement.lineno

@@ -11,6 +11,7 @@ from tests.mutants.__main__ import EQUIVALENT as EXPLAINED
 from tests.mutants.__main__ import ROOT, main, within
 from tests.mutants.changes import applied, mutants
 from tests.mutants.names import Names
+from tests.mutants.planted import Gone, planted
 from tests.mutants.tests_by_line import TestFile, moved
 
 KERNEL = """from numba import njit
@@ -142,6 +143,32 @@ def test_the_quickest_tests_within_so_many_seconds():
     chosen = {"a": {"a1": 5.0, "a2": 1.0}, "b": {"b1": 2.0}}
     assert within(chosen, 4.0) == {"a": {"a2": 1.0}, "b": {"b1": 2.0}}
     assert within(chosen, 0.5) == {"a": {"a2": 1.0}}
+
+
+def test_planted_bugs_apply_to_the_code_as_it_is():
+    for bug in planted(ROOT):
+        assert applied((ROOT / bug.file).read_text(), bug), f"{bug.file}: {bug.change!r} changes nothing"
+
+
+PLANTED = """[[bug]]
+what = "the bound is left out"
+file = "sums.py"
+function = "within"
+old = "x<=most"
+new = "True"
+"""
+
+
+@pytest.mark.parametrize("old", ["x <= most", "x <= least"])
+def test_a_planted_bug_is_put_in_place_or_said_to_be_gone(tmp_path, old):
+    (tmp_path / "sums.py").write_text(KERNEL)
+    (tmp_path / "planted.toml").write_text(PLANTED.replace("x<=most", old))
+    if old not in KERNEL:
+        with pytest.raises(Gone, match="the bound is left out"):
+            list(planted(tmp_path, tmp_path / "planted.toml"))
+        return
+    (bug,) = planted(tmp_path, tmp_path / "planted.toml")
+    assert applied(KERNEL, bug) == KERNEL.replace("x <= most", "(True)")
 
 
 def test_what_is_explained_is_there():

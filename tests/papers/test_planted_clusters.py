@@ -50,18 +50,9 @@ def test_the_benchmark_draws_distinct_comparisons_of_its_model():
     assert all(len(set(r)) == 4 for r in q.tolist()) and (w[q[:, 0], q[:, 1]] >= w[q[:, 2], q[:, 3]]).all()
 
 
-def test_the_benchmark_runs_and_draws(tmp_path):
+def test_the_benchmark_runs():
     found = planted_clusters.run(40, (3.5, 1.0, 0.9, "normal"), 0)
     assert found["AddS-3"] == 1 and set(planted_clusters.METHODS) < set(found)
-    results = [
-        {"setting": list(setting), "found": found}
-        for settings in planted_clusters.PANELS.values()
-        for setting in settings
-        for seed in range(2)
-    ]
-    planted_clusters.draw(results, list(planted_clusters.PANELS), str(tmp_path / "planted.png"))
-    assert len(planted_clusters.table(results).splitlines()) == 17  # 16 settings: the defaults are in every panel
-    assert (tmp_path / "planted.png").stat().st_size > 10_000
 
 
 def test_expectation_of_adds3_under_the_planted_model():
@@ -116,6 +107,3 @@ def test_figure_2a_adds_needs_fewer_triplets_than_mulk(judgements, monkeypatch, 
     assert (
         few["t-STE"] > 0.8 and few["k-means"] == 1 and few["AddS-3 SPUR"] < few["AddS-3"]
     )  # SPUR finds 3 clusters here
-    assert len(usps_clusters.table(results).splitlines()) == 3
-    usps_clusters.draw(results, {"ari": [[1.0]], "methods": ["AddS-3"], "k": 2}, str(tmp_path / "usps.png"))
-    assert (tmp_path / "usps.png").stat().st_size > 10_000

@@ -40,7 +40,7 @@ def same(one, other):
 
 
 def fitted(triplets, sequence):
-    counted = Engine(("adds3", "triplet_counts"), guard=None)
+    counted = Engine(("adds3", "triplet_counts"), guard=False)
     none = np.empty((0, 4), np.int32), np.empty(0, np.int64), [], {}, []
     counted.learn(Decoded(NAMES, triplets.astype(np.int32), *none))
     snapshot = counted.snapshot()._replace(sequence=sequence)

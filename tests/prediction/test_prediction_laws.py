@@ -56,7 +56,7 @@ def block(begin, end, turn=as_is):
 
 
 def snapshot(turn=as_is):
-    engine = Engine(("adds3", "adds4", "triplet_counts"), None)
+    engine = Engine(("adds3", "adds4", "triplet_counts"), False)
     at = np.full(60, len(LEARNED))
     engine.learn(decoded(turn(LEARNED), N)._replace(quadruplets=turn(FOUR[:60]), quadruplet_at=at))
     assert engine.objects.names == [str(i) for i in range(N)]

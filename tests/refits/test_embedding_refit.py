@@ -41,7 +41,7 @@ def events(seed=0, m=900, workers=12, guessers=4):
 
 
 def snapshot(accumulators, **more):
-    engine = Engine(accumulators, guard=None)
+    engine = Engine(accumulators, guard=False)
     lines, points = events(**more)
     data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
     for block in Ingest(EventOptions(provenance=True), "json").blocks([Record(data, "p", 0, 1, 7, "message", "json")]):

@@ -17,7 +17,7 @@ from stream_engine import exports
 from stream_engine.boosting import labels
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
-from stream_engine.guard.partial_order import POLICIES, PartialOrder
+from stream_engine.guard.partial_order import PartialOrder
 from stream_engine.refits import CannotRefit, kernel_learning, partial_order_embedding, triplet_boost
 from stream_engine.service import settings
 from stream_engine.state.engine import Engine
@@ -35,7 +35,7 @@ def world() -> Snapshot:
     return planted()
 
 
-def small(seed: int, policy: str | None = "first"):
+def small(seed: int):
     """Comparisons of six objects, dense enough for contradictions, cycles and every kind of key."""
     rng, said = np.random.default_rng(seed), []
     for _ in range(150):
@@ -44,8 +44,8 @@ def small(seed: int, policy: str | None = "first"):
     return said
 
 
-def heard(said, policy=None) -> Snapshot:
-    made = Engine(("triplet_counts", "quadruplet_counts"), policy)
+def heard(said, guard=False) -> Snapshot:
+    made = Engine(("triplet_counts", "quadruplet_counts"), guard)
     made.objects.ids(NAMES[:6])
     made.learn_many(said)
     return made.snapshot()
@@ -59,7 +59,7 @@ def test_the_counts_of_a_part_are_those_of_who_heard_nothing_else(seed, inside):
     said = small(seed)
     names = {NAMES[i] for i in inside}
     part = subset.restrict(heard(said), tuple(names), quadruplets=True)
-    alone = Engine(("triplet_counts", "quadruplet_counts"), None)
+    alone = Engine(("triplet_counts", "quadruplet_counts"), False)
     alone.objects.ids([NAMES[i] for i in inside])
     alone.learn_many([s for s in said if {*s} <= names or all(isinstance(x, tuple) and {*x} <= names for x in s)])
     expected = alone.snapshot()
@@ -72,12 +72,11 @@ def test_the_counts_of_a_part_are_those_of_who_heard_nothing_else(seed, inside):
             assert found[key].dtype == wanted[key].dtype
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_live_order_of_a_part_is_what_it_kept_among_them(policy):
-    snapshot, inside = heard(small(4), policy), (0, 2, 3, 5)
-    kept = PartialOrder.from_state(snapshot.section("partial_order"), policy).kept()
+def test_the_live_order_of_a_part_is_what_it_kept_among_them():
+    snapshot, inside = heard(small(4), guard=True), (0, 2, 3, 5)
+    kept = PartialOrder.from_state(snapshot.section("partial_order")).kept()
     part = subset.restrict(snapshot, tuple(NAMES[i] for i in inside), quadruplets=True)
-    again = PartialOrder.from_state(part.snapshot.section("partial_order"), part.snapshot.settings["guard"]).kept()
+    again = PartialOrder.from_state(part.snapshot.section("partial_order")).kept()
     expected = [[inside.index(i) for i in row] for row in kept.tolist() if {*row} <= {*inside}]
     assert again.tolist() == expected and 0 < len(expected) < len(kept)
 
@@ -209,10 +208,6 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
             r"of 14 objects \(24 matrices .*: needs 3.8e-05 GB, 1e-06 GB may be used: .*--set objects=500",
         ),
         (
-            msgspec.structs.replace(ORDER, form="order", constraints="canonical", rest="extended"),
-            "got form 'order', which has none, expected 'full' or 'diagonal'",
-        ),
-        (
             msgspec.structs.replace(ORDER, objects=None, rest="extended"),
             "embedding: rest 'extended' .* no subset was chosen",
         ),
@@ -270,8 +265,8 @@ def test_nothing_of_size_n_squared_is_made():
     )
     made = {}
     for params in (
-        kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-2, objects=30, rest="extended"),
-        partial_order_embedding.Params(constraints="raw", beta=100.0, tolerance=0.1, objects=30, rest="extended"),
+        kernel_learning.Params(form="t", lambda1=5.0, tolerance=1e-4, objects=30, rest="extended"),
+        partial_order_embedding.Params(constraints="raw", beta=1000.0, tolerance=0.01, objects=30, rest="extended"),
         triplet_boost.Params(rounds=500, objects=30),
     ):
         tracemalloc.start()
@@ -292,7 +287,7 @@ def test_nothing_of_size_n_squared_is_made():
         F = made[kind].arrays["factor"].astype(float)
         mean = np.array([F[:10][np.arange(10) % 2 == side].mean(axis=0) for side in range(2)])
         nearer = ((F[about][:, None] - mean) ** 2).sum(axis=2).argmin(axis=1)
-        assert (nearer == about % 2).mean() > 0.7
+        assert (nearer == about % 2).mean() > 0.7, kind
     guess = made["triplet_boost"].arrays["predicted"][about]
     assert (guess == about % 2).mean() > 0.7
 

@@ -14,10 +14,10 @@ from stream_engine.state.published import Published
 
 def state(n: int, times: int = 1, arrays: dict | None = None, **more) -> Published:
     """n objects, each compared with its neighbours so many times."""
-    engine = Engine(("triplet_counts",), None)
+    engine = Engine(("triplet_counts",), False)
     around = [Triplet(*(f"o{(i + step) % n}" for step in range(3))) for i in range(n)]
     engine.learn_many(around * times)
-    report = {"kernel": "ste", "explained": [0.7, 0.2], **more}
+    report = {"kernel": "ste", "explained": [0.7, 0.2], "d": arrays["X"].shape[1] if arrays else None, **more}
     artifact = Artifact("embedding", "", 1, {}, 0, arrays or {}, report)
     return Published(engine.snapshot(), {"embedding": artifact} if arrays else {})
 
@@ -44,10 +44,7 @@ def test_a_map_has_a_point_and_an_ellipse_an_object():
     assert ellipses.a == pytest.approx(0.5 * 5.991**0.5) and ellipses.b == pytest.approx(0.2 * 5.991**0.5)
     assert drawing.x.label == "axis 1 (70 % of the spread)" and drawing.y.label == "axis 2 (20 % of the spread)"
     assert "4 objects as points" in drawing.about and drawing.equal
-    assert section.notes == (
-        "1 object was not asked about when it was fitted, and not on it.",
-        "An ellipse is where an object's place lies with 95 % probability, given the model.",
-    )
+    assert len(section.notes) == 2 and section.notes[0].startswith("1 object ") and "95 %" in section.notes[1]
 
 
 def test_a_scale_has_a_line_an_object_the_lowest_first():
@@ -59,16 +56,14 @@ def test_a_scale_has_a_line_an_object_the_lowest_first():
     low, y, high, same = lines.ends.T
     assert low == pytest.approx(at[order, 0] - 0.98) and high == pytest.approx(at[order, 0] + 0.98)
     assert np.array_equal(y, same) and np.array_equal(y, points.y) and np.array_equal(points.y, np.arange(5))
-    assert section.notes == ("A line is where an object's place lies with 95 % probability, given the model.",)
+    assert len(section.notes) == 1 and "95 %" in section.notes[0]
 
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_where_nobody_knows_how_sure_a_place_is_that_is_said(d):
     _, section = mapped(5, d, covariance=False)
     assert [type(mark) for mark in section.drawings[0].marks] == [Points]
-    assert section.notes == (
-        "How sure each place is was not computed: there are too many objects and dimensions for it.",
-    )
+    assert len(section.notes) == 1 and "95 %" not in section.notes[0]
 
 
 @pytest.mark.parametrize("n", [400, 401])
@@ -76,35 +71,29 @@ def test_ellipses_are_drawn_where_they_can_be_told_apart(n):
     _, section = mapped(n, 2)
     (said,) = section.notes
     assert [type(mark) for mark in section.drawings[0].marks] == [Ellipses, Points][n > 400 :]
-    assert said.startswith("How sure each place is is drawn for up to 400 objects;" if n > 400 else "An ellipse is")
+    assert ("up to 400 objects" in said) is (n > 400)
 
 
 @pytest.mark.parametrize(
     ("d", "report", "says"),
     [
-        (2, {}, "(STE, 2 dimensions)."),
-        (3, {"kernel": "t-ste"}, "(t-STE, 3 dimensions, the first two drawn)."),
-        (1, {"dimensions_at_least": 1, "kernel": "other"}, "(other, 1 dimension)."),
-        (3, {"dimensions_at_least": 2}, "(STE, 3 dimensions, the first two drawn). At least 2 dimensions are needed: "),
-        (
-            2,
-            {"dimensions_tested": "no: too few"},
-            "dimensions). How many dimensions are needed was not tested: too few.",
-        ),
-        (2, {"dimensions_tested": "yes"}, "(STE, 2 dimensions)."),
+        (2, {}, "(STE, 2 dimensions)"),
+        (3, {"kernel": "t-ste"}, "(t-STE, 3 dimensions)"),
+        (1, {"dimensions_at_least": 1}, "(STE, 1 dimension)"),
+        (3, {"dimensions_at_least": 2}, "at least 2 dimensions"),
+        (2, {"dimensions_tested": "yes"}, "(STE, 2 dimensions)"),
     ],
 )
 def test_how_many_dimensions_there_are_is_said(d, report, says):
     _, section = mapped(5, d, **report)
-    assert section.says.startswith("Objects that people call alike lie near each other (") and says in section.says
-    assert section.says.endswith(says) or "At least" in says
+    assert says in section.says and ("first two dimensions" in section.says) is (d > 2)
 
 
 def test_without_places_there_is_no_map():
     section = object_map.section(material(state(5)))
     assert "no embedding was fitted" in section.says and "refit --state DIR embedding" in section.notes[0]
     _, section = mapped(5, 2, asked=0)
-    assert section.says == "There is no map yet: nothing was asked about any object." and not section.drawings
+    assert "no map yet" in section.says and not section.drawings
 
 
 @pytest.mark.parametrize(
@@ -124,14 +113,14 @@ def test_questions_that_were_not_answered_are_asked_next(times, says):
 
 
 def test_nothing_is_asked_where_nothing_is_left_and_of_one_object():
-    engine = Engine(("triplet_counts",), None)
+    engine = Engine(("triplet_counts",), False)
     engine.learn_many([Triplet("a", "b", "c"), Triplet("b", "c", "a")])
     section = what_next.section(material(Published(engine.snapshot(), {})))
     assert len(section.tables[0].columns["anchor"]) == 1  # of the three that there are
     engine.learn_many([Triplet("c", "a", "b")])
     section = what_next.section(material(Published(engine.snapshot(), {})))
     assert section.says == "Every question that can be asked of three objects has been answered." and not section.tables
-    section = what_next.section(material(Published(Engine(("triplet_counts",), None).snapshot(), {})))
+    section = what_next.section(material(Published(Engine(("triplet_counts",), False).snapshot(), {})))
     assert section.says == "At least three objects are needed before anything can be asked." and not section.notes
 
 
@@ -147,11 +136,11 @@ def test_of_very_many_objects_questions_are_left_to_ask(monkeypatch):
 
 
 def test_what_nobody_counted_by_object_is_not_told():
-    engine = Engine(("triplet_counts",), None)
+    engine = Engine(("triplet_counts",), False)
     engine.learn_many([Quadruplet(("a", "b"), ("c", "d"))])
     section = what_next.section(material(Published(engine.snapshot(), {})))
     assert section.says == "What was asked least comes first." and section.tables
-    bare = Engine(("adds3",), None)
+    bare = Engine(("adds3",), False)
     bare.learn_many([Triplet("a", "b", "c")])
     section = what_next.section(material(Published(bare.snapshot(), {})))
     assert "keep the accumulator triplet_counts" in section.notes[0] and not section.tables

@@ -1,4 +1,4 @@
-"""What is asked of a real run while it is under way: by POST on the admin listener, and by SIGHUP."""
+"""What is asked of a real run while it is under way: by POST."""
 
 import os
 import signal
@@ -6,8 +6,6 @@ import threading
 
 import httpx
 
-from stream_engine.service.reread import CAN_CHANGE, changed_keys
-from stream_engine.service.settings import load
 from tests.support.process import Done, engine, free_ports, jsonl, until
 
 TOKEN = "admin-horse-battery!"
@@ -19,16 +17,16 @@ class Run:
 
     def __init__(self, folder, monkeypatch):
         self.events, self.config = jsonl(folder / "events.jsonl", [EVENT.strip()] * 10), folder / "engine.toml"
-        port, admin = free_ports(2)
+        (port,) = free_ports(1)
         monkeypatch.setenv("ADMIN_TOKEN", TOKEN)
         self.start = (
             f'source = ["{self.events}"]\nstate = "{folder / "state"}"\nfollow = true\nlisten = "127.0.0.1:{port}"\n'
-            f'[http]\nadmin_listen = "127.0.0.1:{admin}"\nadmin_token = {{ env = "ADMIN_TOKEN" }}\n'
+            f'[http]\nadmin_token = {{ env = "ADMIN_TOKEN" }}\n'
             "[snapshot]\ninterval = 0\n"
         )
         self.config.write_text(self.start)
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{port}")
-        self.admin = httpx.Client(base_url=f"http://127.0.0.1:{admin}", headers={"Authorization": f"Bearer {TOKEN}"})
+        self.admin = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {TOKEN}"})
 
     def metric(self, name: str) -> float:
         lines = [
@@ -94,49 +92,3 @@ def test_paused_resumed_snapshot_and_refit(tmp_path, monkeypatch):
     said = run.beside(ask).stderr
     assert said.count('"event": "snapshot", "level": "debug"') == 1 and '"why": "admin"' in said and TOKEN not in said
     assert "stalled" not in said and '"refit asked for"' in said
-
-
-def test_sighup_changes_what_can_change_and_nothing_by_halves(tmp_path, monkeypatch):
-    run = Run(tmp_path, monkeypatch)
-
-    def hang_up(config: str) -> None:
-        run.config.write_text(config)
-        os.kill(os.getpid(), signal.SIGHUP)
-
-    def ask():
-        until(lambda: run.metric('comparisons_total{kind="triplet"}') == 10, what="ten comparisons")
-        every_one = run.start.replace("interval = 0", "interval = 0\nevery = 1")
-        hang_up("nonsense =")
-        until(lambda: run.metric("configuration_reread_total{") == 1, what="the refusal of a broken file")
-        hang_up(every_one + '[guard]\npolicy = "off"\n')
-        until(lambda: run.metric("configuration_reread_total{") == 2, what="the refusal of another guard")
-        run.append()
-        until(lambda: run.metric('comparisons_total{kind="triplet"}') == 11, what="an event")
-        assert run.http.get("/snapshot").status_code == 404  # nothing was half-applied
-        hang_up(every_one)
-        until(lambda: run.http.get("/snapshot").status_code == 200, what="a snapshot by the new rule")
-
-    said = run.beside(ask).stderr
-    assert said.count("configuration not taken") == 2 and "not TOML" in said and '"keys": ["guard.policy"]' in said
-    assert '"changed": ["snapshot.every"]' in said
-
-
-def test_every_key_that_can_change_is_a_key():
-    old = load(None, {})
-    values = {
-        "http.wedged_after": 5,
-        "input.max_reject_ratio": 0.1,
-        "input.stall_after": 5,
-        "log.level": "debug",
-        "refits.also": ["spectral"],
-        "refits.enabled": False,
-        "refits.kinds": ["spectral"],
-        "refits.params": {"spectral": {"k": 3}},
-        "snapshot.every": 5,
-        "snapshot.interval": 5,
-        "snapshot.keep": 5,
-    }
-    assert sorted(values) == list(CAN_CHANGE)
-    for key, value in values.items():
-        assert changed_keys(old, load(None, {key: value})) == [key]
-    assert changed_keys(old, load(None, {"listen": "127.0.0.1:1", "kafka": {"a": 1}})) == ["listen", "kafka"]

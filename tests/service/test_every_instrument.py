@@ -15,6 +15,7 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
+from zlib import crc32
 
 import httpx
 import pytest
@@ -22,15 +23,16 @@ import pytest
 from stream_engine.data.comparisons import EVENT_TYPES, REASONS
 from stream_engine.data.version import installed_version
 from stream_engine.formats import json_events
-from stream_engine.formats.json_examples import REJECTS
 from stream_engine.formats.options import EventOptions
 from stream_engine.refits import REFITS
+from stream_engine.service import prediction_monitor
 from stream_engine.service import settings as configuration
-from stream_engine.service.http.refusals import REASONS as REFUSALS
+from stream_engine.service.http import listener, live_page
+from stream_engine.service.http.access import REASONS as REFUSALS
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.run import run
-from stream_engine.state.store import Lock, Store
-from tests.service.test_http import stored
+from stream_engine.state.store import Store
+from tests.formats.json_examples import REJECTS
 from tests.service.test_prediction_monitor import events as drifting_events
 from tests.support.process import engine, jsonl, until
 from tests.support.served import Lines, closed_by_server, served
@@ -63,9 +65,9 @@ def named(name: str, labels: dict[str, str]) -> str:
     return " ".join([name, *(f"{key}={value}" for key, value in sorted(labels.items()))])
 
 
-def ran(state: Path, source: Path | list[Path], **more) -> tuple[Metrics, Lines]:
+def ran(state: Path, source: Path | list[Path], partitions: int = 30, **more) -> tuple[Metrics, Lines]:
     """A run to the end of its files."""
-    metrics, log = Metrics(partitions=more.get("metrics_partitions", 30)), Lines()
+    metrics, log = Metrics(partitions=partitions), Lines()
     sources = source if isinstance(source, list) else [source]
     given = {"source": [str(each) for each in sources], "state": str(state), "refits.enabled": False}
     run(configuration.load(None, given | {"snapshot.interval": 0} | more), metrics=metrics, log=log)
@@ -122,15 +124,16 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
     a.write_bytes(killer + "\n".join(ACCEPTED).encode() + b"\n" + b"\n".join(lines.values()) + b"\n" + TRIPLET.encode())
     b.write_text(f"{TRIPLET}\n" * 3)
     c.write_text(f"{TRIPLET}\n" * 4)
-    suspect = {"ranges": {str(a): [0, len(killer)]}, "deaths": 3, "alone": 2, "check": None}
+    flight = {"ranges": {str(a): [0, len(killer)]}, "alone": True, "check": crc32(killer)}
+    suspects = {"version": installed_version(), "last": flight, "deaths": 3, "alone": 2, "refused": [flight]}
     state.mkdir()
-    (state / "suspects.json").write_text(json.dumps({"version": installed_version(), "suspects": [suspect]}))
-    options = {"input.max_message_bytes": LIMIT, "input.max_reject_ratio": 1, "metrics_partitions": 1}
-    metrics, _ = ran(state, [a, b, c], **options)
+    (state / "suspects.json").write_text(json.dumps(suspects))
+    options = {"input.max_message_bytes": LIMIT, "input.max_reject_ratio": 1}
+    metrics, _ = ran(state, [a, b, c], 1, **options)
     with a.open("a") as file:
         file.write(" and more\n")
     began = time.monotonic()
-    again, _ = ran(state, [a, b, c], **options)
+    again, _ = ran(state, [a, b, c], 1, **options)
     counters = Store(state).latest().snapshot.counters
     assert counters["rejected"] == dict.fromkeys(REASONS, 1)
     for reason in REASONS:
@@ -153,16 +156,14 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
         driven.check(metrics, 0, "lag_records", partition=partition)
     driven.check(metrics, 5, "objects")
     driven.check(metrics, 2, "labelled_objects")
-    letters = sum(path.stat().st_size for path in (state / "dead_letters").iterdir())
-    driven.check(again, letters, "dead_letters_bytes")
-    for name in ("poll_seconds_total", "decode_seconds_total", "learn_seconds_total", "predict_seconds_total"):
+    for name in ("poll_seconds_total", "decode_seconds_total", "learn_seconds_total"):
         driven.check(metrics, positive, name)
     newest = Store(state).snapshot_path(2).stat()
     driven.check(again, 2, "snapshot_sequence")
     driven.check(again, newest.st_size, "snapshot_bytes")
-    driven.check(again, lambda time: abs(time - newest.st_mtime) < 60, "snapshot_published_timestamp_seconds")
-    driven.check(metrics, lambda time: abs(time - newest.st_mtime) < 60, "last_event_timestamp_seconds")
-    driven.check(metrics, lambda time: abs(time - newest.st_mtime) < 60, "loop_ticked_timestamp_seconds")
+    driven.check(again, lambda time: abs(time - newest.st_mtime) < 600, "snapshot_published_timestamp_seconds")
+    driven.check(metrics, lambda time: abs(time - newest.st_mtime) < 600, "last_event_timestamp_seconds")
+    driven.check(metrics, lambda time: abs(time - newest.st_mtime) < 600, "loop_ticked_timestamp_seconds")
     first, free = Store(state).snapshot_path(1).stat().st_size, shutil.disk_usage(state).free
     driven.check(again, (3 + 1) * first, "disk_needed_bytes")  # for the second
     driven.check(again, lambda room: abs(room - free - first) < free / 2, "disk_room_bytes")
@@ -174,32 +175,25 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
     driven.check(
         metrics, 1, "build_info", version=installed_version(), python=".".join(map(str, os.sys.version_info[:3]))
     )
-    kept, _ = ran(folder / "w", b, **{"input.where": {"worker": "w"}, "input.max_reject_ratio": 1})
-    driven.check(kept, 3, "filtered_total")
 
 
-def of_predictions(driven: Driven, folder: Path) -> None:
+def of_predictions(driven: Driven, folder: Path, monkeypatch) -> None:
     """A stream that changes: every figure is the one of the note beside the last snapshot."""
     source, state = drifting_events(folder / "d.csv", seed=1), folder / "d"
-    rule = {"snapshot.every": 10_000, "input.block_bytes": 20_000, "drift.cooldown": 1_000_000}
+    rule = {"snapshot.every": 10_000, "input.block_bytes": 20_000}
+    monkeypatch.setattr(prediction_monitor, "COOLDOWN", 1_000_000)
     metrics, log = ran(state, source, **rule)
     note = json.loads((state / "progressive.json").read_text())
     alarms = Counter(more["signal"] for _, event, more in log.said if event == "the comparisons changed")
     for watched, drift in note["drift"].items():
         assert drift["alarms"] == alarms[watched] > 0
         driven.check(metrics, alarms[watched], "drifts_total", signal=watched)
-        driven.check(metrics, drift["level"], "drift_level", signal=watched)
-    driven.check(metrics, note["sampled"] / note["seen"], "progressive_sampled_ratio")
-    names = {"accuracy": "accuracy", "log_loss": "log_loss", "calibration_error": "calibration_error"}
     for predictor, kinds in note["predictors"].items():
         for kind, windows in kinds.items():
             for window, scores in windows.items():
-                for name, key in names.items():
-                    labels = {"predictor": predictor, "kind": kind, "window": window}
-                    driven.check(metrics, scores[key], f"progressive_{name}", **labels)
+                labels = {"predictor": predictor, "kind": kind, "window": window}
+                driven.check(metrics, scores["accuracy"], "progressive_accuracy", **labels)
     assert {"adds3", "repeats"} <= note["predictors"].keys()
-    learned, _ = ran(folder / "o", jsonl(folder / "o.jsonl", [TRIPLET] * 20), **{"online.enabled": True})
-    driven.check(learned, positive, "online_seconds_total")
 
 
 def of_refits(driven: Driven, folder: Path) -> None:
@@ -221,8 +215,6 @@ def of_refits(driven: Driven, folder: Path) -> None:
         file.write(TRIPLET + "\n")
     small = {"memory_gb": 0.1, "refits.enabled": True, "refits.kinds": list(REFITS), "input.labels": None}
     later, log = ran(state, source, **small)
-    for kind in REFITS:
-        driven.check(later, 1, "refits_without_memory_total", refit=kind)
     driven.check(later, 1, "refit_age_snapshots", refit="spectral")
     driven.check(later, positive, "memory_wait_seconds_total")
     driven.check(later, 100_000_000, "memory_bytes", of="limit")
@@ -246,38 +238,33 @@ def of_deeds(driven: Driven, folder: Path) -> None:
     [state] = (folder / "n").glob("*")
     ran(state, [source, other], **rule)
     engine("forget", "--state", state, "--object", "gone")
-    engine("rename", "--state", state, "a", "z")
     with source.open("a") as file:
         file.write(f"{TRIPLET}\n" * 3)
-    engine("skip", "--state", state, source, "2")
-    engine("dead-letters", "replay", "--state", state, "--columns", "anchor=probe")
+    engine("seek", "--state", state, source, "+2")
     shutil.rmtree(state / "dead_letters")
-    again, _ = ran(state, [source, other], accept_lost_dead_letters=True, **rule)
+    again, _ = ran(state, [source, other], **rule)
     counters = Store(state).latest().snapshot.counters
     did = Counter(deed["did"] for deed in counters["history"])
-    for deed in ("seek", "reshard", "replay", "dead letters lost", "forget", "rename"):
+    for deed in ("seek", "reshard", "dead letters lost", "forget"):
         driven.check(again, lambda n, deed=deed: n == did[deed] > 0, "history_total", did=deed)
-    driven.check(again, 1, "objects_forgotten_total")
     driven.check(again, 2, "records_lost_total", partition=str(source))
     lost = sum(deed["letters"] for deed in counters["history"] if deed["did"] == "dead letters lost")
     driven.check(again, lambda n: n == lost > 0, "dead_letters_lost_total")
     source = jsonl(folder / "k.jsonl", [TRIPLET, "refused", "refused too"] * 12)
-    of_no_time = {"dead_letters_keep_days": 1e-9, "snapshot.every": 1, "snapshot.keep": 1, "input.block_bytes": 200}
-    metrics, _ = ran(folder / "k", source, **of_no_time, **rule)  # what no kept snapshot needs goes
+    limited = {"dead_letters_keep_bytes": 1000, "snapshot.every": 1, "input.block_bytes": 200}
+    metrics, _ = ran(folder / "k", source, **limited, **rule)
     gone = Store(folder / "k").latest().snapshot.counters["dead_letters"]
     left = b"".join(path.read_bytes() for path in (folder / "k" / "dead_letters").iterdir())
     assert 24 - left.count(b"\n") == gone["removed"] > 0 and gone["removed_bytes"] > 50 * gone["removed"]
     driven.check(metrics, gone["removed"], "dead_letters_removed_total")
-    driven.check(metrics, gone["removed_bytes"], "dead_letters_removed_bytes_total")
-    driven.check(metrics, len(left), "dead_letters_bytes")
 
 
 # -- a run that goes on, with people beside it ------------------------------------------------------------------------
 
 
 def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
-    """Held and let go, without progress and with it, asked too much, its settings read again, its disk gone for a
-    while."""
+    """Held and let go, without progress and with it, asked too much, its disk gone for a while."""
+    monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
     source, state, metrics = jsonl(folder / "l.jsonl", [TRIPLET] * 5), folder / "l", Metrics()
     monkeypatch.setenv("READERS", TOKEN)
     monkeypatch.setenv("ADMINS", ADMIN)
@@ -285,19 +272,15 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         "source": [str(source)],
         "state": str(state),
         "follow": True,
-        "standby": True,
         "listen": "127.0.0.1:0",
         "refits.enabled": False,
         "snapshot.interval": 0,
         "input.stall_after": 0,
-        "http.admin_listen": "127.0.0.1:0",
         "http.token": {"env": "READERS"},
         "http.admin_token": {"env": "ADMINS"},
-        "http.max_viewers": 1,
         "http.cache_bytes": 1200,
-        "http.idle_timeout": 2.0,
     }
-    log, failed, wanted = Lines(), [], [configuration.load(None, given)]
+    log, failed = Lines(), []
 
     def value(name: str, **labels: str) -> float:
         return driven.value(metrics, name, **labels) or 0
@@ -307,17 +290,14 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         driven.check(metrics, expected, name, **labels)
 
     def beside() -> None:
-        is_now(1, "standby")
-        lock.release()
-        is_now(0, "standby")
         is_now(1, "ready")
-        addresses = {more["listener"]: more["address"] for _, event, more in log.said if event == "listening"}
+        (address,) = [more["address"] for _, event, more in log.said if event == "listening"]
         until(lambda: value("comparisons_total", kind="triplet") == 5, 60, "five comparisons")
         reader = {"headers": {"Authorization": f"Bearer {TOKEN}"}, "timeout": 60}
         owner = {"headers": {"Authorization": f"Bearer {ADMIN}"}, "timeout": 60}
         with (
-            httpx.Client(base_url=f"http://{addresses['http']}", **reader) as http,
-            httpx.Client(base_url=f"http://{addresses['admin']}", **owner) as admin,
+            httpx.Client(base_url=f"http://{address}", **reader) as http,
+            httpx.Client(base_url=f"http://{address}", **owner) as admin,
         ):
             with http.stream("GET", "/live") as looking:
                 message = looking.iter_bytes()
@@ -326,8 +306,7 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
                     assert another.status_code == 503
             is_now(1, "http_refused_total", reason="busy")
             stopped_and_stalled(admin)
-            asked_too_much(http, admin)
-            read_again()
+            asked_too_much(http)
 
     def stopped_and_stalled(admin: httpx.Client) -> None:
         admin.post("/admin/pause")
@@ -359,25 +338,15 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         (state / "snapshots").unlink()
         (state / "aside").rename(state / "snapshots")
 
-    def asked_too_much(http: httpx.Client, admin: httpx.Client) -> None:
+    def asked_too_much(http: httpx.Client) -> None:
         assert http.get("/export/objects.json").status_code == 200
-        is_now(sum(path.stat().st_size for path in (state / "served").rglob("*.*")), "export_cache_bytes")
-        before = value("http_connections", listener="http")
         with httpx.Client(base_url=http.base_url, timeout=60) as stranger:
             assert stranger.get("/snapshot").status_code == 401
             assert stranger.get("/healthz", headers={"Host": "elsewhere"}).status_code == 421
-            driven.check(metrics, before + 1, "http_connections", listener="http")
-        driven.check(metrics, 1, "http_connections", listener="admin")
         is_now(1, "http_refused_total", reason="token")
         is_now(1, "http_refused_total", reason="host")
         assert http.get("/export/triplet_counts.npz").status_code == 503  # larger than the cache may be
         is_now(1, "http_refused_total", reason="no_room")
-
-    def read_again() -> None:
-        for change, outcome in (({"snapshot.keep": 5}, "taken"), ({"guard.policy": "off"}, "refused")):
-            wanted[0] = configuration.load(None, given | change)
-            os.kill(os.getpid(), signal.SIGHUP)
-            is_now(1, "configuration_reread_total", outcome=outcome)
 
     def watched() -> None:
         try:
@@ -387,21 +356,20 @@ def of_a_run_that_goes_on(driven: Driven, folder: Path, monkeypatch) -> None:
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    stored(state, 6)  # what is locked by another process, for a while
-    shutil.rmtree(state)
-    lock, thread = Lock(state), threading.Thread(target=watched)
-    begin = threading.Thread(target=lambda: (until(lambda: value("standby") == 1, 60), thread.start()))
-    begin.start()
-    run(wanted[0], metrics=metrics, log=log, read_again=lambda: wanted[0])
-    begin.join()
+    thread = threading.Thread(target=watched)
+    thread.start()
+    run(configuration.load(None, given), metrics=metrics, log=log)
     thread.join()
     assert not failed, failed[0]
     driven.check(metrics, 0, "ready")
 
 
-def of_a_crowd(driven: Driven, folder: Path) -> None:
+def of_a_crowd(driven: Driven, folder: Path, monkeypatch) -> None:
     """More connections than there are places, and than the process may open."""
-    with served(folder / "c", max_connections=2, idle_timeout=1.0) as world:
+    monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
+    monkeypatch.setattr(live_page, "MOST_VIEWERS", 200)
+    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 2)
+    with served(folder / "c") as world:
         with world.http.stream("GET", "/live") as one, world.http.stream("GET", "/live") as other:
             messages = [each.iter_bytes() for each in (one, other)]
             assert all(map(next, messages)) and closed_by_server(world.connect())
@@ -428,11 +396,11 @@ def of_a_crowd(driven: Driven, folder: Path) -> None:
 def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, monkeypatch):
     driven = Driven()
     of_files(driven, tmp_path, monkeypatch)
-    of_predictions(driven, tmp_path)
+    of_predictions(driven, tmp_path, monkeypatch)
     of_refits(driven, tmp_path)
     of_deeds(driven, tmp_path)
     of_a_run_that_goes_on(driven, tmp_path, monkeypatch)
-    of_a_crowd(driven, tmp_path)
+    of_a_crowd(driven, tmp_path, monkeypatch)
     wanted, families = set(), set()
     metrics = Metrics()
     for family in metrics.registry.collect():
@@ -441,7 +409,6 @@ def test_every_instrument_and_every_label_of_it_tells_what_happened(tmp_path, mo
             samples = [each for each in family.samples if not each.name.endswith("_bucket")]
             wanted |= {named(each.name.removeprefix(PREFIX), each.labels) for each in samples}
     wanted |= {named("http_refused_total", {"reason": reason}) for reason in REFUSALS}
-    wanted |= {named("http_connections", {"listener": each}) for each in ("http", "admin")}
     assert wanted - driven.right - ON_KAFKA - ELSEWHERE.keys() == set()
     found = {
         each.split()[0].removesuffix("_total").removesuffix("_count").removesuffix("_sum") for each in driven.right

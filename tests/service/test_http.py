@@ -8,6 +8,7 @@ import pytest
 
 from stream_engine.data.comparisons import Triplet
 from stream_engine.data.signatures import UNSIGNED, Signing, in_environment
+from stream_engine.service.http import routes
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -24,7 +25,7 @@ def world(tmp_path):
 
 def stored(directory: Path, objects: int, last: str = "o2", signing: Signing = UNSIGNED) -> Store:
     """A state of so many objects with one published snapshot."""
-    learned = Engine(("adds3", "triplet_counts"), None)
+    learned = Engine(("adds3", "triplet_counts"), False)
     learned.learn_many([Triplet(f"o{i}", f"o{(i + 1) % objects}", f"o{(i + 2) % objects}") for i in range(objects)])
     learned.learn_many([Triplet("o0", "o1", last)])
     store = Store(directory, signing=signing)
@@ -69,7 +70,7 @@ def test_an_address_in_use_is_an_error(world, tmp_path):
         pass
 
 
-@pytest.mark.parametrize("objects, what", [(40, "triplet_counts.csv"), (800, "adds3.json")])  # here; in a process
+@pytest.mark.parametrize("objects, what", [(40, "triplet_counts.csv"), (800, "adds3.csv")])  # here; in a process
 def test_an_export_has_the_bytes_of_the_command_and_is_made_once(world, tmp_path, objects, what):
     store = stored(tmp_path / "other", objects)
     world.published = stored(tmp_path, objects).published()
@@ -116,7 +117,7 @@ def test_the_tag_of_an_export_follows_its_content(world, tmp_path):
 def test_a_snapshot_that_was_pruned_is_said_and_what_cannot_be_made_too(world, tmp_path):
     store = stored(tmp_path, 800)
     world.published = store.published()
-    assert world.http.get("/export/clusters.json").status_code == 404  # said by the process
+    assert world.http.get("/export/clusters.csv").status_code == 404  # said by the process
     store.snapshot_path(1).unlink()
     answer = world.http.get("/export/adds3.csv")
     assert answer.status_code == 503 and answer.headers["retry-after"] and "no snapshot 1" in answer.text
@@ -147,7 +148,7 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):
         world.published = stored(tmp_path, 40).published()
         for what in ("adds3.npz", "triplet_counts.npz", "k1.npz", "objects.json"):
             assert world.http.get(f"/export/{what}").status_code == 200
-        bytes_kept = world.metrics.registry.get_sample_value("stream_engine_export_cache_bytes")
+        bytes_kept = sum(path.stat().st_size for path in (tmp_path / "served").rglob("*.*"))
         assert 0 < bytes_kept <= 40_000
         assert world.http.get("/export/k1.csv").status_code == 200 and world.refused("no_room") == 0
         world.published = stored(tmp_path, 120).published()
@@ -156,24 +157,25 @@ def test_the_cache_is_bounded_and_forgets_what_is_old(tmp_path):
         assert world.refused("no_room") == 1
         world.published = stored(tmp_path / "b", 40, last="o3").published()
         assert world.http.get("/export/objects.json").status_code == 200
-        world.listeners["http"].close()
+        world.listener.close()
     assert not (tmp_path / "served").exists()
 
 
-def test_few_are_made_and_sent_at_once(tmp_path):
-    with served(tmp_path, max_builds=1, max_downloads=2) as world:
+def test_few_are_waited_for_and_sent_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(routes, "MOST_DOWNLOADS", 2)
+    with served(tmp_path) as world:
         world.published = stored(tmp_path, 1200).published()
         slow = [world.connect(receive=4096) for _ in range(2)]
         for each in slow:
-            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 200"
-        answer = world.http.get("/export/adds3.json")
+        answer = world.http.get("/export/adds3.csv")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
         assert world.http.get("/readyz").status_code == 200
         for each in slow:
             each.close()
-        until(lambda: world.http.get("/export/adds3.json").status_code == 200, what="the places of those who left")
-        askers = [world.connect() for _ in range(2)]
-        for each, path in zip(askers, ("/export/adds3.npz", "/export/triplet_counts.npz")):
+        until(lambda: world.http.get("/export/adds3.csv").status_code == 200, what="the places of those who left")
+        askers = [world.connect() for _ in range(3)]
+        for each, path in zip(askers, ("/export/adds3.npz", "/export/triplet_counts.npz", "/export/k1.npz")):
             each.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-        assert sorted(each.recv(12) for each in askers) == [b"HTTP/1.1 200", b"HTTP/1.1 503"]  # one at a time is made
+        assert sorted(each.recv(12) for each in askers) == [b"HTTP/1.1 200", b"HTTP/1.1 200", b"HTTP/1.1 503"]

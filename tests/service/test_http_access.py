@@ -7,6 +7,7 @@ import subprocess
 import httpx
 import pytest
 
+from stream_engine.service.http import listener
 from stream_engine.service.settings import BadSettings
 from tests.laws.test_exports import state
 from tests.support.served import served
@@ -83,9 +84,10 @@ def certificate(tmp_path_factory):
     return str(folder / "cert"), str(folder / "key")
 
 
-def test_tls_by_files(tmp_path, certificate):
+def test_tls_by_files(tmp_path, certificate, monkeypatch):
+    monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
     cert, key = certificate
-    with served(tmp_path, "0.0.0.0:0", tls_certificate=cert, tls_key=key, token=TOKEN, idle_timeout=1.0) as world:
+    with served(tmp_path, "0.0.0.0:0", tls_certificate=cert, tls_key=key, token=TOKEN) as world:
         assert not world.log.events("warning")
         world.published = state()
         trusting = ssl.create_default_context(cafile=cert)
@@ -109,24 +111,25 @@ def test_tls_files_that_cannot_be_used_are_said(tmp_path, certificate):
 
 
 def test_admin_needs_its_own_token(tmp_path):
-    with served(tmp_path, admin_listen="127.0.0.1:0") as world:  # no admin_token: there is nothing to post to
-        assert world.admin.post("/admin/pause").status_code == 404 and world.admin.get("/metrics").status_code == 200
-    with served(tmp_path, admin_listen="127.0.0.1:0", token=TOKEN, admin_token=OTHER) as world:
+    with served(tmp_path, token=TOKEN) as world:  # no admin_token: there is nothing to post to
+        assert world.http.post("/admin/pause", headers=bearer(TOKEN)).status_code == 404
+    with served(tmp_path, token=TOKEN, admin_token=OTHER) as world:
         for wrong in ({}, bearer(TOKEN)):
-            assert world.admin.post("/admin/pause", headers=wrong).status_code == 401
-        assert world.http.post("/admin/pause", headers=bearer(OTHER)).status_code in (401, 404)
+            assert world.http.post("/admin/pause", headers=wrong).status_code == 401
         assert not world.requests.paused
-        assert world.admin.get("/admin/pause", headers=bearer(OTHER)).status_code == 405
-        assert [world.admin.get("/metrics", headers=bearer(each)).status_code for each in (TOKEN, OTHER)] == [200, 200]
-        assert world.admin.get("/metrics").status_code == 401 and world.admin.get("/healthz").status_code == 200
-        assert world.admin.post("/admin/pause", headers=bearer(OTHER)).json() == {"paused": True}
-        assert world.requests.paused and world.admin.post("/admin/resume", headers=bearer(OTHER)).status_code == 200
+        assert world.http.get("/admin/pause", headers=bearer(OTHER)).status_code == 405
+        assert [world.http.get("/metrics", headers=bearer(each)).status_code for each in (TOKEN, OTHER)] == [200, 200]
+        assert world.http.get("/metrics").status_code == 401 and world.http.get("/healthz").status_code == 200
+        assert world.http.post("/admin/pause", headers=bearer(OTHER)).json() == {"paused": True}
+        assert world.requests.paused and world.http.post("/admin/resume", headers=bearer(OTHER)).status_code == 200
+    with served(tmp_path, admin_token=OTHER) as world:  # what can be read stays open, what can be asked does not
+        assert world.http.get("/metrics").status_code == 200 and world.http.post("/admin/pause").status_code == 401
 
 
 def test_what_admin_takes_and_what_it_refuses(tmp_path):
-    with served(tmp_path, admin_listen="127.0.0.1:0", admin_token=OTHER) as world:
-        world.admin.headers.update(bearer(OTHER))
-        post = world.admin.post
+    with served(tmp_path, admin_token=OTHER) as world:
+        world.http.headers.update(bearer(OTHER))
+        post = world.http.post
         assert post("/admin/refit?kind=spectral").status_code == 409  # nothing is published
         world.published, world.running = state(), ("hierarchy", "sdp_clustering")
         assert (

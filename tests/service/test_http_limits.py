@@ -1,17 +1,14 @@
 """Slow and silent clients: each waits for its turn or is cut, and nobody else notices."""
 
-import asyncio
 import itertools
 import json
 import logging
 import socket
-import threading
 import time
 
 from stream_engine.service import logs
 from stream_engine.service.descriptors import connections_allowed, raised_limit
-from stream_engine.service.http.accepting import Acceptor
-from stream_engine.service.http.listener import listening_socket
+from stream_engine.service.http import listener
 from stream_engine.service.seldom import Seldom, SeldomFilter
 from tests.service.test_http import stored
 from tests.support.process import until
@@ -20,8 +17,9 @@ from tests.support.served import Lines, closed_by_server, served
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def test_silent_connections_give_way_to_new_ones(tmp_path):
-    with served(tmp_path, max_connections=16) as world:
+def test_silent_connections_give_way_to_new_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 16)
+    with served(tmp_path) as world:
         silent = [world.connect() for _ in range(60)]
         assert world.http.get("/healthz").status_code == 200
         until(lambda: world.refused("gave_way") >= 40, what="silent ones to give way")
@@ -31,24 +29,26 @@ def test_silent_connections_give_way_to_new_ones(tmp_path):
         assert len(said) == 1  # of some forty
 
 
-def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_path):
-    with served(tmp_path, max_connections=3) as world:
+def test_answers_being_sent_do_not_give_way_and_the_end_of_a_run_cuts_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "MOST_CONNECTIONS", 3)
+    with served(tmp_path) as world:
         world.published = stored(tmp_path, 1500).published()
         readers = [world.connect(receive=4096) for _ in range(3)]
         for each in readers:
-            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 200"
         assert closed_by_server(world.connect()) and world.refused("full") == 1 and world.refused("gave_way") == 0
         readers.pop().close()
         until(lambda: world.connections() == 2, what="the place of the reader that left")
         assert world.http.get("/healthz").status_code == 200
-        world.listeners["http"].close()
+        world.listener.close()
         assert all(map(closed_by_server, readers))
     assert not (tmp_path / "served").exists() and not world.log.events("error")
 
 
-def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_path):
-    with served(tmp_path, idle_timeout=1.0) as world:
+def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "IDLE_TIMEOUT", 1.0)
+    with served(tmp_path) as world:
         dripping, silent, after = world.connect(), world.connect(), world.connect()
         after.sendall(ASK)
         assert after.recv(100).startswith(b"HTTP/1.1 200")
@@ -66,12 +66,13 @@ def test_a_request_that_drips_in_is_closed_and_so_is_a_body_that_never_ends(tmp_
         assert posting.recv(12) == b"HTTP/1.1 405" and closed_by_server(posting)
 
 
-def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp_path):
-    with served(tmp_path, write_timeout=1.0) as world:
+def test_a_reader_that_does_not_read_is_cut_and_one_that_reads_slowly_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "READER_TIMEOUT", 1.0)
+    with served(tmp_path) as world:
         world.published = stored(tmp_path, 1500).published()
         stuck, slow = world.connect(receive=4096), world.connect(receive=4096)
         for each in (stuck, slow):
-            each.sendall(b"GET /export/adds3.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            each.sendall(b"GET /export/adds3.csv HTTP/1.1\r\nHost: localhost\r\n\r\n")
         until(lambda: slow.recv(4096) and time.sleep(0.1) is None and world.refused("slow_reader"), what="a cut")
         assert slow.recv(12) and world.refused("slow_reader") == 1
 
@@ -107,61 +108,18 @@ def test_lines_are_said_once_an_interval_with_their_number(capsys):
     ]
 
 
-def test_an_answer_is_sent_at_once_though_it_is_in_two_pieces():
+def test_an_answer_is_sent_at_once_though_it_is_in_two_pieces(tmp_path):
     """Headers and body are written one after the other: without TCP_NODELAY the second waits for a late receipt."""
-    made: list[asyncio.BaseTransport] = []
-
-    class Kept(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            made.append(transport)
-
-    async def accept_one() -> int:
-        with listening_socket("127.0.0.1:0") as listening:
-            listening.setblocking(False)
-            acceptor = Acceptor(listening, Kept, 1, None, 1.0, None)  # type: ignore[arg-type]
-            accepting = asyncio.create_task(acceptor.run())
-            _, client = await asyncio.open_connection(*listening.getsockname())
-            while not made:
-                await asyncio.sleep(0.01)
-            accepting.cancel()
-            at_once = made[0].get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            client.close()
-            made[0].close()
-            return at_once
-
-    assert asyncio.run(accept_one()) == 1
+    with served(tmp_path) as world:
+        assert world.http.get("/healthz").status_code == 200  # the client keeps its connection
+        (connection,) = world.listener.connections
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
 def test_connections_leave_descriptors_for_the_rest():
     log = Lines()
-    assert connections_allowed(512, 1, raised_limit(), log) == 512 and not log.said
-    assert connections_allowed(512, 2, 1024, log) < 192
+    assert connections_allowed(512, raised_limit(), log) == 512 and not log.said
+    assert connections_allowed(512, 1024, log) < 384
     ((level, event, details),) = log.said
     assert level == "warning" and "LimitNOFILE" in event and details["limit"] == 1024
-
-
-class Counting:
-    """A collector that is slow until all have asked."""
-
-    def __init__(self):
-        self.times, self.all_asked = 0, threading.Event()
-
-    def collect(self):
-        self.times += 1
-        self.all_asked.wait(600)
-        return []
-
-
-def test_metrics_are_made_once_for_all_who_ask_together(tmp_path):
-    with served(tmp_path) as world:
-        counting = Counting()
-        world.metrics.registry.register(counting)
-        counting.times = 0  # registering collects
-        asking = [world.connect() for _ in range(5)]
-        for each in asking:
-            each.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert world.http.get("/healthz").status_code == 200  # which does not wait for the scrape
-        counting.all_asked.set()
-        assert all(each.recv(12) == b"HTTP/1.1 200" for each in asking) and counting.times == 1
-        text = world.http.get("/metrics").text
-        assert 'stream_engine_http_refused_total{reason="slow_reader"} 0.0' in text and counting.times == 2

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from stream_engine.report import shell
-from stream_engine.service.http import live_page
+from stream_engine.service.http import HttpContext, listener, live_page
 from stream_engine.service.http.live_figures import LiveFigures
 from stream_engine.service.http.live_history import MOST, SERIES, History
 from stream_engine.service.metrics import Metrics
@@ -48,15 +48,16 @@ def test_the_shell_is_the_same_for_everybody_and_its_policy_is_a_header(tmp_path
 
 
 @pytest.mark.parametrize("tested, said", [(3, None), (49, None), (50, 1.0)])
-def test_of_a_few_answers_no_accuracy_is_told(tested, said):
+def test_of_a_few_answers_no_accuracy_is_told(tested, said, tmp_path):
     """The best of those that were tested often enough."""
     metrics = Metrics()
     for name, accuracy in (("adds3", 1.0), ("online", 0.9)):
         metrics.progressive_accuracy.labels(name, "all", "rolling").set(accuracy)
     figures = {"predictors": {name: {"all": {"rolling": {"tested": tested}}} for name in ("adds3", "online")}}
-    assert LiveFigures(metrics, progressive=lambda: figures).now()["accuracy"] == said
+    live = LiveFigures(HttpContext(tmp_path, metrics, lambda: None, progressive=lambda: figures))
+    assert live.now()["accuracy"] == said
     figures["predictors"]["online"]["all"]["rolling"]["tested"] = 50
-    assert LiveFigures(metrics, progressive=lambda: figures).now()["accuracy"] == (said or 0.9)
+    assert live.now()["accuracy"] == (said or 0.9)
 
 
 def test_what_moves_is_what_the_metrics_say(tmp_path):
@@ -72,7 +73,9 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
         run.failed = {"embedding": "embedding: no room\nand more"}
         (said,) = messages(run.http, 1)
     assert said["events"] == 70 and said["refused"] == 30 and said["objects"] == 12 and said["lag"] == 12
-    assert said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and not said["objects_shown"]
+    assert (
+        not said["ready"] and said["failed"] == ["embedding"] and said["accuracy"] == 0.75 and not said["objects_shown"]
+    )
     assert said["wrong"] == [
         "Source not reachable: x.",
         "The refit embedding failed, and what it made before stays: no room.",
@@ -81,11 +84,11 @@ def test_what_moves_is_what_the_metrics_say(tmp_path):
     assert said["snapshot"] == 0 and said["age"] is None and said["page"] is None
 
 
-def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(monkeypatch):
+def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     metrics = Metrics()
-    figures = LiveFigures(metrics)
+    figures = LiveFigures(HttpContext(tmp_path, metrics, lambda: None))
     assert figures.now()["rate"] == 0.0
     now[0] += 2.0
     metrics.events.labels("triplet").inc(50)
@@ -209,8 +212,9 @@ def status(client: httpx.Client) -> int:
         return answer.status_code
 
 
-def test_one_viewer_too_many_is_told_so_and_one_who_leaves_makes_room(tmp_path):
-    with served(tmp_path, max_viewers=1) as run, httpx.Client(base_url=f"http://{run.address}") as other:
+def test_one_viewer_too_many_is_told_so_and_one_who_leaves_makes_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(live_page, "MOST_VIEWERS", 1)
+    with served(tmp_path) as run, httpx.Client(base_url=f"http://{run.address}") as other:
         with run.http.stream("GET", "/live") as first:
             lines = first.iter_lines()
             next(lines)
@@ -221,7 +225,8 @@ def test_one_viewer_too_many_is_told_so_and_one_who_leaves_makes_room(tmp_path):
 
 def test_a_viewer_that_does_not_read_is_cut_and_the_others_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(live_page, "EVERY", 0.0005)  # so that what the system keeps for a reader is full soon
-    with served(tmp_path, write_timeout=1.0) as run:
+    monkeypatch.setattr(listener, "READER_TIMEOUT", 1.0)
+    with served(tmp_path) as run:
         silent = run.connect(receive=1024)
         silent.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         until(lambda: run.refused("slow_reader"), what="a silent viewer to be cut")

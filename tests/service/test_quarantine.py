@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,9 +17,8 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
 from stream_engine.service import quarantine
-from stream_engine.service.in_flight import InFlight
+from stream_engine.service.in_flight import Flight, InFlight, Suspects, after_death
 from stream_engine.service.ingest import Ingest
-from stream_engine.service.suspects import Flight, Suspect, after_death
 from stream_engine.state.engine import Engine
 from tests.support.process import ENVIRONMENT, engine, jsonl, summary
 
@@ -138,26 +136,33 @@ def test_a_decoder_that_always_fails_is_not_asked_for_every_line(monkeypatch):
     assert state.counters["rejected"]["decoder_failed"] == len(letters) < 30
 
 
-def test_suspects_grow_fewer_and_are_acquitted_when_the_stream_gets_past_them():
-    one = after_death([], Flight({"f": (0, 90)}))
-    assert after_death(one, Flight({"f": (90, 95)})) == [Suspect({"f": (90, 95)}, 1)]  # got past the first
-    assert len(after_death(one, Flight({"g": (0, 9)}))) == 2  # another partition says nothing about it
-    two = after_death(one, Flight({"f": (30, 31)}, True, 7))
-    other = after_death(two, Flight({"f": (30, 31)}, True, 8))  # the file was replaced: another record
-    assert [each.guilty() for each in (*two, *other)] == [False, False]
-    elsewhere = after_death(two, Flight({"f": (31, 32)}, True, 7))
-    assert [(each.ranges, each.deaths) for each in elsewhere] == [({"f": (31, 32)}, 1)]
-    (found,) = after_death(two, Flight({"f": (30, 31)}, True, 7))
-    assert found.guilty()
+def test_a_record_is_refused_that_was_alone_at_the_last_two_of_three_deaths():
+    def deaths(*flights: Flight) -> Suspects:
+        known = None
+        for flight in flights:
+            known = after_death(known, flight, "1")
+        return known
+
+    wide, alone = Flight({"f": (0, 90)}), Flight({"f": (30, 31)}, True, 7)
+    assert not deaths(wide, alone).refused and deaths(wide, alone, alone).refused == [alone]
+    assert deaths(alone, alone).deaths == 2 and not deaths(alone, alone).refused
+    assert not deaths(wide, alone, Flight({"f": (30, 31)}, True, 8)).refused  # the file was replaced: another record
+    assert not deaths(wide, alone, Flight({"f": (31, 32)}, True, 7)).refused
+    behind = deaths(wide, alone, alone, Flight({"f": (31, 90)}))  # another record kills the process: the first stays
+    assert behind.deaths == 1 and behind.refused == [alone]
 
 
-def test_parts_are_single_where_suspects_are_few(tmp_path):
-    note = InFlight(tmp_path, {}, "1")
-    record = whole(lines(EVENTS))
-    with pytest.raises(ZeroDivisionError), note.at([record]):
-        raise ZeroDivisionError  # a bug that ends the run is a death
+def left_at_work(directory: Path, records: list[Record]) -> InFlight:
+    """The note of the process after one that died at work on these."""
+    note = InFlight(directory, {}, "1")
+    note.begins(records)
     note.close()
-    again = InFlight(tmp_path, {}, "1")
+    return InFlight(directory, {}, "1")
+
+
+def test_after_a_death_what_was_at_work_is_taken_one_by_one(tmp_path):
+    record = whole(lines(EVENTS))
+    again = left_at_work(tmp_path, [record])
     assert again.suspected(record) and not again.suspected(record._replace(partition="g")) and len(again.told) == 1
     parts = list(again.parts_of(record))
     assert b"".join(part.value for part, _ in parts) == record.value and [single for _, single in parts] == [True] * 100
@@ -168,25 +173,22 @@ def test_parts_are_single_where_suspects_are_few(tmp_path):
     assert InFlight(tmp_path, {}, "2").suspects == []  # another version may do better
 
 
-def test_a_failure_in_one_stage_leaves_nothing_at_work_in_the_others(tmp_path):
-    note = InFlight(tmp_path, {}, "1")
+def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
     record = whole(lines(EVENTS))
-    with note.at([record]):
-        pass  # decoded, and with the guard
-    with pytest.raises(MemoryError), note.at([record]):
-        raise MemoryError
-    note.ended()  # the guard is done with the first one
-    note.close()
-    assert not (tmp_path / "in_flight").exists()
+    for ends in (lambda note: (note.ended(), note.ended()), lambda note: note.rest()):
+        note = InFlight(tmp_path, {}, "1")
+        note.begins([record])
+        note.begins([record._replace(offset=record.next_offset, next_offset=record.next_offset + 9)])
+        assert b"1000" in (tmp_path / "in_flight").read_bytes()
+        ends(note)
+        note.close()
+        assert not (tmp_path / "in_flight").exists()
 
 
 @pytest.mark.parametrize("kind", DECODERS)
 def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind, tmp_path):
     events = [*EVENTS[:40], REFUSED, *EVENTS[40:], REFUSED]
-    note = InFlight(tmp_path, {}, "1")
-    with pytest.raises(ZeroDivisionError), note.at(records_with(events, kind)):
-        raise ZeroDivisionError
-    again = InFlight(tmp_path, {}, "1")
+    again = left_at_work(tmp_path, records_with(events, kind))
     assert again.suspects
     (state, letters), (expected, same) = learned(events, kind, in_flight=again), learned(events, kind)
     assert letters == same and len(letters) == 2
@@ -197,21 +199,18 @@ def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind
 
 
 def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> bool:
-    """A process that dies at the first part of a record that kills it, unless it takes it for guilty; whether it takes
-    anything for that."""
+    """A process that dies at the first part of a record that kills it, unless it refuses it; whether it refuses any."""
     note = InFlight(directory, {}, "1")
-    accused = False
+    refuses = False
     for part, single in note.parts_of(record):
-        guilty = single and note.guilty(part) is not None
-        accused |= guilty
-        with suppress(ZeroDivisionError), note.at([part], single):
-            if not guilty and kills(part):
-                raise ZeroDivisionError
-            note.rest()
-            continue
-        break
+        refused = single and note.refuses(part)
+        refuses |= refused
+        note.begins([part], single)
+        if not refused and kills(part):
+            break
+        note.rest()
     note.close()
-    return accused
+    return refuses
 
 
 def test_who_kills_a_healthy_process_again_and_again_accuses_nothing(tmp_path):
@@ -221,9 +220,14 @@ def test_who_kills_a_healthy_process_again_and_again_accuses_nothing(tmp_path):
         assert not dies(tmp_path, record, lambda part, moment=moment: part.offset <= moment < part.next_offset)
 
 
-def test_among_more_lines_than_parts_the_guilty_one_is_found_a_death_later(tmp_path):
-    record = whole(lines([*EVENTS * 25, POISON, *EVENTS * 5]))
-    assert [dies(tmp_path, record, lambda part: b"poison" in part.value) for _ in range(6)] == [False] * 4 + [True] * 2
+def test_two_records_that_kill_are_both_found(tmp_path):
+    """Three deaths each, though no snapshot lies between them."""
+    record = whole(lines([*EVENTS, POISON, *EVENTS, POISON, *EVENTS]))
+    assert [dies(tmp_path, record, lambda part: b"poison" in part.value) for _ in range(8)] == [False] * 3 + [True] * 5
+    note = InFlight(tmp_path, {}, "1")
+    assert [part.value for part, single in note.parts_of(record) if single and note.refuses(part)] == [
+        lines([POISON])
+    ] * 2
 
 
 # ---- in processes that really die

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from stream_engine.findings import WARNING, Finding
 from stream_engine.service.result_line import before, result_line
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.engine import Engine
@@ -14,7 +15,7 @@ SOURCES = ("a/x.csv", "kafka://broker:9092/topic", "y.jsonl", "z.csv", "w.csv")
 
 def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, first="", not_utf8=0, refits=True):
     """As much of a run as the line is made of; `counters` over those of an engine that has read nothing."""
-    counted = Engine(("adds3",), None).counters | {"input": {"options": {}}} | (counters or {})
+    counted = Engine(("adds3",), False).counters | {"input": {"options": {}}} | (counters or {})
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
     settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(enabled=refits), dead_letters=None)
     return SimpleNamespace(
@@ -31,8 +32,8 @@ READ = {"records": 1_000, "events": 900, "comparisons": 1_800, "rejected": {"few
 NEXT = "next: stream-engine report --state s --out report.html"
 
 
-def line(run, began=None, failed=None) -> str:
-    return result_line(run, began or before(run_of()), failed or {})
+def line(run, began=None, failed=None, found=None) -> str:
+    return result_line(run, began or before(run_of()), failed or {}, found or {})
 
 
 def artifact(report=None, digest="now") -> Artifact:
@@ -88,14 +89,13 @@ def test_what_this_run_has_fitted_is_told_and_what_failed():
     assert "; nothing fitted; " in line(run_of(READ, artifacts={"k1": made["k1"]}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "error", "told"),
-    [("embedding", 0.02, True), ("embedding", 0.04, False), ("embedding", None, False), ("kernel_pca", 0.01, False)],
-)
-def test_a_map_that_foretells_no_more_than_a_coin_is_told(kind, error, told):
-    """Surely: two standard errors above what was found are still next to a coin."""
-    made = {kind: artifact({"accuracy": 0.5, "standard_error": error})}
-    assert ("a coin has .5: do --columns say which was nearer?)" in line(run_of(READ, artifacts=made))) is told
+def test_warnings_are_in_the_line_but_rejected_events_once():
+    found = {
+        "data": (Finding("rejected", "One was rejected.", level=WARNING), Finding("read", "All was read.")),
+        "accuracy": (Finding("chance_level", "At chance.", level=WARNING),),
+    }
+    said = line(run_of(READ, artifacts={}), found=found)
+    assert "warning: At chance." in said and "rejected." not in said and "All was read" not in said
 
 
 def test_rows_in_another_encoding_are_to_be_read_again():

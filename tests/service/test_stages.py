@@ -17,6 +17,7 @@ from connectors import Record
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.consume import consume
+from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.ingest import Block, Ingest, dead_letters_of
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
@@ -183,9 +184,10 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
                 middle = len(starts) // 2
                 for begin, end in ((0, middle), (middle, len(starts))):
                     part = part_of(record, starts, begin, end)
-                    with opened.in_flight.at([part]):
-                        decoded = opened.ingest.decode(part)
-                        letters = dead_letters_of(part, decoded.rejected)
+                    opened.in_flight.begins([part])
+                    decoded = opened.ingest.decode(part)
+                    letters = dead_letters_of(part, decoded.rejected)
+                    opened.in_flight.ended()
                     yield Block([part], decoded, letters, more=end < len(starts))
 
     def stop(at: str, number: int) -> None:
@@ -199,14 +201,15 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, stage):
+def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, monkeypatch, stage):
+    monkeypatch.setattr(Heartbeat.__init__, "__defaults__", (0.3,))
     goes_on = threading.Event()
 
     def hang(at: str, number: int) -> None:
         if (at, number) == (stage, 20):
             goes_on.wait(600)
 
-    run = Run(tmp_path, events, True, hang, **{"http.wedged_after": 0.3})
+    run = Run(tmp_path, events, True, hang)
     running = threading.Thread(target=run)
     running.start()
     until(lambda: run.opened and run.opened.heartbeat.warm and run.opened.heartbeat.wedged(), 60, "a wedged loop")

@@ -4,19 +4,21 @@ another one where the content differs, and the same where it does not."""
 import asyncio
 import hashlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import numpy as np
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 
-from stream_engine.service.http.export_cache import ExportCache
-from stream_engine.service.http.export_routes import Exports
+from stream_engine.service.http import HttpContext
+from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.built_files import BuiltFiles, Key
 from stream_engine.service.http.live_page import LivePage
 from stream_engine.service.http.make_export import FIGURES, PAGE
-from stream_engine.service.http.refusals import Refusals
+from stream_engine.service.http.routes import Downloads
 from stream_engine.service.metrics import Metrics
+from stream_engine.service.settings import HttpSettings
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from tests.service.test_http import stored
@@ -26,17 +28,11 @@ NAMES = {PAGE: "page.html", FIGURES: "map.svg", "clusters": "clusters.csv", "sum
 PATHS = ("/page", "/figures/map.svg", "/export/clusters.csv", "/snapshot")
 
 
-class Content:
-    """A builder whose files hold the numbers of clusters, and nothing else of what is published."""
+class NumbersOfClusters(BuiltFiles):
+    """Files that hold the numbers of clusters, and nothing else of what is published."""
 
-    def __init__(self, state: Path):
-        self.state, self.stop, self.built = state, SimpleNamespace(set=lambda: None), []
-
-    def build(self, published: Published, what: str, format: str, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        text = f"{NAMES[what]} {published.artifacts['sdp_clustering'].arrays['k']}"
-        (folder / NAMES[what]).write_text(text)
-        self.built.append(what)
+    def _write(self, published: Published, key: Key, folder: Path) -> None:
+        (folder / NAMES[key.what]).write_text(f"{NAMES[key.what]} {published.artifacts['sdp_clustering'].arrays['k']}")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -49,10 +45,12 @@ def test_the_tag_of_what_a_client_keeps_follows_the_content(path, tmp_path):
         return Published(snapshot, {"sdp_clustering": made})
 
     now = [refitted(2, 0.5)]
-    builder, refusals = Content(tmp_path), Refusals(Metrics(), Lines())
-    cache = ExportCache(builder, 1 << 20, 2)
-    live = LivePage(cache, lambda: now[0], None, dict, 1, refusals)
-    routes = [*Exports(cache, lambda: now[0], 4, refusals).routes(), *live.routes()]
+    context = HttpContext(tmp_path, Metrics(), lambda: now[0])
+    files, refusals = NumbersOfClusters(context, 1 << 20), Refusals(context.metrics, Lines())
+    live = LivePage(context, files, None, None, refusals, HttpSettings())
+    downloads = [Route("/snapshot", Downloads(context, files, refusals, "summary.json"))]
+    downloads += [Route("/export/{name}", Downloads(context, files, refusals))]
+    routes = [*downloads, *live.routes()]
 
     async def ask() -> list[tuple[int, str, bytes, str]]:
         answers, known = [], ""
@@ -66,9 +64,9 @@ def test_the_tag_of_what_a_client_keeps_follows_the_content(path, tmp_path):
         return answers
 
     answers = asyncio.run(ask())
-    cache.close()
+    files.close()
     assert [status for status, *_ in answers] == [200, 304, 200, 304, 200]
-    assert len(builder.built) == 4  # not for the second: nothing was refitted
+    assert files.begun == 4  # not for the second: nothing was refitted
     for status, tag, content, kept in answers:
         assert kept == "no-cache" and (content == b"") == (status == 304)
         assert status == 304 or tag == f'"{hashlib.sha256(content).hexdigest()[:32]}"'

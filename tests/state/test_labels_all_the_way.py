@@ -43,7 +43,7 @@ def learn(made: Engine, events) -> Engine:
 
 
 def learned(events) -> Engine:
-    return learn(Engine(("triplet_counts",), None), events)
+    return learn(Engine(("triplet_counts",), False), events)
 
 
 @pytest.mark.parametrize("seed", range(5))

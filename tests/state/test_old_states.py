@@ -6,8 +6,12 @@ Each was made by that version's own code from tests/golden/events.jsonl, with th
 import json
 import shutil
 
+import numpy as np
 import pytest
 
+from stream_engine.data.packed_names import pack_names
+from stream_engine.state.snapshot import decode, encode
+from stream_engine.state.store import Store
 from tests.conftest import ROOT
 from tests.support.process import engine, jsonl, summary
 
@@ -56,3 +60,25 @@ def test_an_old_state_goes_on(state, tmp_path):
     engine("export", "--state", state, "--out", tmp_path / "out", "clusters")
     assert list((tmp_path / "out").iterdir())
     engine("refit", "--state", state, "sdp_clustering")
+
+
+def test_a_state_that_kept_a_running_reliability_opens_without_it(tmp_path):
+    """The accumulator `worker_reliability` of version 0.1.0 is gone; its arrays are skipped and named in one line."""
+    engine("run", jsonl(tmp_path / "a.jsonl", [{**MORE[0], "worker": "ann"}]), "--state", tmp_path / "s", "--no-refits")
+    now = Store(tmp_path / "s").named("latest")
+    estimate = {name: np.array([n], np.int32) for n, name in enumerate(("lo", "hi", "anchor"))}
+    estimate |= {"odds": np.ones(1), "right": np.zeros(1), "informed": np.zeros(1, np.int64), **pack_names(["ann"])}
+    old = now._replace(
+        settings={**now.settings, "accumulators": [*now.settings["accumulators"], "worker_reliability"]},
+        arrays={**now.arrays, **{f"worker_reliability/{name}": array for name, array in estimate.items()}},
+    )
+    chunks, _ = encode(old)
+    opened = decode(b"".join(chunks))
+    assert opened.ignored == ("worker_reliability",) and opened.settings == now.settings
+    assert opened.arrays.keys() == now.arrays.keys()
+    Store(tmp_path / "s").publish(old._replace(sequence=2))
+    more = jsonl(tmp_path / "more.jsonl", MORE[:1])
+    said = engine("run", more, "--state", tmp_path / "s", "--no-refits").stderr
+    assert said.count("names=worker_reliability") == 1 and summary(tmp_path / "s")["comparisons"] == 2
+    assert "nothing is wrong" in engine("verify", "--state", tmp_path / "s").stdout
+    assert "worker_reliability" not in engine("run", more, "--state", tmp_path / "s", "--no-refits").stderr

@@ -124,7 +124,7 @@ def test_it_goes_with_its_snapshot(store):
 def test_to_forget_removes_those_of_older_snapshots(store):
     partial_order(store.published())
     snapshot, _ = store.publish(learned(1).snapshot()._replace(sequence=2))
-    sweeping.mark(store.directory, Disk(), 2, snapshot.digest, None, 0)
+    sweeping.mark(store.directory, Disk(), 2, snapshot.digest)
     sweeping.finish(store.directory)
     assert [path.name for path in (store.directory / "snapshots").iterdir()] == ["000000000002.snapshot"]
 

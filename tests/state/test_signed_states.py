@@ -62,7 +62,7 @@ def test_an_unsigned_state_is_taken_over_when_that_is_said(events, monkeypatch):
     done = run(events, "--config", config, "--no-refits", status=1)
     assert "not signed, and a key is given" in one_line(done.stderr.splitlines()[-1])
     events.write_bytes(EVENTS * 2)
-    run(events, "--config", settings(events.parent, "accept_unsigned = true", "state"), "--no-refits")
+    run(events, "--config", settings(events.parent, "accept_unsigned = true"), "--no-refits")
     newest = max((events.parent / "state" / "snapshots").iterdir())
     assert newest.read_bytes()[8] == 2
     run(events, "--config", settings(events.parent), "--no-refits")
@@ -80,7 +80,7 @@ def test_a_newer_snapshot_of_a_stranger_stops_the_run(events, monkeypatch):
 
 
 def test_the_digest_is_of_the_content_and_no_signature_fits_other_content():
-    made = Engine(("adds3",), None)
+    made = Engine(("adds3",), False)
     worlds.learned(made)
     plain, signed = (snapshots.encode(made.snapshot()._replace(sequence=1), key) for key in (*[signing_with(ONE)] * 2,))
     bare = snapshots.encode(made.snapshot()._replace(sequence=1))
@@ -116,10 +116,10 @@ def test_a_bad_key_is_said_and_not_shown(environment, line):
 
 def test_a_key_in_the_settings_is_a_reference_and_is_hidden(events, monkeypatch):
     path = events.parent / "settings.toml"
-    path.write_text(f'[state]\ndirectory = "s"\nkey = "{ONE}"\n')
+    path.write_text(f'state = "s"\n[signing]\nkey = "{ONE}"\n')
     done = engine("check-config", path, status=2)
     assert "signing.key: expected { env" in one_line(done.stderr) and ONE not in done.stderr
     monkeypatch.setenv("MY_KEY", ONE)
-    path.write_text('[state]\ndirectory = "s"\nkey = { env = "MY_KEY" }\n')
+    path.write_text('state = "s"\n[signing]\nkey = { env = "MY_KEY" }\n')
     shown = engine("check-config", path).stdout
     assert ONE not in shown and "***" in shown and ONE not in repr(signing_with(ONE))

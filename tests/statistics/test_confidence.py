@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta
 
 from stream_engine import exports
-from stream_engine.clustering.stability import stability
+from stream_engine.clustering.stability import Replicates, again
 from stream_engine.data.triplet_columns import columns_from_triplets, pair_of_entry
 from stream_engine.exports.files import encode
 from stream_engine.refits.sdp_clustering import Params, refit
@@ -64,7 +64,7 @@ def test_predicted_grows_with_the_margin_and_turns_round():
 def test_evidence_equals_a_plain_count():
     rng = np.random.default_rng(1)
     batch = dense_batch(rng, 7, 300)
-    engine = Engine(("triplet_counts", "quadruplet_counts"), None)
+    engine = Engine(("triplet_counts", "quadruplet_counts"), False)
     engine.learn(decoded(batch.triplets, 7)._replace(quadruplets=batch.quadruplets, quadruplet_at=batch.quadruplet_at))
     snapshot = engine.snapshot()
     columns = columns_from_triplets(batch.triplets, 7)
@@ -93,13 +93,13 @@ def groups():
     rng = np.random.default_rng(0)
     points = np.array([[0, 0], [6, 0], [0, 6]])[np.arange(30) % 3] + rng.normal(0, 0.5, (30, 2))
     points[29] = 3.0, 0.0
-    engine = Engine(("adds3", "triplet_counts"), None)
+    engine = Engine(("adds3", "triplet_counts"), False)
     engine.learn(decoded(planted_triplets(rng, points, 6000, 0.1), 30))
     return engine.snapshot()
 
 
 def test_an_object_between_two_clusters_is_the_least_stable(groups):
-    made = refit(groups, Params(k=3, bootstrap=0, stability=20), 0)
+    made = refit(groups, Params(k=3, stability=20), 0)
     firm, together, labels = (made.arrays[name] for name in ("stability", "together", "labels"))
     assert firm.argmin() == 29 and firm[29] < 0.95 and np.delete(firm, 29).min() > 0.95
     assert (np.diag(together) == 1).all() and (together == together.T).all()
@@ -107,32 +107,32 @@ def test_an_object_between_two_clusters_is_the_least_stable(groups):
     same = labels[inside][:, None] == labels[inside]
     np.testing.assert_allclose(together[np.ix_(inside, inside)], same, atol=0.11)
     assert len(made.arrays["stability_ari"]) == 20 and made.report["stability"]["ari"] > 0.8
-    off = refit(groups, Params(k=3, bootstrap=0, stability=0), 0)
+    off = refit(groups, Params(k=3, stability=0), 0)
     assert "stability" not in off.arrays and (off.arrays["labels"] == labels).all()
-    kernel = refit(groups, Params(k=3, similarity="k1", bootstrap=0, stability=5), 0)
+    kernel = refit(groups, Params(k=3, similarity="k1", stability=5), 0)
     assert kernel.arrays["stability"].mean() > 0.9
 
 
 def test_noise_is_not_stable_and_the_same_matrix_is():
-    labels = np.arange(24) % 3
+    labels, rng = np.arange(24) % 3, np.random.default_rng(0)
 
-    def noise(own):
-        w = np.triu(own.normal(size=(24, 24)), 1)
-        return w + w.T
+    def noise():
+        w = np.triu(rng.normal(size=(24, 24)), 1)
+        return again(w + w.T, labels, 0)
 
-    found = stability(noise, labels, 6, 0)
-    assert found.object.mean() < 0.5 and np.abs(found.ari).max() < 0.3
+    found = Replicates.of(labels, [(noise(), noise()) for _ in range(6)])
+    assert found.stability.mean() < 0.7 and np.abs(found.agreement).max() < 0.3 and found.between.mean() > 0.8
     for k in (1, 2, 3):
         groups = np.arange(24) % k
         planted = (groups[:, None] == groups) - 0.3 - 0.7 * np.eye(24)
-        again = stability(lambda own, planted=planted: planted, groups, 3, 0)
-        assert (again.object == 1).all() and (again.ari == 1).all()
-    assert stability(lambda own: None, labels, 3, 0) is None
+        same = again(planted, groups, 0)
+        made = Replicates.of(groups, [(same, same)] * 3)
+        assert (made.stability == 1).all() and (made.agreement == 1).all() and (made.second == -1).all()
 
 
 def test_exports_hold_the_figures_beside_the_names(groups):
     x = np.random.default_rng(0).normal(size=(29, 2))  # made before the last object came
-    clusters = refit(groups, Params(k=3, bootstrap=0), 0)
+    clusters = refit(groups, Params(k=3), 0)
     published = Published(
         groups,
         {"sdp_clustering": clusters, "kernel_learning": Artifact("kernel_learning", "", 1, {}, 0, {"K": x @ x.T}, {})},
@@ -161,7 +161,7 @@ def test_exports_hold_the_figures_beside_the_names(groups):
 def test_right_is_a_plain_count(groups):
     small = columns_from_triplets(world(n=5, size=120), 5)
     labels = np.array([0, 0, 1, 1, -1])
-    engine = Engine(("triplet_counts",), None)
+    engine = Engine(("triplet_counts",), False)
     triplets = world(n=5, size=120)
     engine.learn(decoded(triplets, 5))
     made = Artifact("sdp_clustering", "", 1, {}, 0, {"labels": labels}, {})

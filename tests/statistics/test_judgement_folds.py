@@ -62,7 +62,7 @@ def test_counts_without_some_judgements_are_a_recount_of_the_others(seed, quadru
     made = world(seed, n=6, screens=25, shown=4, quadruplets=quadruplets, repeats=0.3)
     found, rng = evidence(made), np.random.default_rng(seed)
     out = rng.random(len(found.draw)) < rng.choice([0.2, 0.8, 1.0])
-    order = PartialOrder("first")
+    order = PartialOrder()
     rows = made.rows()
     three = rows[:, 0] == rows[:, 2]
     order.offer(Batch(rows[three][:, [0, 1, 3]], rows[~three], np.zeros((~three).sum(), np.int64), 6))

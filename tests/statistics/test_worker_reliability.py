@@ -10,9 +10,8 @@ from scipy.stats import spearmanr
 
 from stream_engine import exports
 from stream_engine.accumulators import Forgetting, empty
-from stream_engine.accumulators.worker_reliability import WorkerReliability
 from stream_engine.commands.export import export
-from stream_engine.data.comparisons import Batch, Decoded, Provenance
+from stream_engine.data.comparisons import Decoded, Provenance
 from stream_engine.exports.summary import summary_of
 from stream_engine.formats import decoder
 from stream_engine.formats.options import EventOptions
@@ -74,8 +73,8 @@ def study(seed=0, n=20, workers=40, each=80, spammers=0.4, questions=None):
     return said[order], [f"w{i}" for i in who[order]], accuracy, points
 
 
-def learned(triplets, workers, n=20, accumulators=("adds3", "triplet_counts", "worker_votes", "worker_reliability")):
-    engine = Engine(accumulators, None)
+def learned(triplets, workers, n=20, accumulators=("adds3", "triplet_counts", "worker_votes")):
+    engine = Engine(accumulators, False)
     engine.learn(decoded(triplets, n, workers))
     return engine.snapshot()
 
@@ -188,35 +187,6 @@ def test_workers_reported_on_are_in_nothing_that_is_reported():
     assert worker_reliability.of_unheard(few) is None
 
 
-def test_online_follows_batch():
-    triplets, workers, accuracy, _ = study(questions=120)
-    snapshot = learned(triplets, workers)
-    room = snapshot.section("worker_reliability")
-    online = (8 + room["right"]) / (12 + room["informed"])
-    batch = worker_reliability.estimate(worker_reliability.votes_of(snapshot), rank=0).accuracy
-    assert spearmanr(online, batch).statistic > 0.8 and np.abs(online - batch).mean() < 0.08
-    engine = Engine.restore(snapshot)
-    again = decoded(triplets[:50], 20, workers[:50])
-    whole = Engine(("adds3", "triplet_counts", "worker_votes", "worker_reliability"), None)
-    whole.learn(decoded(triplets, 20, workers))
-    for each in (engine, whole):
-        each.learn(again)
-    for key, array in whole.arrays().items():
-        np.testing.assert_array_equal(array, engine.arrays()[key])  # bit for bit
-
-
-def test_a_batch_of_any_length_is_its_parts():
-    rng = np.random.default_rng(0)
-    triplets = rng.permuted(np.tile(np.arange(8, dtype=np.int32), (70_000, 1)), axis=1)[:, :3]
-    whole, parts = WorkerReliability(), WorkerReliability()
-    for made, size in ((whole, len(triplets)), (parts, 999)):
-        for begin in range(0, len(triplets), size):
-            batch = triplets[begin : begin + size]
-            made.update(Batch(batch, np.empty((0, 4), np.int32), np.empty(0, np.int64), 8))
-    for name, array in whole.state().items():
-        np.testing.assert_array_equal(array, parts.state()[name])
-
-
 def test_weighted_statistics_equal_a_plain_count():
     triplets, workers, _, _ = study(n=6, workers=5, each=30)
     votes = worker_reliability.votes_of(learned(triplets, workers, 6))
@@ -288,7 +258,7 @@ def test_catch_trials_reach_the_record_and_nothing_else():
         for w, p in (("u", True), ("v", False), ("v", True), ("v", True))
     ]
     options = EventOptions(columns={"catch": ("passed",)}, provenance=True)
-    engine = Engine(("adds3", "triplet_counts", "worker_votes"), None)
+    engine = Engine(("adds3", "triplet_counts", "worker_votes"), False)
     engine.learn(decoder("json", options)(b"\n".join(json.dumps(line).encode() for line in lines)))
     snapshot = engine.snapshot()
     assert (snapshot.counters["triplets"], snapshot.counters["filtered"]) == (3, 4)
@@ -360,11 +330,11 @@ def test_resumed_and_uninterrupted_forget_alike(by):
 
 
 def test_merging_what_depends_on_arrival_is_refused():
-    one = Engine(("adds3", "adds3_decayed"), None)
+    one = Engine(("adds3", "adds3_decayed"), False)
     with pytest.raises(
         OverlappingStates, match='adds3_decayed depends on the order of arrival.*forgetting.by = "time"'
     ):
-        one.merge(Engine(("adds3", "adds3_decayed"), None))
+        one.merge(Engine(("adds3", "adds3_decayed"), False))
     by_time = [Engine(FORGETTING, None, Forgetting("time", 5.0, 5.0)) for _ in range(2)]
     by_time[0].merge(by_time[1])
 
@@ -377,12 +347,13 @@ def test_worker_names_go_nowhere_unasked(tmp_path):
     store.publish_artifact(reliability.refit(snapshot, reliability.Params(), 0))
     everything = export(str(tmp_path / "s"), str(tmp_path / "all"), "latest", "csv", ())
     assert not [path for path in everything if b"person-" in path.read_bytes() or "worker" in path.name]
+    assert not [path for path in everything if path.name.startswith(("questions", "confidence"))]
     (table,) = export(str(tmp_path / "s"), str(tmp_path / "named"), "latest", "npz", ("workers",))[:1]
     assert b"person-w0" in table.read_bytes()
     published = store.published()
     with served(tmp_path / "s") as world:
         client, world.published = world.http, published
-        for name in ("workers.csv", "workers.npz", "workers_online.json"):
+        for name in ("workers.csv", "workers.npz"):
             assert client.get(f"/export/{name}").status_code == 404
         assert client.get("/export/adds3_trusted.npz").status_code == 200
         assert "person-" not in client.get("/metrics").text + client.get("/snapshot").text

@@ -26,12 +26,13 @@ from stream_engine import asking, exports
 from stream_engine.accumulators.adds_similarity import _add_dense
 from stream_engine.asking import CannotAsk
 from stream_engine.asking.known import known_from
-from stream_engine.commands.inspect_text import as_text
 from stream_engine.data import container
 from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.container import Corrupt
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.by_name import by_name
+from stream_engine.findings import findings
+from stream_engine.findings.facts import Facts
 from stream_engine.prediction import PREDICTORS, predictor
 from stream_engine.prediction.online_predictor import Online
 from stream_engine.refits import REFITS, CannotRefit, refit_module
@@ -119,7 +120,9 @@ class State:
                 raise Wrong("passed over, and not told")
             return False
         self._read(published, OF_ARTIFACTS)
-        as_text(dict(state="", snapshots=[], summary={}, artifacts=_reports(published)))
+        facts = Facts(published)
+        facts.models = []  # what counts alone predict is dear, and does not depend on artifacts
+        findings(facts)
         _predict(published, kind)
         self._accepted += 1
         if kind in REFITS and self._accepted % EVERY == 0:
@@ -145,7 +148,7 @@ def goes_on(engine: Engine) -> None:
     again.sequence -= 1
     if worlds.as_bytes(again.snapshot()) != data:
         raise Wrong("restored from what it wrote, it is another")
-    other = Engine(tuple(engine.accumulators), engine.guard_policy, engine.forgetting)
+    other = Engine(tuple(engine.accumulators), engine.guard is not None, engine.forgetting)
     worlds.learned(other, 2, "t/elsewhere")
     with contextlib.suppress(OverlappingStates):
         engine.merge(other)

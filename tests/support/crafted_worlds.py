@@ -20,7 +20,7 @@ from tests.support.generators import as_batch
 GUARDS = ("first", "drop-both", "majority", "sift")
 OBJECTS = 9
 QUICK = {  # parameters under which the refits of a few objects take no time
-    "sdp_clustering": {"bootstrap": 0, "stability": 2, "k": 2},
+    "sdp_clustering": {"stability": 2, "k": 2},
     "triplet_boost": {"rounds": 40},
     "classify": {"similarities": ["k1"], "rounds": 40},
     "embedding": {"dimensions": 2, "kernel": "ste", "ridge": 1.0},

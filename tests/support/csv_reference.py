@@ -1,6 +1,6 @@
 """The rules of CSV once more, one character after the other, over a whole file: the oracle for blocks and rows of CSV.
 
-Written from the module docstring of connectors/files/csv_scanner.py. No speed, no sharing.
+Written from the module docstring of stream_engine/data/csv_grammar.py. No speed, no sharing.
 """
 
 from typing import NamedTuple

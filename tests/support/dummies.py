@@ -14,11 +14,12 @@ from connectors import DeadLetter, Position
 from connectors.memory import MemorySource
 from stream_engine import accumulators, exports, formats, refits
 from stream_engine.accumulators.adds_similarity import AddS3
+from stream_engine.data.array_checks import Held
 from stream_engine.exports import Content, NothingToExport
 from stream_engine.formats import json_events
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact
-from stream_engine.state.artifact_axes import IDS, OBJECTS, numbers, speaks
+from stream_engine.state.artifact_schemas import OBJECTS, ids, numbers
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
@@ -42,7 +43,7 @@ def register(put: Callable[[dict[str, str], str, str], None] = dict.__setitem__)
 
 # --- a refit ---------------------------------------------------------------------------------------------------------
 
-AXES = {"length": speaks(OBJECTS), "next_*": speaks(OBJECTS, values=IDS), **numbers("total")}
+AXES = {"length": Held((), (OBJECTS,)), "next_*": ids(OBJECTS), **numbers("total")}
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

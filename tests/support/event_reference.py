@@ -27,7 +27,7 @@ def reference_expand(event: dict) -> list:
     if any(event.get(field) is not None and not is_name(event[field]) for field in ("id", "worker", "sampler")):
         raise InvalidEvent("wrong_type", "")
     weight = event.get("weight")
-    if weight is not None and (isinstance(weight, (bool, str)) or not 0 <= weight < math.inf):
+    if weight is not None and (isinstance(weight, (bool, str)) or not 0 <= weight <= 1e100):
         raise InvalidEvent("bad_weight", "")
     time = event.get("time")
     if time is not None and not (isinstance(time, (int, float)) or time.endswith("Z")):  # the only texts in the tests

@@ -5,7 +5,7 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning.constraints import Constraints, of_mask
-from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
+from stream_engine.kernel_learning.distance_operator import adjoint, excess, satisfied, triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
 
@@ -54,19 +54,6 @@ def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0):
             outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
             x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
     problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(margin + x))), held)
-    problem.solve(solver=cp.CLARABEL)
-    return problem.value
-
-
-def hard_margin(rows, n):
-    """The least trace of a PSD matrix that satisfies every comparison by 1 (GNMDS without slack), by Clarabel."""
-    import cvxpy as cp
-
-    gram = cp.Variable((n, n), PSD=True)
-    i, j, k, l = rows.T
-    own = cp.diag(gram)
-    x = own[i] + own[j] - 2 * gram[i, j] - own[k] - own[l] + 2 * gram[k, l]
-    problem = cp.Problem(cp.Minimize(cp.trace(gram)), [x <= -1])
     problem.solve(solver=cp.CLARABEL)
     return problem.value
 
@@ -136,3 +123,27 @@ def kernel_weights(embedding) -> np.ndarray:
 def inside(comparisons: Constraints, mask: np.ndarray) -> Constraints:
     """Only comparisons all of whose objects are in the (n,) bool mask."""
     return of_mask(comparisons, mask[comparisons.rows].all(axis=1))
+
+
+def excess_of(problem, roots, mu):
+    """(m,): what a point of the common form exceeds, from whole matrices."""
+    gram = np.zeros((problem.n, problem.n))
+    for r, scale, root in zip(problem.factors, problem.block_scale, roots):
+        points = root if r is None else r @ root
+        gram += scale * points @ points.T
+    return excess(gram, problem.rows) + problem.columns @ mu
+
+
+def objective_of(problem, point):
+    """The objective of the common form from its definition."""
+    x = excess_of(problem, *point)
+    loss = np.maximum(0, problem.margin + x) if problem.loss == "hinge" else np.logaddexp(0, x)
+    trace = sum(c * (root**2).sum() for c, root in zip(problem.trace_cost, point.roots))
+    return trace + problem.column_cost @ point.mu + problem.weight @ loss
+
+
+def dual_blocks(problem, y):
+    """`(s_p R_p' B*(y) R_p of every block, D'y)`, whose eigenvalues and entries a dual point bounds."""
+    s = adjoint(y, problem.rows, problem.n)
+    factors = [np.eye(problem.n) if r is None else r for r in problem.factors]
+    return [scale * r.T @ s @ r for r, scale in zip(factors, problem.block_scale)], problem.columns.T @ y

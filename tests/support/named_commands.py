@@ -57,6 +57,7 @@ def _spans(text: str) -> Iterator[str]:
 
 def check(command: str) -> None:
     """Raise NotTaken unless a command exists and takes its words."""
+    command = command.partition(" > ")[0]  # into a file
     words = shlex.split(re.sub(r"[\[\]]|\.{3}|…", " ", re.sub(r"(\w)\|[\w|]+", r"\1", command)))
     while re.match(r"[A-Z_]+=|time$", words[0]):
         words = words[1:]

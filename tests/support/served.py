@@ -9,8 +9,8 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.http.seen import Seen
-from stream_engine.service.http.serving import serve
+from stream_engine.service.http import HttpContext
+from stream_engine.service.http.routes import serve_run
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import HttpSettings
@@ -31,7 +31,7 @@ class Lines:
 
 
 class Served:
-    """`why` is why the run is not ready, `published` what it has published; `http` and `admin` are clients."""
+    """`why` is why the run is not ready, `published` what it has published; `http` is a client."""
 
     def __init__(self, directory: Path, listen: str, settings: HttpSettings, stack: ExitStack, secrets: dict):
         self.why, self.published = "", None
@@ -41,7 +41,7 @@ class Served:
         self.failed: dict[str, str] = {}  # refits whose last attempt failed, and why
         self.memory: int | None = None  # bytes that exports may take
         self.log = Lines()
-        seen = Seen(
+        context = HttpContext(
             directory=directory,
             metrics=self.metrics,
             published=lambda: self.published,
@@ -53,27 +53,22 @@ class Served:
             memory_for_exports=lambda: self.memory,
             secrets_for_exports=secrets,
         )
-        self.listeners, self._stack = serve(seen, listen, settings, self.log, stack), stack
-        self.address = self._address("http")
+        self.listener, self._stack = serve_run(context, listen, settings, self.log, stack), stack
+        self.address = f"127.0.0.1:{self.listener.address.rpartition(':')[2]}"
         self.http = stack.enter_context(httpx.Client(base_url=f"http://{self.address}", timeout=120))
-        if "admin" in self.listeners:
-            self.admin = stack.enter_context(httpx.Client(base_url=f"http://{self._address('admin')}", timeout=120))
 
-    def _address(self, listener: str) -> str:
-        return f"127.0.0.1:{self.listeners[listener].address.rpartition(':')[2]}"
-
-    def connect(self, listener: str = "http", **options: int) -> socket.socket:
+    def connect(self, **options: int) -> socket.socket:
         """A connection that has said nothing yet; `receive` limits what the system keeps for a slow reader."""
         connection = self._stack.enter_context(socket.socket())
         if "receive" in options:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options["receive"])
         connection.settimeout(120)
-        host, _, port = self._address(listener).rpartition(":")
+        host, _, port = self.address.rpartition(":")
         connection.connect((host, int(port)))
         return connection
 
-    def connections(self) -> float | None:
-        return self.metrics.registry.get_sample_value("stream_engine_http_connections", {"listener": "http"})
+    def connections(self) -> int:
+        return self.listener.open
 
     def refused(self, reason: str) -> float | None:
         return self.metrics.registry.get_sample_value("stream_engine_http_refused_total", {"reason": reason})

@@ -118,6 +118,10 @@ class SimDisk:
         assert os.path.dirname(source) == os.path.dirname(target), "renames across directories are not simulated"
         self._name({source: None, target: self._file(source)})
 
+    def link(self, source, target) -> bool:
+        self._name({self._operation("link", target): self._file(self._alive(source))})
+        return True
+
     def remove(self, path) -> None:
         path = self._operation("remove", path)
         self._file(path)

@@ -12,7 +12,7 @@ POINTS = np.random.default_rng(5).normal(size=(N, 2))
 NAMES = tuple(f"o{i}" for i in range(N))
 SOME = (0, 2, 3, 5, 6, 8, 11, 13)
 OTHERS = tuple(sorted(set(range(N)) - set(SOME)))
-KERNEL = kernel_learning.Params(form="t", lambda1=2.0, tolerance=1e-6, objects=tuple(NAMES[i] for i in SOME))
+KERNEL = kernel_learning.Params(form="t", lambda1=2.0, tolerance=1e-5, objects=tuple(NAMES[i] for i in SOME))
 ORDER = partial_order_embedding.Params(constraints="raw", beta=200.0, objects=KERNEL.objects)
 
 

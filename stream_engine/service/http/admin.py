@@ -3,29 +3,26 @@
 Each only leaves a request, which the loop acts on between two records; what it answers is what was asked for.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
-from stream_engine.service.requests import Requests
-from stream_engine.state.published import Published
+from stream_engine.service.http.context import HttpContext
 
 ASKED = 202  # it will be done
 
 
-def admin(
-    requests: Requests, published: Callable[[], Published | None], running: Callable[[], Collection[str]]
-) -> Starlette:
-    """The ASGI application below /admin. `running()` names the refits that run now."""
+def admin_routes(context: HttpContext) -> list[Route]:
+    """The routes below /admin."""
+    requests = context.requests
 
     async def snapshot(request: Request) -> Response:
         requests.snapshot = "admin"
-        newest = published()
+        newest = context.published()
         return JSONResponse({"asked": "snapshot", "newest": newest.snapshot.sequence if newest else None}, ASKED)
 
     async def pause(request: Request) -> Response:
@@ -37,12 +34,12 @@ def admin(
         return JSONResponse({"paused": False})
 
     async def refit(request: Request) -> Response:
-        kind, newest = request.query_params.get("kind", ""), published()
+        kind, newest = request.query_params.get("kind", ""), context.published()
         if kind not in REFITS:
             return _wrong("kind", kind, REFITS)
         if newest is None:
             return PlainTextResponse("nothing is published yet; POST /admin/snapshot makes a snapshot\n", 409)
-        if kind in running():
+        if kind in context.running_refits():
             return PlainTextResponse(f"{kind} is running; its artifact will come\n", 409)
         requests.refits.add(kind)
         return JSONResponse({"asked": "refit", "kind": kind, "snapshot": newest.snapshot.sequence}, ASKED)
@@ -55,7 +52,7 @@ def admin(
         return JSONResponse({"level": level})
 
     actions = {"snapshot": snapshot, "pause": pause, "resume": resume, "refit": refit, "log-level": log_level}
-    return Starlette(routes=[Route(f"/{name}", action, methods=["POST"]) for name, action in actions.items()])
+    return [Route(f"/{name}", action, methods=["POST"]) for name, action in actions.items()]
 
 
 def _wrong(what: str, got: str, known: Collection[str]) -> Response:

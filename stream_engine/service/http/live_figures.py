@@ -2,12 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from stream_engine.service.metrics import Metrics
-from stream_engine.state.published import Published
+from stream_engine.service.http.context import HttpContext
 
 _READ = (  # families, by the names of their samples
     "events_total",
@@ -31,35 +30,23 @@ REFUSING = 0.05  # of the events of late, above which a stream is called refused
 
 
 class LiveFigures:
-    """Of one run, asked from one thread. `why()` is why it is not ready, or ""; `published()` the newest; `failed()`
-    the refits whose last attempt failed, and why; `objects`: whether the page can show pictures or texts of objects;
-    `progressive()`: how predictions went, and how many there were."""
+    """Of one run, asked from one thread; `objects`: whether the page can show pictures or texts of objects."""
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        why: Callable[[], str] = str,
-        running: Callable[[], Collection[str]] = tuple,
-        published: Callable[[], Published | None] = lambda: None,
-        failed: Callable[[], Mapping[str, str]] = dict,
-        objects: bool = False,
-        progressive: Callable[[], Mapping[str, Any]] = dict,
-    ):
-        self._metrics, self._published, self._failed, self._objects = metrics, published, failed, objects
-        self._why, self._running, self._progressive = why, running, progressive
+    def __init__(self, context: HttpContext, objects: bool = False):
+        self._context, self._objects = context, objects
         self._before: tuple[float, float, float] | None = None  # time, events, refused
         self._rate = self._refusing = 0.0
 
     def now(self) -> dict[str, Any]:
         """The figures as JSON takes them: None where nothing is known."""
-        read, newest, before = self._samples(), self._published(), self._metrics.restored
+        read, newest, before = self._samples(), self._context.published(), self._context.metrics.restored
         events, refused = _sum(read, "events_total"), _sum(read, "rejected_total")
         self._follow(time.monotonic(), events, refused)
         lags = [value for _, value in read.get("lag_records", ())]
         lag = sum(lags) if lags and not any(map(math.isnan, lags)) else None
         published = _sum(read, "snapshot_published_timestamp_seconds")
         behind = bool(_sum(read, "stalled")) or (lag or 0) > BEHIND * max(self._rate, 1.0)
-        failed = self._failed()
+        failed = self._context.failed_refits()
         return {
             "time": round(time.time(), 1),
             "events": int(events) + before.get("events", 0),
@@ -69,12 +56,13 @@ class LiveFigures:
             "refusing": self._refusing > REFUSING,
             "objects_shown": self._objects,
             "lag": None if lag is None else int(lag),
+            "ready": not self._context.ready(),
             "behind": behind,
             "objects": int(_sum(read, "objects")) or (len(newest.snapshot.objects) if newest else 0),
             "snapshot": newest.snapshot.sequence if newest else 0,
             "age": max(time.time() - published, 0.0) if published else None,
-            "accuracy": _accuracy(read, self._progressive()),
-            "refits": [_refit(read, kind) for kind in sorted(self._running())],
+            "accuracy": _accuracy(read, self._context.progressive()),
+            "refits": [_refit(read, kind) for kind in sorted(self._context.running_refits())],
             "failed": sorted(failed),
             "drifts": int(_sum(read, "drifts_total")),
             "wrong": [*self._wrong(behind, lag), *(_failed(kind, failed[kind]) for kind in sorted(failed))],
@@ -83,7 +71,7 @@ class LiveFigures:
     def _wrong(self, behind: bool, lag: float | None) -> list[str]:
         """What a person should see to now, a sentence each."""
         said = []
-        if why := self._why():
+        if why := self._context.ready():
             said.append(f"{why[:1].upper()}{why[1:]}.")
         if behind and lag:
             said.append(f"Behind: {_unread(lag, self._rate)}.")
@@ -110,7 +98,7 @@ class LiveFigures:
         """What is read, by name without prefix: labels and value of each series."""
         found: dict[str, list[tuple[dict[str, str], float]]] = {}
         names = [_PREFIX + name for name in _READ]
-        for family in self._metrics.registry.restricted_registry(names).collect():
+        for family in self._context.metrics.registry.restricted_registry(names).collect():
             for sample in family.samples:
                 found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
         return found

@@ -7,7 +7,7 @@ waits for a viewer: one that does not read is cut like any slow reader (`connect
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
@@ -16,35 +16,36 @@ from starlette.routing import Route
 
 from stream_engine.exports import NothingToExport
 from stream_engine.report import shell
-from stream_engine.service.http.export_builds import NoRoom, SnapshotGone, Stopped
-from stream_engine.service.http.export_cache import Busy, Entry, ExportCache, fingerprint
+from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.built_files import Built, BuiltFiles, NotNow, fingerprint, later
+from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_history import History
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
-from stream_engine.service.http.refusals import Refusals
+from stream_engine.service.settings import HttpSettings
 from stream_engine.state.published import Published
 
 EVERY = 1.0  # seconds between two messages to a viewer
+MOST_VIEWERS = 200  # beyond it 503
 _MEDIA = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _ETAG_AGAIN = "no-cache"  # a browser may keep it, and asks each time whether it still holds
 
 
 class LivePage:
-    """The routes; `figures` says what moves, `so_far()` how it did; `published()` is the newest or None; at most `most`
-    viewers. `workers`: the page shows them one by one."""
+    """The routes; `figures` says what moves, `history` how it did."""
 
     def __init__(
         self,
-        cache: ExportCache,
-        published: Callable[[], Published | None],
+        context: HttpContext,
+        files: BuiltFiles,
         figures: LiveFigures,
-        so_far: Callable[[], dict[str, list[Any]]],
-        most: int,
+        history: History,
         refusals: Refusals,
-        workers: bool = False,
+        settings: HttpSettings,
     ):
-        self._format = FORMATS_OF_PAGES[workers]
-        self._cache, self._published, self._figures, self._so_far = cache, published, figures, so_far
-        self._most, self._refusals = most, refusals
+        self._format = FORMATS_OF_PAGES[settings.show_workers]
+        self._files, self._published, self._figures, self._history_kept = files, context.published, figures, history
+        self._refusals = refusals
         self._viewers = 0
         self._message = b""
         self._told = asyncio.Condition()
@@ -77,21 +78,18 @@ class LivePage:
         if newest is None:
             return PlainTextResponse("nothing is published yet\n", 404)
         try:
-            async with self._cache.served(newest, what, self._format) as entry:
-                return _answer(entry, name, request)
+            return _answer(await self._files.of(newest, what, self._format), name, request)
         except NothingToExport as error:
             return PlainTextResponse(f"{error}\n", 404)
-        except (Busy, SnapshotGone, Stopped, NoRoom) as error:
-            self._refusals.tell("no_room" if isinstance(error, NoRoom) else "busy", why=str(error))
-            return PlainTextResponse(f"{error or 'stopping'}; try again later\n", 503, {"Retry-After": "5"})
+        except NotNow as error:
+            return later(error, self._refusals)
 
     async def _history(self, request: Request) -> Response:
-        return JSONResponse(self._so_far(), headers={"Cache-Control": "no-store"})
+        return JSONResponse(self._history_kept.so_far(), headers={"Cache-Control": "no-store"})
 
     async def _live(self, request: Request) -> Response:
-        if self._viewers >= self._most:
-            self._refusals.tell("busy", why=f"{self._most} viewers are looking")
-            return PlainTextResponse(f"{self._most} viewers are looking; try again later\n", 503, {"Retry-After": "10"})
+        if self._viewers >= MOST_VIEWERS:
+            return later(NotNow(f"{MOST_VIEWERS} viewers are looking", "busy"), self._refusals)
         return StreamingResponse(self._messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     async def _messages(self) -> AsyncIterator[bytes]:
@@ -124,18 +122,17 @@ class LivePage:
 
     async def _make(self, newest: Published, wanted: str) -> None:
         try:
-            async with self._cache.served(newest, PAGE, self._format):
-                self._ready = wanted
-        except (NothingToExport, Busy, SnapshotGone, Stopped, NoRoom) as error:
+            await self._files.of(newest, PAGE, self._format)
+            self._ready = wanted
+        except (NothingToExport, NotNow) as error:
             self._refusals.tell("busy", why=f"the page: {error}")
             await asyncio.sleep(5 * EVERY)
 
 
-def _answer(entry: Entry, name: str, request: Request) -> Response:
+def _answer(entry: Built, name: str, request: Request) -> Response:
     if name not in entry.etags:
         return PlainTextResponse(f"no such figure: {name}; there are {', '.join(sorted(entry.etags))}\n", 404)
     headers = {"ETag": entry.etags[name], "Cache-Control": _ETAG_AGAIN}
     if entry.etags[name] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    # read here: the folder may go as soon as nobody holds the entry
     return Response((entry.folder / name).read_bytes(), headers=headers, media_type=_MEDIA[name.rpartition(".")[2]])

@@ -2,22 +2,24 @@
 run may be at work, so that a snapshot may be pruned while it is read.
 """
 
-import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from connectors.files.dead_letters import check_folder, segment_name
+from stream_engine.data import container
 from stream_engine.data.container import Corrupt
-from stream_engine.service.repair.dead_letter_lines import lines, segments
 from stream_engine.service.repair.invariants import broken
+from stream_engine.state.backup import restored
+from stream_engine.state.order_file import KIND as ORDER
+from stream_engine.state.order_file import SUFFIX
 from stream_engine.state.snapshot import Snapshot
-from stream_engine.state.store import NoSuchSnapshot, Store
+from stream_engine.state.store import NoSuchSnapshot, Store, read_note
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
-KNOWN = ("lock", "snapshots", "artifacts", "dead_letters", "scratch", "in_flight")
-_LETTER = ("partition", "offset", "index", "reason", "message")
+NOTES = ("progressive.json", "counts_told.json", "seconds.json", "manifest.json")  # by `Store.note`
 
 
 class Finding(NamedTuple):
@@ -49,7 +51,9 @@ def check_state(directory: str | Path, dead_letters: str | None = None) -> Itera
     yield from _artifacts(store, digests)
     if newest is not None:
         yield from _dead_letters(Path(dead_letters) if dead_letters else store.directory / "dead_letters", newest)
-    yield from _side_files(store)
+    by_name = {store.snapshot_path(sequence).stem: digest for sequence, digest in digests.items()}
+    yield from _side_files(store, newest, by_name)
+    yield from _of_a_backup(store.directory, newest)
 
 
 def _lock(directory: Path) -> Finding:
@@ -59,7 +63,7 @@ def _lock(directory: Path) -> Finding:
     owner = path.read_text(errors="replace").strip() or "unknown"
     held = _is_held(path)
     text = {True: f"held by process {owner}", False: "free", None: f"last held by process {owner}"}[held]
-    return Finding("lock", OK, text)
+    return Finding("lock", OK, f"{text}; not covered by a checksum, and no result rests on it")
 
 
 def _is_held(path: Path) -> bool | None:
@@ -119,55 +123,60 @@ def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
     if not isinstance(position, int) or position < 0:
         yield Finding("dead letters", WRONG, f"position {position!r} in the snapshot, expected a whole number >= 0")
         return
-    there, count = segments(folder, position), 0
-    for segment in there:
-        what = f"dead letters {segment.path.name}"
-        if segment.size < segment.wanted:
-            yield Finding(
-                what, WRONG, f"holds {segment.size:,} bytes, the newest snapshot relies on {segment.wanted:,}: lost"
-            )
-            continue
-        letters, problem = _letters(lines(segment))
-        count += letters
-        behind = segment.size - segment.wanted
-        more = f"; {behind:,} bytes behind it, which the next run cuts off" if behind else ""
-        yield Finding(what, WRONG if problem else OK, problem or f"{letters:,} letters up to the position{more}")
-    refused = sum(snapshot.counters["rejected"].values())
-    moved_away = bool(there) and there[0].number > 1
-    if not moved_away and not snapshot.counters.get("history") and position and count != refused:
+    checked = check_folder(folder, position)
+    for segment in checked:
+        text = f"{segment.letters:,} letters up to the position"
+        if segment.unchecked:
+            text += f"; {segment.unchecked:,} of them have no checksum (written by version 0.1.0)"
+        if segment.behind:
+            text += f"; {segment.behind:,} bytes behind it, which the next run cuts off"
+        yield Finding(f"dead letters {segment.name}", WRONG if segment.problem else OK, segment.problem or text)
+    refused, count = sum(snapshot.counters["rejected"].values()), sum(segment.letters for segment in checked)
+    moved_away = bool(checked) and checked[0].name != segment_name(1)
+    whole = not any(segment.problem for segment in checked)
+    if whole and not moved_away and not snapshot.counters.get("history") and position and count != refused:
         yield Finding("dead letters", WRONG, f"{count:,} letters, {refused:,} refused by the counters")
-    if not there:
+    if not checked:
         yield Finding("dead letters", OK if not refused else NOTE, f"none in {folder}; {refused:,} events were refused")
 
 
-def _letters(letters: Iterator[bytes]) -> tuple[int, str]:
-    """How many lines, and what is wrong with the first that is no letter."""
-    count = 0
-    for count, line in enumerate(letters, 1):
+def _side_files(store: Store, snapshot: Snapshot | None, digests: Mapping[str, str]) -> Iterator[Finding]:
+    """Everything else below the directory: canonical orders and notes by their checksums; no result rests on the
+    others."""
+    sources = {} if snapshot is None else snapshot.positions
+    for path in sorted(path for path in store.directory.rglob("*") if path.is_file()):
+        what = os.path.relpath(path, store.directory)
+        if path.suffix in (".snapshot", ".artifact") or what.startswith("dead_letters"):
+            continue
         try:
-            letter = json.loads(line)
-            missing = [key for key in _LETTER if key not in letter]
-        except ValueError as error:
-            return count, f"line {count} is no dead letter: {error}"
-        if missing or not ({"value", "value_base64"} & letter.keys()) or not line.endswith(b"\n"):
-            return count, f"line {count} is no dead letter: {', '.join(missing) or 'value'} missing, or cut short"
-    return count, ""
+            if path.suffix == SUFFIX:
+                kind, meta, *_ = container.load(path, store.signing)
+                if kind != ORDER or meta.get("snapshot") != digests.get(path.stem, meta.get("snapshot")):
+                    raise Corrupt("is not the canonical order of the snapshot beside it")
+                yield Finding(what, OK, f"canonical order of {meta.get('net_votes'):,} net votes")
+            elif path.name in NOTES:
+                read_note(path)
+                yield Finding(what, OK, "figures for people, not part of the state")
+            elif str(path) in sources:
+                yield Finding(what, NOTE, f"a source: `stream-engine verify --state {store.directory} {path}` recounts")
+            elif path.name.startswith("."):
+                yield Finding(what, NOTE, "half written; removed when the next snapshot is published")
+            elif what != "lock":
+                yield Finding(what, NOTE, "not covered by a checksum, and no result rests on it")
+        except FileNotFoundError:
+            yield Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
+        except (OSError, Corrupt) as error:
+            yield Finding(what, WRONG, f"{error}; not part of the state: remove it")
 
 
-def _side_files(store: Store) -> Iterator[Finding]:
-    for name in sorted(os.listdir(store.directory)):
-        path = store.directory / name
-        if name.endswith(".json") and path.is_file():
-            try:
-                json.loads(path.read_text(encoding="utf-8"))
-                yield Finding(name, OK, "can be read; not part of the state")
-            except (OSError, ValueError) as error:
-                yield Finding(name, WRONG, f"cannot be read ({error}); not part of the state: remove it")
-        elif name not in KNOWN:
-            yield Finding(name, NOTE, "not ours; left alone")
-    for folder in (store.directory / "snapshots", *(store.directory / "artifacts").glob("*")):
-        for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
-            if name.startswith("."):
-                yield Finding(
-                    f"{folder.name}/{name}", NOTE, "half written; removed when the next snapshot is published"
-                )
+def _of_a_backup(directory: Path, newest: Snapshot | None) -> Iterator[Finding]:
+    """Of a backup, or a copy of one from which no run has gone on: every file against the manifest."""
+    try:
+        found = restored(directory, None if newest is None else newest.sequence)
+    except (OSError, Corrupt):
+        return  # told of the file itself
+    if found is not None:
+        files, differing = found
+        yield from (Finding("backup", WRONG, line) for line in differing)
+        if not differing:
+            yield Finding("backup", OK, f"all {files} files are those that were backed up")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from stream_engine.guard.partial_order import PartialOrder, topological_order
+from stream_engine.guard.partial_order import topological_order
+from stream_engine.guard.stored_states import always_first
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics.adds_of_triplets import adds3
 
-SMALL = 2_000  # kept comparisons up to which the guard's own invariants are checked too, which is slow
 CODED = 2**21  # objects whose triplets fit one integer
 
 
@@ -77,25 +77,20 @@ def _adds(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _order(snapshot: Snapshot) -> Iterator[str]:
-    policy, section = snapshot.settings["guard"], snapshot.section("partial_order")
-    if not policy or not section:
+    section = snapshot.section("partial_order")
+    if not section:
         return
-    kept = section["kept"] if "kept" in section else PartialOrder.from_state(section, policy).kept()
+    kept = section["kept"]
     try:
         topological_order(kept)
     except ValueError:
         yield f"partial_order: the {len(kept):,} kept comparisons hold a cycle"
         return
     accepted = snapshot.counters["guard"]["accepted"]
-    if policy == "first" and len(kept) > accepted:
+    if always_first(snapshot.settings["guard"], snapshot.counters.get("history", ())) and len(kept) > accepted:
         yield f"partial_order: {len(kept):,} comparisons are kept, {accepted:,} were accepted"
     if uncounted := _uncounted(snapshot, kept):
         yield f"partial_order: {uncounted:,} kept triplets were never counted"
-    if len(kept) <= SMALL:
-        try:
-            PartialOrder.from_state(section, policy).check()
-        except AssertionError as error:
-            yield f"partial_order: {' '.join(str(error).split())}"
 
 
 def _uncounted(snapshot: Snapshot, kept: np.ndarray) -> int:

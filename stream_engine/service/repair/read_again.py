@@ -7,7 +7,7 @@ item that the position stands behind: records that reach over it are cut there, 
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -42,9 +42,9 @@ class ReadAgain:
     """The blocks that a state has counted. `problems` fills up with what could not be read any more, one line each, and
     `reached` with the positions that were come to."""
 
-    def __init__(self, settings: Settings, counted: Counted, only: Callable[[str], bool] = lambda name: True):
+    def __init__(self, settings: Settings, counted: Counted):
         self._settings = structs.replace(settings, follow=False)
-        self._counted, self._only = counted, only
+        self._counted = counted
         self._ingest = ingest.Ingest(wiring.event_options(settings), settings.input.format)
         self.problems: list[str] = []
         self.reached: dict[str, Position] = {}
@@ -59,12 +59,11 @@ class ReadAgain:
             of_scheme = {"kafka": self._topic, "file": self._files}.get(scheme, self._other)
             yield from of_scheme(uri, rest)
         for name in self._counted.until.keys() - self.reached.keys():
-            if self._only(name):
-                self.problems.append(f"{name}: read by the state, not among the sources")
+            self.problems.append(f"{name}: read by the state, not among the sources")
 
     def _wanted(self, name: str) -> list[Stretch] | None:
-        """The stretches to read of a partition; None when the state knows nothing of it, or it is not asked for."""
-        if name not in self._counted.until or name in self.reached or not self._only(name):
+        """The stretches to read of a partition; None when the state knows nothing of it."""
+        if name not in self._counted.until or name in self.reached:
             return None
         self.reached[name] = self._counted.until[name]
         for deed in self._counted.history:

@@ -1,18 +1,16 @@
 """One TOML file, the environment and the command line become one frozen `Settings`; rooms receive plain arguments.
 
-`schema` says what can be set, `precedence` what wins, `secrets` what is never shown, `relative_paths` where files
-are looked for, `refit_params` what a refit is told, `problems` how what is wrong is said.
+The door of this room: `schema` says what can be set, `loading` what wins, `secrets` what is never shown,
+`of_refits` what a refit is told, `problems` how what is wrong is said.
 """
 
-from stream_engine.service.settings.choices import NO_GUARD
-from stream_engine.service.settings.precedence import ENVIRONMENT, load, shown
+from stream_engine.service.settings.loading import ENVIRONMENT, load, mapping, put, shard, shown, toml_value
+from stream_engine.service.settings.of_refits import params_of, refit_params
 from stream_engine.service.settings.problems import BadSettings
-from stream_engine.service.settings.refit_params import params_of, refit_params
 from stream_engine.service.settings.schema import (
     CountSettings,
     DriftSettings,
     ForgettingSettings,
-    GuardSettings,
     HttpSettings,
     Input,
     LogSettings,
@@ -21,18 +19,15 @@ from stream_engine.service.settings.schema import (
     Settings,
     SnapshotSettings,
 )
-from stream_engine.service.settings.secrets import HIDDEN
-from stream_engine.service.settings.texts import mapping, put, shard, toml_value
+from stream_engine.service.settings.secrets import HIDDEN, hidden, hidden_secret
 
 __all__ = [
     "ENVIRONMENT",
     "HIDDEN",
-    "NO_GUARD",
     "BadSettings",
     "CountSettings",
     "DriftSettings",
     "ForgettingSettings",
-    "GuardSettings",
     "HttpSettings",
     "Input",
     "LogSettings",
@@ -40,6 +35,8 @@ __all__ = [
     "RefitSettings",
     "Settings",
     "SnapshotSettings",
+    "hidden",
+    "hidden_secret",
     "load",
     "mapping",
     "params_of",

@@ -10,11 +10,8 @@ from stream_engine.accumulators import ACCUMULATORS
 from stream_engine.data.comparisons import EVENT_TYPES
 from stream_engine.formats import FORMATS
 from stream_engine.formats.options import FIRST_OF
-from stream_engine.guard.policies import POLICIES
 from stream_engine.refits import REFITS
 from stream_engine.service import logs
-
-NO_GUARD = "off"  # stands beside the guard's policies and keeps no order
 
 if TYPE_CHECKING:
     AccumulatorName: TypeAlias = str
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     EventType: TypeAlias = str
     ForgetBy: TypeAlias = str
     Format: TypeAlias = str
-    GuardPolicy: TypeAlias = str
     LogFormat: TypeAlias = str
     LogLevel: TypeAlias = str
     OnOffsetLoss: TypeAlias = str
@@ -34,7 +30,6 @@ else:
     EventType = Literal[EVENT_TYPES]
     ForgetBy = Literal["count", "time"]
     Format = Literal[tuple(FORMATS)]
-    GuardPolicy = Literal[(*POLICIES, NO_GUARD)]
     LogFormat = Literal[logs.FORMATS]
     LogLevel = Literal[tuple(logs.LEVELS)]
     OnOffsetLoss = Literal[ON_OFFSET_LOSS]

@@ -76,24 +76,16 @@ class CountSettings(_Section, frozen=True):
 
 
 class SigningSettings(_Section, frozen=True):
-    """With which key snapshots and artifacts are signed, and must be; may also stand in a table [state]."""
+    """With which key snapshots and artifacts are signed, and must be."""
 
     key: str | None = None  # { env = "NAME" } or { file = "PATH" }; none: STREAM_ENGINE_STATE_KEY, or no signatures
     accept_unsigned: bool = False  # files without a signature pass; what is written has one
-
-
-class GuardSettings(_Section, frozen=True):
-    """The partial-order guard; `policy = "off"` keeps no order."""
-
-    policy: choices.GuardPolicy = "first"  # what stays of comparisons that contradict each other; off: no order
 
 
 class DriftSettings(_Section, frozen=True):
     """When a worsening of predictions is an alarm; an alarm asks for a snapshot, and so for refits."""
 
     enabled: bool = True  # watch for it
-    delta: Annotated[float, Meta(gt=0, lt=1)] = 0.2  # the smaller, the fewer false alarms and the later a true one
-    cooldown: _Count = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
 
 
 class ForgettingSettings(_Section, frozen=True):
@@ -120,22 +112,14 @@ class HttpSettings(_Section, frozen=True):
     """Who may ask over HTTP, and how much at once; `listen` says where. Secrets come by reference: `{ env = "NAME" }`
     or `{ file = "PATH" }`."""
 
-    admin_listen: str | None = None  # HOST:PORT of a second listener: probes, /metrics and POST /admin/...
     token: _Token | None = None  # asked for on every path but the probes; none: whoever reaches the address may read
     admin_token: _Token | None = None  # asked for by POST /admin/...; none: there is no POST /admin/...
     tls_certificate: str | None = None  # PEM file of the certificate and those above it; none: no TLS
     tls_key: str | None = None  # PEM file of its key
     allowed_hosts: tuple[str, ...] = ()  # names by which clients may call this server, beside those of its address
-    max_connections: _Positive = 512  # of a listener; beyond it the longest silent one gives way
-    max_downloads: _Positive = 32  # exports being sent or waited for; beyond it 503
-    max_builds: _Positive = 2  # exports being made; beyond it 503
-    max_viewers: _Positive = 200  # of the page at /; beyond it 503
     show_workers: bool = False  # whether that page shows workers one by one
     objects: str | None = None  # folder of pictures or table object,image,text, which that page shows
     cache_bytes: _Positive = 4 << 30  # of exports in DIR/served; a larger export is refused
-    idle_timeout: _PositiveSeconds = 15.0  # seconds for a whole request to come
-    write_timeout: _PositiveSeconds = 30.0  # seconds in which a reader must take something
-    wedged_after: _PositiveSeconds = 60.0  # seconds without a tick of the loop until /healthz fails
 
     def __post_init__(self):
         if (self.tls_certificate is None) != (self.tls_key is None):
@@ -155,22 +139,18 @@ class Settings(_Section, frozen=True):
     source: tuple[str, ...] = ()  # files, globs, `-`, kafka://HOST:PORT/TOPIC
     state: str | None = None  # the state directory; must be said here or on the command line
     follow: bool = False  # keep reading as files grow
-    standby: bool = False  # wait for the state while another process has it, and then take over
     listen: str | None = None  # HOST:PORT of the HTTP server; not set: no server
     memory_gb: Annotated[float, Meta(gt=0)] | None = None  # for the process and its refits; not set: what is free
     dead_letters: str | None = None  # folder of refused events, not set: DIR/dead_letters; or kafka://…/topic beside it
-    metrics_partitions: _Count = 30  # partitions with series of their own in /metrics; the others are told as one
-    dead_letters_keep_bytes: _Count = 10_000_000_000  # of refused events; above, the oldest 256 MB go; 0: no limit
-    dead_letters_keep_days: _Seconds = 0.0  # days that they stay; older ones go, about a day's at once; 0: no limit
-    accept_lost_dead_letters: bool = False  # go on when the folder is gone or was cut, and count what is lost
+    dead_letters_keep_bytes: _Count = 10_000_000_000  # of refused events; above, the oldest go; 0: no limit
     accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # what a new state counts
+    guard: bool = True  # keep the partial order of the comparisons; a state goes on only as it was begun
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()
     refits: RefitSettings = RefitSettings()
     kernels: dict[str, KernelSpec] = {}  # auxiliary kernels, for every refit that takes some
     counts: CountSettings = CountSettings()
     signing: SigningSettings = SigningSettings()
-    guard: GuardSettings = GuardSettings()
     drift: DriftSettings = DriftSettings()
     online: OnlineSettings = OnlineSettings()
     forgetting: ForgettingSettings = ForgettingSettings()

@@ -6,32 +6,41 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from stream_engine.kernel_learning import mkpoe
+from stream_engine.kernel_learning import distance_operator, factored, linear, mkpoe, pair_lists, problem
+from stream_engine.kernel_learning import rckl as rckl_solver
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import NOT_RUN, Drawing, Paper, Row, missing, row
 
 TEXT = "heim-2015-rckl-auxiliary-kernels.txt"
-SIZES, TRIALS = (200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800, 2000), 10
-REDUCED = (200, 600, 2000)
+SIZES, TRIALS = (200, 400, 600, 2000), 3
+PLACES = (200, 600, 2000)  # where claims are looked at
 LOSSES, FORMS = ("ste", "hinge"), ("t", "mkl", "ak")
 BETAS = (3.0, 20.0, 150.0, 1000.0)
+SIGMAS = (0.0, 0.1, 0.3)
+SOLVER = (factored, problem, pair_lists, distance_operator, bench)
+RESTS_ON = {
+    **dict.fromkeys(("ste", "hinge"), (rckl_solver, *SOLVER)),
+    **dict.fromkeys(("MKPOE", "sigma"), (rckl_solver, mkpoe, linear, *SOLVER)),
+    **dict.fromkeys(("early", "steps"), (heim_early, distance_operator, bench)),
+    "floor": (distance_operator, bench),
+}
 DATA = "Noise of the auxiliary kernels: sigma = .1, which the paper does not say; test triplets at random."
 EARLY = "The paper does not say when its solver stopped. Stopped by validation, Algorithm 1 has "
 Cells = dict[tuple, list[Cell | None]]
 
 
 @cache
-def world(trial: int) -> bench.World:
+def world(trial: int, sigma: float = 0.1) -> bench.World:
     """One trial's data."""
-    return bench.world(trial)
+    return bench.world(trial, sigma=sigma)
 
 
 def parts(key: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, bench.World]:
     """Training and validation triplets, two rounds to one."""
-    w, rounds = world(key["trial"]), key["size"] // 100
+    w, rounds = world(key["trial"], key.get("sigma", 0.1)), key["size"] // 100
     return w.rounds[:rounds].reshape(-1, 3), w.rounds[20 : 20 + max(1, rounds // 2)].reshape(-1, 3), w
 
 
@@ -67,6 +76,14 @@ def metric(key: dict[str, Any]) -> dict[str, Any]:
     return {"error": best[1]}
 
 
+def by_noise(key: dict[str, Any]) -> dict[str, float]:
+    """Diagonal MKPOE and STE-MKL beside each other where the auxiliary kernels have more or less noise."""
+    return {
+        "MKPOE": metric(key | {"form": "diagonal"})["error"],
+        "MKL": bench.validated(*parts(key), "mkl", "ste").error,
+    }
+
+
 def floor(key: dict[str, Any]) -> dict[str, float]:
     """Test error of the true weights of K1 to K3, without K0 and without noise: nothing that MKL can learn is wiser."""
     w, planes = world(key["trial"]), np.random.default_rng(key["trial"]).random((7, 100, 2))
@@ -79,20 +96,21 @@ def cells_of(kept: Kept) -> Cells:
     cells: Cells = {}
     plan: list[tuple[str, str, Any, tuple[int, ...]]] = [(loss, f, rckl, SIZES) for loss in LOSSES for f in FORMS]
     plan += [("early", form, early, SIZES) for form in ("t", "ak")]
-    plan += [("MKPOE", form, metric, (200, 600, 1000, 2000)) for form in ("diagonal", "full")]
+    plan += [("MKPOE", form, metric, PLACES) for form in ("diagonal", "full")]
     for method, form, make, sizes in plan:
         for size in sizes:
             for trial in range(TRIALS):
                 key = {"experiment": method, "form": form, "size": size, "trial": trial, "loss": method}
-                left = trial > 0 or size not in REDUCED or (method, form) == ("MKPOE", "full")
-                cell = kept.cell(key, make, left_out_when_reduced=left)
-                cells.setdefault((method, form, size), []).append(cell)
+                cells.setdefault((method, form, size), []).append(kept.cell(key, make))
     for size in (200, 400, 600):
         cells["steps", "", size] = [
             kept.cell({"experiment": "steps", "trial": t, "size": size, "eta": 0.01}, steps) for t in range(TRIALS)
         ]
+    for sigma in SIGMAS:
+        keys = [{"experiment": "sigma", "sigma": sigma, "size": 600, "trial": t} for t in range(TRIALS)]
+        cells["sigma", "", sigma] = [kept.cell(key, by_noise) for key in keys]
     cells["floor", "", 0] = [kept.cell({"experiment": "floor", "trial": t}, floor) for t in range(TRIALS)]
-    return {place: [c for c in made if c] or [None] for place, made in cells.items()}
+    return cells
 
 
 def mean(cells: Cells, method: str, form: str, size: int, name: str = "error") -> float:
@@ -101,13 +119,17 @@ def mean(cells: Cells, method: str, form: str, size: int, name: str = "error") -
 
 
 def curve(cells: Cells, method: str, form: str, name: str = "error") -> str:
-    """The curve in words."""
-    told = [(size, mean(cells, method, form, size, name)) for size in SIZES]
-    digits = 1 if name == "rank" else 3
-    return ", ".join(f"{size}: {value:.{digits}f}" for size, value in told if np.isfinite(value))
+    """The curve in words, with standard errors over trials."""
+    told = []
+    for size in SIZES:
+        values = [c.found[name] for c in cells.get((method, form, size), []) if c]
+        if len(values) > 1:
+            error = np.std(values, ddof=1) / np.sqrt(len(values))
+            told.append(f"{size}: {np.mean(values):.3f} (SE {error:.3f})")
+    return ", ".join(told)
 
 
-def of(cells: Cells, *methods: tuple[str, str], sizes: tuple[int, ...] = REDUCED) -> list[Cell | None]:
+def of(cells: Cells, *methods: tuple[str, str], sizes: tuple[int, ...] = PLACES) -> list[Cell | None]:
     """Cells that a row rests on."""
     return [cell for method, form in methods for size in sizes for cell in cells.get((method, form, size), [None])]
 
@@ -118,7 +140,7 @@ def figure_1(cells: Cells) -> list[Row]:
     for loss, name in (("ste", "STE"), ("hinge", "GNMDS")):
         t, mkl, ak = ((loss, form) for form in FORMS)
         gain = mean(cells, *mkl, 600) - mean(cells, *mkl, 2000)
-        worse = [s for s in REDUCED if mean(cells, *t, s) <= max(mean(cells, *mkl, s), mean(cells, *ak, s))]
+        worse = [s for s in PLACES if mean(cells, *t, s) <= max(mean(cells, *mkl, s), mean(cells, *ak, s))]
         few = mean(cells, *ak, 200) - mean(cells, *mkl, 200)
         won = mean(cells, *mkl, 2000) - mean(cells, *ak, 2000)
         rows += [
@@ -221,7 +243,7 @@ def figure_3a(cells: Cells) -> list[Row]:
     rows = []
     for form in ("diagonal", "full"):
         told = {s: (mean(cells, "MKPOE", form, s), mean(cells, "ste", "mkl", s), mean(cells, "ste", "ak", s))
-                for s in REDUCED}  # fmt: skip
+                for s in PLACES}  # fmt: skip
         rows.append(
             row("Fig. 3a", f"MKPOE, {form}, beside MKL and AK",
                 "All metric learning methods perform very similarly, yet worse than RCKL-MKL and RCKL-AK", "worse",
@@ -229,11 +251,27 @@ def figure_3a(cells: Cells) -> list[Row]:
                 of(cells, ("MKPOE", form), ("ste", "mkl"), ("ste", "ak")),
                 lambda *f, a=told, b=form: (
                     "; ".join(f"{s}: {e:.3f} (MKL {m:.3f}, AK {k:.3f})" for s, (e, m, k) in a.items()),
-                    all(e > max(m, k) for e, m, k in a.values())), DATA)
+                    all(e > max(m, k) for e, m, k in a.values())),
+                "Not for the noise of the auxiliary kernels: see the next rows. Why it is level here is not known; the "
+                "paper's grid of beta and its stopping rule are not said.")
         )  # fmt: skip
+    rows.append(
+        row("Fig. 3a", "diagonal MKPOE less STE-MKL, 600 triplets, by the noise sigma of the auxiliary kernels", "",
+            "(not in the paper)", "", [c for sigma in SIGMAS for c in cells["sigma", "", sigma]],
+            lambda *f: (by_sigma(cells), None), "Were sigma the reason, the difference would change with it.")
+    )  # fmt: skip
     rows.append(missing("Fig. 3a", "MKPOE-NC, the non-convex form", "A non-convex formulation (MKPOE-NC)",
-                        "drawn, without numbers", "Only the convex forms are built here."))  # fmt: skip
+                        "drawn, without numbers", "Only the convex forms are built here.", NOT_RUN))  # fmt: skip
     return rows
+
+
+def by_sigma(cells: Cells) -> str:
+    """The difference of the two errors at every sigma, with its standard error over trials."""
+    told = []
+    for sigma in SIGMAS:
+        apart = [c.found["MKPOE"] - c.found["MKL"] for c in cells["sigma", "", sigma] if c]
+        told.append(f"{sigma}: {np.mean(apart):+.3f} (SE {np.std(apart, ddof=1) / np.sqrt(len(apart)):.3f})")
+    return ", ".join(told)
 
 
 def drawings(cells: Cells) -> list[Drawing]:
@@ -249,15 +287,16 @@ def drawings(cells: Cells) -> list[Drawing]:
         for method, form, style in wanted:
             made = [s for s in SIZES if np.isfinite(mean(cells, method, form, s))]
             errors = [[c.found["error"] for c in cells[method, form, s] if c] for s in made]
-            half = [1.96 * np.std(e) / np.sqrt(len(e)) for e in errors]
+            half = [np.std(e, ddof=1) / np.sqrt(len(e)) for e in errors]
             axis.errorbar(
                 made, [np.mean(e) for e in errors], half, label=f"{method}-{form}", ls=style, marker="o", ms=3
             )
         axis.axhline(mean(cells, "floor", "", 0), color="grey", lw=0.8)
         axis.set(title=title, xlabel="training triplets")
-        axis.legend(fontsize=7)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=7)
     axes[0].set(ylabel="test error")
-    return [Drawing("Figs. 1, 3a", "mean test error; bars are 95 % intervals; grey: the best any MKL can do.", one)]
+    return [Drawing("Figs. 1, 3a", "mean test error; bars are standard errors; grey: the best any MKL can do.", one)]
 
 
 def paper(kept: Kept) -> Paper:
@@ -274,9 +313,9 @@ def paper(kept: Kept) -> Paper:
                 "drawn, without numbers", gone),
     ]  # fmt: skip
     note = (
-        "Errors are of optima with a certificate unless they are called stopped early. ERKLE, a later method of "
-        "theirs that the fourth paper cites, is not defined in any of the five: what a run learns online is our own "
-        "factored method, and its figures stand in docs/measurements.md."
+        f"Means over {TRIALS} trials (the paper: 10, and ten sizes). Errors are of optima with a certificate unless "
+        "they are called stopped early. ERKLE, a later method that Kleindessner & von Luxburg cite, is defined in none "
+        "of the five papers and is not built here."
     )
     return Paper("Heim, Valizadegan & Hauskrecht 2014, RCKL with auxiliary kernels", TEXT, note, rows,
                  drawings(cells))  # fmt: skip

@@ -1,28 +1,30 @@
 """Results of experiments, one a line of JSON, read where they are there and made where they are not.
 
-A line is {"key": settings, "found": what was found, "made": {"date", "with", "cpu"}}. Lines are appended when they are
-made: a command can be stopped and resumed. The older benchmarks keep lines of their own form (`earlier`).
+A line is {"key": settings, "found": what was found, "made": {"date", "with", "cpu", "code"}}. "code" is the digest of
+the code that the result rests on (`digests`): where that has changed since, the result is stale, is never shown as if
+it were of today's program, and is made again. Lines are written when they are made: a command can be stopped and
+resumed.
 """
 
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.benchmarks.papers.digests import Part, digest
 from tests.conftest import ROOT
 
 
 class Cell(NamedTuple):
-    """One result: its settings, what was found, when and with what it was made, and whether at a reduced size."""
+    """One result: its settings, what was found, and when and with what it was made."""
 
     key: dict[str, Any]
     found: Any
     made: dict[str, Any]
-    reduced: bool = False
 
 
 def made_now(cpu: float | None = None) -> dict[str, Any]:
@@ -42,55 +44,52 @@ def commit() -> str:
 
 
 class Kept:
-    """The results of one paper. `make`: whether what is missing is made; `reduced`: at the smaller size, where there is
-    one. What is kept at full size is always preferred."""
+    """The results of one paper. `make`: whether what is missing or stale is made; `rests_on`: the modules behind each
+    experiment, besides the function that makes it."""
 
-    def __init__(self, file: Path, make: bool = True, reduced: bool = False, tell: Callable[[str], None] = print):
-        self.file, self.make, self.reduced, self.tell = file, make, reduced, tell
+    def __init__(
+        self,
+        file: Path,
+        rests_on: dict[str, Sequence[Part]],
+        make: bool = True,
+        tell: Callable[[str], None] = print,
+    ):
+        self.file, self.rests_on, self.make, self.tell = file, rests_on, make, tell
         lines = file.read_text().splitlines() if file.exists() else []
         self.cells = {_name(each["key"]): Cell(**each) for each in map(json.loads, lines)}
+        self.asked: set[str] = set()
+        self.stale: list[dict[str, Any]] = []  # keys that are kept from other code, and were not made again
+        self.missing: list[dict[str, Any]] = []
         self.seconds: dict[str, float] = {}  # of this run, by experiment
 
-    def cell(
-        self,
-        key: dict[str, Any],
-        make: Callable[[dict[str, Any]], Any],
-        smaller: dict[str, Any] | None = None,
-        left_out_when_reduced: bool = False,
-    ) -> Cell | None:
-        """The result of `key`; `make(key)` where it is not kept. `smaller`: settings that differ when reduced."""
-        if _name(key) in self.cells:
-            return self.cells[_name(key)]
-        if self.reduced and left_out_when_reduced:
-            return None
-        less = key | (smaller or {})
-        if (self.reduced or not self.make) and _name(less) in self.cells:
-            return self.cells[_name(less)]._replace(reduced=less != key)
+    def cell(self, key: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> Cell | None:
+        """The result of `key`; `make(key)` where it is not kept or stale. None where nothing may be made."""
+        self.asked.add(_name(key))
+        code, kept = digest([*self.rests_on[key["experiment"]], make]), self.cells.get(_name(key))
+        if kept is not None and kept.made.get("code") == code:
+            return kept
         if not self.make:
+            (self.missing if kept is None else self.stale).append(key)
             return None
-        wanted = less if self.reduced else key
         began = time.process_time()
-        found = make(wanted)
+        found = make(key)
         cpu = time.process_time() - began
-        made = Cell(wanted, json.loads(json.dumps(found, default=float)), made_now(cpu), wanted != key)
-        self.cells[_name(wanted)] = made
+        made = Cell(key, json.loads(json.dumps(found, default=float)), made_now(cpu) | {"code": code})
+        self.cells[_name(key)] = made
         self.seconds[key["experiment"]] = self.seconds.get(key["experiment"], 0.0) + cpu
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.file, "a") as file:
-            file.write(json.dumps({"key": made.key, "found": made.found, "made": made.made}) + "\n")
-        self.tell(f"{self.file.stem}: {json.dumps(wanted)} {cpu:.1f} CPU s")
+        self._write()
+        self.tell(f"{self.file.stem}: {json.dumps(key)} {cpu:.1f} CPU s")
         return made
+
+    def forget_unasked(self) -> None:
+        """Drop results of experiments that are no more."""
+        self.cells = {name: cell for name, cell in self.cells.items() if name in self.asked}
+        self._write()
+
+    def _write(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text("".join(json.dumps(cell._asdict()) + "\n" for cell in self.cells.values()))
 
 
 def _name(key: dict[str, Any]) -> str:
     return json.dumps(key, sort_keys=True)
-
-
-def earlier(file: Path) -> list[dict[str, Any]]:
-    """Lines of a benchmark that keeps its own results beside it; each says under "made" when and with what."""
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def as_cells(lines: list[dict[str, Any]]) -> list[Cell]:
-    """The same as cells; settings are left in what was found."""
-    return [Cell({}, line.get("found", line), line.get("made", {})) for line in lines]

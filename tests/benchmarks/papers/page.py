@@ -8,27 +8,33 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from tests.benchmarks.papers.rows import Drawing, Paper, Row
+from tests.benchmarks.papers.rows import VERDICTS, Drawing, Paper, Row
 
 HEADS = ("where", "what", "the paper", "here", "agrees when", "verdict", "why", "made")
 ABOUT = (
     "Every table, figure and number of the five papers, beside what this engine gives. The texts at hand carry no "
     "page numbers and no pictures: a place is a section, figure or table, words in quotation marks are the paper's "
-    "own, and of a curve only what the text says of it can be compared. 'Made' says when, with what and in how many "
-    "CPU seconds. ERKLE, wherever it is named, is our own factored method: none of the five papers defines it."
+    "own, and of a curve only what the text says of it can be compared. A row agrees or differs by its rule; an "
+    "identity holds by construction (the same data counted again, a setting that was chosen) and is no agreement; what "
+    "could be built or run and is not says so. 'Made' says when, with what and in how many CPU seconds."
 )
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1300px;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;width:100%;font-size:13px}th,td{border-bottom:1px solid #ddd;padding:4px 6px;"
     "text-align:left;vertical-align:top}th{border-bottom:2px solid #888}.agrees{color:#0a6b2d}.differs{color:#b00020;"
-    "font-weight:bold}.not{color:#777}figure{margin:1.5em 0}figure img{max-width:100%}q{color:#555}"
+    "font-weight:bold}.shown{color:#777}figure{margin:1.5em 0}figure img{max-width:100%}q{color:#555}"
+)
+
+
+COUNTED = dict(
+    zip(VERDICTS, ("agree", "differ", "identities", "shown without a claim", "not built or run", "without data here"))
 )
 
 
 def counted(rows: list[Row]) -> str:
-    """How many agree, differ, and are not compared."""
+    """How many rows have each verdict."""
     verdicts = Counter(row.verdict for row in rows)
-    return ", ".join(f"{verdicts[name]} {name}" for name in ("agrees", "differs", "not compared"))
+    return ", ".join(f"{verdicts[name]} {told}" for name, told in COUNTED.items() if verdicts[name])
 
 
 def cells_of(row: Row) -> tuple[str, ...]:

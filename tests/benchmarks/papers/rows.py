@@ -7,13 +7,20 @@ from matplotlib.figure import Figure
 
 from tests.benchmarks.papers.kept import Cell
 
+AGREES, DIFFERS = "agrees", "differs"
+IDENTITY = "identity"  # holds by construction: the same data counted again, or a setting that we chose
+SHOWN = "shown"  # the paper makes no claim in words that could hold or fail
+NOT_RUN = "not run"  # could be built or run, and is not
+NO_DATA = "no data"  # rests on data, a picture or a formula that cannot be had here
+VERDICTS = (AGREES, DIFFERS, IDENTITY, SHOWN, NOT_RUN, NO_DATA)
+
 
 class Row(NamedTuple):
     """One number or claim of a paper, and what we have for it.
 
     `quote` are the paper's words, letter for letter as in its text (empty where its text lost a formula or a figure has
-    no number). `agrees` follows from `rule`; None where nothing can be compared, and `why` says why. `why` also says
-    what stands in for data that cannot be had.
+    no number). `verdict` is one of `VERDICTS`; it follows from `rule` where there is one. `why` says why nothing is
+    compared, or what stands in for data that cannot be had.
     """
 
     place: str
@@ -22,14 +29,9 @@ class Row(NamedTuple):
     paper: str
     ours: str
     rule: str
-    agrees: bool | None
+    verdict: str
     why: str = ""
     made: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """Agrees, differs, or cannot be told."""
-        return {True: "agrees", False: "differs", None: "not compared"}[self.agrees]
 
 
 class Drawing(NamedTuple):
@@ -50,9 +52,9 @@ class Paper(NamedTuple):
     drawings: list[Drawing]
 
 
-def missing(place: str, what: str, quote: str, paper: str, why: str) -> Row:
-    """What cannot be made here at all."""
-    return Row(place, what, quote, paper, "", "", None, why)
+def missing(place: str, what: str, quote: str, paper: str, why: str, verdict: str = NO_DATA) -> Row:
+    """What is not compared: `NO_DATA`, or `NOT_RUN`."""
+    return Row(place, what, quote, paper, "", "", verdict, why)
 
 
 def row(
@@ -64,16 +66,19 @@ def row(
     cells: Sequence[Cell | None],
     judged,
     why: str = "",
+    identity: bool = False,
 ) -> Row:
-    """A row from cells: `judged(*found)` gives (ours, agrees). A cell that is not made yet leaves the row open."""
+    """A row from cells: `judged(*found)` gives (ours, whether it agrees, or None). A cell that is missing or stale
+    leaves the row not run. `identity`: agreeing would be by construction."""
     if not cells or any(cell is None for cell in cells):
-        return Row(place, what, quote, paper, "", rule, None, ("not made yet. " + why).strip())
+        return Row(place, what, quote, paper, "", rule, NOT_RUN, ("not made by the present code. " + why).strip())
     ours, agrees = judged(*(cell.found for cell in cells if cell is not None))
-    return Row(place, what, quote, paper, ours, rule, None if agrees is None else bool(agrees), why, provenance(cells))
+    verdict = SHOWN if agrees is None else DIFFERS if not agrees else IDENTITY if identity else AGREES
+    return Row(place, what, quote, paper, ours, rule, verdict, why, provenance(cells))
 
 
 def provenance(cells: Sequence[Cell | None]) -> str:
-    """When and with what the cells were made, how many, their CPU seconds, and which were of reduced size."""
+    """When and with what the cells were made, how many, and their CPU seconds."""
     have = [cell for cell in cells if cell is not None]
     days = sorted({cell.made.get("date", "day not said") for cell in have})
     with_what = sorted({cell.made.get("with", "not said") for cell in have})
@@ -81,5 +86,4 @@ def provenance(cells: Sequence[Cell | None]) -> str:
     seconds = [cell.made["cpu"] for cell in have if "cpu" in cell.made]
     told = [f"{len(have)} kept" if len(have) > 1 else "", " to ".join(dict.fromkeys((days[0], days[-1])))]
     told += [", ".join(with_what), f"{sum(seconds):.0f} CPU s" if len(seconds) == len(have) else ""]
-    told += ["reduced size" if any(cell.reduced for cell in have) else ""]
     return "; ".join(part for part in told if part)

@@ -1,0 +1,400 @@
+"""Plain text files that grow: tailing, rotation, truncation, files that appear. Each such event is a notice.
+
+Invariant: a line is read once its newline is there, or once its file has been given up by its writer; then the next
+file of that name is read from its first byte. A file that is renamed and made anew is drained first, until the new one
+has a first byte, which is when its writer has moved on. Every file stays open while it is read, so it is known by its
+descriptor whatever its name is. A look at a file without news is one `stat`; files without news are looked at more and
+more rarely, so that all of them together cost no more than `LOOKS` looks a second.
+"""
+
+import errno
+import glob
+import os
+import resource
+from collections.abc import Mapping
+from contextlib import suppress
+from heapq import heappop, heappush
+from itertools import count
+from time import monotonic, sleep
+
+from connectors import Lost, Position, Record, Source, UnusableSource
+from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
+from connectors.files.paths import check_readable, expand
+from connectors.files.readers import Kind, Sizes, failures_of, kind_of, partition_of, text_record
+from connectors.files.streams import Plain
+from connectors.files.text_layout import PLAIN_TEXT, TextLayout
+
+PAUSE = 0.05  # seconds between two looks at files that had nothing new
+LOOK = 0.5  # seconds between two looks for new files, of few
+LOOKS = 1000  # looks a second at files without news: under one per cent of a core
+GOLDEN = 0.6180339887  # its multiples are spread evenly over an interval
+SETTLED = 1.0  # seconds: two writes within one tick of a file system's clock are not told apart by the time of a file
+STEPS = 4  # of getting to a position, within one look
+
+Identity = tuple[int, int]  # device and inode
+_Status = tuple[int, int, int, int]  # identity, size, time of the last change
+
+
+class Growing:
+    """A file that is open, and read as far as its whole lines go."""
+
+    def __init__(self, descriptor: int, kind: Kind, position: Position, sizes: Sizes):
+        self.stream = Plain(descriptor)
+        self.identity = identity_of(os.fstat(descriptor))
+        self.blocks = Blocks(self.stream, FRAMINGS[kind.name], position, *sizes, kind.layout)
+
+
+class FollowedPath:
+    """A path and the file that is read under it, if there was one yet."""
+
+    def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str], losses: list[Lost]):
+        self.path, self.partition = path, partition_of(path)
+        self.pause = 0.0  # seconds until the next look; kept here for whoever looks
+        self._kind, self._position, self._sizes = kind, position, sizes
+        self._notices, self._losses = notices, losses
+        self._file: Growing | None = None
+        self._former: list[Growing] = []  # read to their ends, and open, so that no new file is given their inodes
+        self._size = 0  # of the file that is read, at the last look
+        self._seen: tuple[_Status | None, _Status | None] = None, None  # the path's file, and the one that is read
+        self._seen_since, self._read_out_at = 0.0, float("-inf")
+        self._still: _Status | None = None  # of the path's file, when all of it was read and settled
+        self._told_gone, self._told_crowded = False, False
+
+    def is_there(self) -> bool:
+        """Whether there is a file to read."""
+        return self._file is not None or os.path.exists(self.path)
+
+    def lag(self) -> int:
+        """Unread bytes of the file at the last look, with an unfinished last line."""
+        return max(0, self._size - (self._file.blocks.at if self._file else self._size))
+
+    def identities(self) -> set[Identity]:
+        """Of the file that is read, and of those it has replaced since `forget`."""
+        return {file.identity for file in (*self._former, self._file) if file}
+
+    def forget(self) -> None:
+        """Nobody can take the former files for new ones any more."""
+        while self._former:
+            self._former.pop().stream.close()
+
+    def is_still(self) -> bool:
+        """Whether the path's file was read to its end and nothing has happened to it since: this is what a look at an
+        idle file costs."""
+        if self._still is None:
+            return False
+        try:
+            return self._still == _status(os.stat(self.path))
+        except OSError:
+            return False
+
+    def read(self) -> Record | None:
+        """The next record of this path, or None: nothing now."""
+        self._still = None
+        with failures_of(self.path, self._position, "byte"):
+            current = self._current()
+            if self._settled(current):
+                self._still = self._seen[0] if self._seen[1] is None else None
+                return None
+            if self._file is None:
+                self._file = self._opened()
+            if self._file is None or self._changed_in_place(self._file):
+                return None
+            return self._read(self._file, current)
+
+    def _settled(self, current: os.stat_result | None) -> bool:
+        """Whether all was read when the files were as they are now, and long enough after they came to be so."""
+        file = self._file
+        elsewhere = file is not None and (current is None or identity_of(current) != file.identity)
+        ours = _status(os.fstat(file.stream.descriptor)) if file and elsewhere else None
+        now, seen = monotonic(), (current and _status(current), ours)
+        if seen != self._seen:
+            self._seen, self._seen_since = seen, now
+            return False
+        return self._read_out_at - self._seen_since > SETTLED
+
+    def _read(self, file: Growing, current: os.stat_result | None) -> Record | None:
+        moved = current is not None and identity_of(current) != file.identity and current.st_size > 0
+        blocks = file.blocks
+        try:
+            block = blocks.take(final=moved)
+            for _ in range(STEPS):
+                if block or blocks.starved:
+                    break
+                block = blocks.take(final=moved)
+        except Replaced as error:
+            self._start_over(file, "it begins differently" if error.there is None else _there(error.there))
+            return None
+        self._read_out_at = monotonic() if not block and blocks.starved and not moved else float("-inf")
+        if block:
+            return text_record(block, blocks, self.partition, self._kind.name)
+        if moved and blocks.starved:
+            self._notices.append(
+                f"{self.path} was rotated: the old file was read to its end, byte "
+                f"{blocks.at:,}; the new one is read from its beginning"
+            )
+            self._former.append(file)
+            self._give_up()
+        return None
+
+    def _current(self) -> os.stat_result | None:
+        """The file that has the path's name now."""
+        try:
+            current = os.stat(self.path)
+        except FileNotFoundError:
+            if not self._told_gone:
+                then = (
+                    "what was open under that name is read until it is made anew"
+                    if self._file
+                    else "waiting for it to appear"
+                )
+                self._notices.append(f"{self.path} does not exist; {then}")
+                self._told_gone = True
+            return None
+        if self._told_gone and not self._file:
+            self._notices.append(f"{self.path} has appeared")
+        self._told_gone = False
+        return current
+
+    def _opened(self) -> Growing | None:
+        """The file at the path, if there is one and a descriptor is left."""
+        try:
+            file = Growing(os.open(self.path, os.O_RDONLY), self._kind, self._position, self._sizes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            if not self._told_crowded:
+                self._notices.append(
+                    f"{self.path}: too many open files in this process; it is read when there are fewer, or start "
+                    "again with a higher limit (ulimit -n)"
+                )
+            self._told_crowded = True
+            return None
+        self._told_crowded = False
+        return file
+
+    def _changed_in_place(self, file: Growing) -> bool:
+        """Cut, or written anew in place, also when it has grown past our offset again."""
+        descriptor, head = file.stream.descriptor, file.blocks.head
+        self._size = os.fstat(descriptor).st_size
+        if self._size < file.stream.trusted:
+            self._start_over(file, _there(self._size))
+        elif os.pread(descriptor, len(head), 0) != head:
+            self._start_over(file, "it begins differently")
+        elif not file.stream.ends_as_read():
+            self._start_over(file, "other bytes are where it was read to")
+        else:
+            return False
+        return True
+
+    def _start_over(self, file: Growing, change: str) -> None:
+        """The file is not the one that was read; the one that is there is read from its beginning."""
+        read, half = max(file.blocks.at, self._position.offset), ""
+        lost = file.stream.trusted - file.blocks.at if file.blocks.at >= self._position.offset else 0
+        if lost > 0:
+            why = f"a line whose first {lost:,} bytes were there was cut away before it was finished"
+            self._losses.append(Lost(self.partition, read, 0, 1, why))
+            half = f" ({lost:,} bytes of a line that was not finished are gone)"
+        self._notices.append(
+            f"{self.path} was cut or replaced: {change}, {read:,} had been read{half}; it is read from its beginning"
+        )
+        self.close()
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """The next file of this name is another one, read from its first byte."""
+        self._file, self._position, self._size, self._read_out_at = None, Position(0), 0, float("-inf")
+
+    def close(self) -> None:
+        """Close all files."""
+        self.forget()
+        if self._file is not None:
+            self._file.stream.close()
+            self._file = None
+
+
+def _there(size: int) -> str:
+    return f"{size:,} bytes are there"
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Device and inode."""
+    return status.st_dev, status.st_ino
+
+
+def _status(status: os.stat_result) -> _Status:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class Followed(Source):
+    """The followed files of a path or glob, in turns; files that come to match are taken up from their beginning.
+
+    A glob should not match the names that files are rotated to: such a file is known by its inode while it is read, but
+    not after a restart, and would then be read as a new one.
+    """
+
+    def __init__(
+        self,
+        rest: str,
+        positions: Mapping[str, Position],
+        format: str | None,
+        sizes: Sizes,
+        layout: TextLayout = PLAIN_TEXT,
+    ):
+        self._rest, self._positions, self._sizes = rest, positions, sizes
+        self._format, self._layout = format, layout
+        self._tails: dict[str, FollowedPath] = {}
+        self._due: list[tuple[float, int, FollowedPath]] = []  # a heap: when to look, in turns
+        self._turn = count()
+        self._notices: list[str] = []
+        self._losses: list[Lost] = []
+        self._ignored: set[str] = set()
+        _allow_open_files()
+        for path in expand(rest):
+            kind = _followable(path, format, layout)
+            if os.path.lexists(path):
+                check_readable(path)
+            self._add(path, kind)
+        if not self._tails:
+            self._notices.append(f"{rest}: no file matches; waiting for one to appear")
+        self._looked = monotonic()
+        self._folder_time, self._folder_since = 0, 0.0  # when a name in it last changed, and since when that is known
+
+    def _position(self, path: str) -> Position:
+        return self._positions.get(partition_of(path), Position(0))
+
+    def _add(self, path: str, kind: Kind) -> None:
+        tail = FollowedPath(path, kind, self._position(path), self._sizes, self._notices, self._losses)
+        self._tails[path] = tail
+        heappush(self._due, (0.0, next(self._turn), tail))
+
+    def poll(self, timeout: float) -> list[Record]:
+        """A block of each file that has news, in turns, up to about one block's bytes."""
+        until = monotonic() + timeout
+        while True:
+            self._look()
+            if records := self._round():
+                return records
+            now = monotonic()
+            if now >= until:
+                return []
+            first = self._due[0][0] if self._due else now
+            sleep(min(until - now, max(PAUSE, first - now)))
+
+    def _round(self) -> list[Record]:
+        now, size = monotonic(), 0
+        records: list[Record] = []
+        asked: list[FollowedPath] = []
+        try:
+            while self._due and self._due[0][0] <= now and size < self._sizes.block_bytes:
+                tail = heappop(self._due)[2]
+                asked.append(tail)
+                record = None if tail.is_still() else tail.read()
+                tail.pause = 0.0 if record else self._longer(tail.pause)
+                if record:
+                    records.append(record)
+                    size += len(record.value)
+        finally:
+            for tail in asked:
+                heappush(self._due, (now + tail.pause, next(self._turn), tail))
+        return records
+
+    def _longer(self, pause: float) -> float:
+        """The next pause of a file that had no news after this one: none at all where files are few."""
+        longest = len(self._tails) / LOOKS  # on average: spread, so that looks do not come in crowds
+        longest *= 2 / 3 * (1 + next(self._turn) * GOLDEN % 1)
+        return min(longest, max(PAUSE, 2 * pause)) if longest > PAUSE else 0.0
+
+    # -- new files -----------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Take up files that have come to match the glob."""
+        if monotonic() - self._looked < max(LOOK, len(self._tails) / LOOKS):
+            return
+        self._looked = monotonic()
+        if not self._folder_changed():
+            return
+        known = self._tails.keys() | self._ignored
+        if new := [path for path in expand(self._rest, known) if path not in known]:
+            ours: set[Identity] = set().union(*(tail.identities() for tail in self._tails.values()))
+            for path in new:
+                self._take_up(path, ours)
+        for tail in self._tails.values():
+            tail.forget()
+
+    def _folder_changed(self) -> bool:
+        """False when no name in the folder can have changed since the last look; True also when that is not known."""
+        folder = os.path.dirname(self._rest)
+        if glob.has_magic(folder):
+            return True
+        try:
+            status = os.stat(folder or ".")
+        except OSError:
+            return True
+        if status.st_mtime_ns != self._folder_time:
+            self._folder_time, self._folder_since = status.st_mtime_ns, self._looked
+        return self._looked - self._folder_since < SETTLED + LOOK + len(self._tails) / LOOKS
+
+    def _take_up(self, path: str, ours: set[Identity]) -> None:
+        try:
+            kind, identity = _followable(path, self._format, self._layout), identity_of(os.stat(path))
+            check_readable(path)
+        except FileNotFoundError:  # a link whose file may come, in whatever folder
+            self._folder_since = self._looked
+            return
+        except UnusableSource as error:
+            self._ignored.add(path)
+            self._notices.append(f"not followed: {error}")
+            return
+        if identity in ours:
+            self._ignored.add(path)
+            self._notices.append(
+                f"{path} is a file that is read under its old name already; let the glob not match "
+                "names that files are rotated to"
+            )
+            return
+        self._notices.append(f"{path} has appeared; it is followed from byte {self._position(path).offset:,}")
+        self._add(path, kind)
+
+    # -- what is told --------------------------------------------------------------------------------------------
+
+    def finished(self) -> bool:
+        return False
+
+    def ready(self) -> bool:
+        """True while there is a file to read. Any thread may ask, while another one takes up files."""
+        return any(tail.is_there() for tail in list(self._tails.values()))
+
+    def lag(self) -> dict[str, int]:
+        """Unread bytes of each file that was opened, an unfinished last line among them, as of the last look."""
+        return {tail.partition: tail.lag() for tail in self._tails.values()}
+
+    def notices(self) -> list[str]:
+        notices, self._notices[:] = self._notices[:], []
+        return notices
+
+    def losses(self) -> list[Lost]:
+        """Lines that were cut away unfinished, since the last call."""
+        losses, self._losses[:] = self._losses[:], []
+        return losses
+
+    def close(self) -> None:
+        for tail in self._tails.values():
+            tail.close()
+
+
+def _followable(path: str, format: str | None, layout: TextLayout) -> Kind:
+    kind = kind_of(path, format, layout)
+    if not layout.is_utf8:
+        raise UnusableSource(f"{path}: only UTF-8 can be followed, not {layout.encoding}; read it without following")
+    if not kind.is_text or kind.compression:
+        raise UnusableSource(f"{path}: only plain .jsonl and .csv files can be followed; read it without following")
+    return kind
+
+
+def _allow_open_files() -> None:
+    """Let the process have as many descriptors as it may: every followed file takes one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

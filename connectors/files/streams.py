@@ -1,0 +1,239 @@
+"""Byte streams over files, plain, compressed or in another encoding, read forward in pieces and in bounded memory.
+
+A stream hands out pieces until `b""`, which means: nothing more now. `damage` then says why, if the reason is not the
+end of the file. Invariant: the concatenated pieces are a prefix of the (decompressed) file, and its first `trusted`
+bytes are vouched for. Data that are cut short are trusted to their last byte; where the decoder or a checksum objects,
+the damage lies anywhere in the failed gzip member or zstd frame, so trust ends where that one begins. Text in another
+encoding comes out as UTF-8; bytes that are none are damage. O(bytes).
+"""
+
+import codecs
+import os
+import tempfile
+import zlib
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+PIECE = 1 << 20
+LAST = 1 << 12  # bytes that are remembered of what was read last
+FIRST_PIECE = 1 << 12  # tells whether a file is the one that was read before, without reading much of it
+_UTF16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+RAW_LEAST, RAW_MOST = 64, 4096  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
+
+
+class ByteStream(Protocol):
+    """What is read forward in pieces; see the module for `damage` and `trusted`."""
+
+    damage: str
+    trusted: int
+
+    def read(self) -> bytes:
+        """The next bytes, empty when there are none now."""
+
+    def jump(self, size: int) -> int:
+        """Pass over up to `size` bytes without reading them; returns how many there were."""
+
+    def unread(self) -> int:
+        """Bytes that are there and were not read, as the stream counts them."""
+
+    def close(self) -> None: ...
+
+
+class Plain:
+    """An open descriptor read as it is. Data that are appended later are read later: `b""` is not final."""
+
+    damage = ""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+        self.trusted = 0
+        self._last = b""  # of what was read, before `trusted`
+
+    def read(self) -> bytes:
+        """The next bytes, empty at the end."""
+        piece = os.read(self.descriptor, PIECE if self.trusted else FIRST_PIECE)
+        self.trusted += len(piece)
+        self._last = piece[-LAST:] if len(piece) >= LAST else (self._last + piece)[-LAST:]
+        return piece
+
+    def ends_as_read(self) -> bool:
+        """Whether the bytes that were read last are still there: no line is put together of bytes of two files."""
+        return os.pread(self.descriptor, len(self._last), self.trusted - len(self._last)) == self._last
+
+    def jump(self, size: int) -> int:
+        """Pass over up to `size` bytes without reading them; returns how many there were."""
+        size = min(size, self.unread())
+        self.trusted, self._last = os.lseek(self.descriptor, size, os.SEEK_CUR), b""
+        return size
+
+    def unread(self) -> int:
+        return max(0, os.fstat(self.descriptor).st_size - self.trusted)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class Codec(NamedTuple):
+    """`open()` makes a decoder of one part with `decompress`, `eof` and `unused_data`; it raises `errors`."""
+
+    name: str
+    open: Any
+    errors: tuple[type[Exception], ...]
+    part: str
+    padded: bool  # zero bytes after the last part are padding (gzip on tapes), not a part
+
+
+def _gzip() -> Codec:
+    return Codec("gzip", lambda: zlib.decompressobj(wbits=31), (zlib.error,), "member", True)
+
+
+def _zstd() -> Codec:
+    import zstandard
+
+    return Codec("zstd", lambda: zstandard.ZstdDecompressor().decompressobj(), (zstandard.ZstdError,), "frame", False)
+
+
+CODECS = {".gz": _gzip, ".zst": _zstd}
+
+
+class Compressed:
+    """A gzip file of one or more members, or a zstd file of one or more frames, decompressed."""
+
+    def __init__(self, file: BinaryIO, codec: Codec):
+        self._file, self._codec = file, codec
+        self._size = os.fstat(file.fileno()).st_size
+        self._decoder: Any = None  # None between parts
+        self._input = b""
+        self._step_bytes = RAW_LEAST
+        self._taken = 0  # compressed bytes behind us
+        self._made = 0  # decompressed bytes
+        self.trusted = 0
+        self.damage = ""
+        self._ended = False
+
+    def read(self) -> bytes:
+        """The next decompressed bytes, empty at the end; `trusted` and `damage` say how far they can be relied on."""
+        piece = b""
+        while not (piece or self._ended):
+            piece = self._step()
+        self._made += len(piece)
+        if not self.damage and (self._decoder is None or self._ended):
+            self.trusted = self._made
+        return piece
+
+    def _step(self) -> bytes:
+        data, self._input = self._input or self._file.read(self._step_bytes), b""
+        if not data:
+            self._end()
+            return b""
+        if self._decoder is None:
+            if self._codec.padded and self._taken and not data.strip(b"\0"):
+                self._taken += len(data)
+                return b""
+            self._decoder = self._codec.open()
+        try:
+            piece = self._decoder.decompress(data)
+        except self._codec.errors as error:
+            self.damage = (
+                f"the {self._codec.part} of {self._codec.name} data that begins at decompressed byte "
+                f"{self.trusted:,} is damaged before compressed byte {self._taken + len(data):,} ({error})"
+            )
+            self._ended = True
+            return b""
+        self._step_bytes = max(RAW_LEAST, min(RAW_MOST, self._step_bytes * (2 if len(piece) < PIECE else 0)))
+        self._taken += len(data)
+        if self._decoder.eof:
+            self._input = self._decoder.unused_data
+            self._taken -= len(self._input)
+            self._decoder = None
+        return piece
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._decoder is not None or not self._taken:
+            self.trusted = self._made
+            self.damage = f"the {self._codec.name} data are cut short after {self._taken:,} compressed bytes"
+
+    def jump(self, size: int) -> int:
+        """There is no way past compressed data but to read them."""
+        return 0
+
+    def unread(self) -> int:
+        """Compressed bytes that have not been looked at: how much they hold is not known."""
+        return self._size - self._taken
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Transcoded:
+    """A stream of bytes in some encoding as UTF-8."""
+
+    def __init__(self, stream: ByteStream, encoding: str):
+        self._stream, self._encoding = stream, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._taken = 0  # bytes of the stream below
+        self.trusted, self.damage, self._ended = 0, "", False
+
+    def read(self) -> bytes:
+        """The next bytes of UTF-8, empty at the end; `damage` says why, if the reason is not the end of the file."""
+        while not self._ended:
+            piece = self._stream.read()
+            self._ended = not piece
+            try:
+                text = self._decoder.decode(piece, final=not piece and not self._stream.damage).encode()
+            except UnicodeError as error:
+                place = self._taken + getattr(error, "start", 0)
+                self.damage = f"the bytes near byte {place:,} are no text in {self._encoding}; name another --encoding"
+                self._ended = True
+                return b""
+            self._taken += len(piece)
+            if not piece:
+                self.damage = self._stream.damage
+            if text:
+                self.trusted += len(text)
+                return text
+        return b""
+
+    def jump(self, size: int) -> int:
+        """There is no way past text of another encoding but to read it."""
+        return 0
+
+    def unread(self) -> int:
+        """Bytes of the stream below that were not looked at."""
+        return self._stream.unread()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+def as_utf8(stream: Plain | Compressed, encoding: str | None) -> ByteStream:
+    """The stream as UTF-8: of a plain file that begins with a mark of UTF-16, when no encoding is told, that is it."""
+    if encoding is None and isinstance(stream, Plain) and os.pread(stream.descriptor, 2, 0) in _UTF16_MARKS:
+        encoding = "utf-16"
+    return stream if encoding is None else Transcoded(stream, encoding)
+
+
+def open_stream(path: str, suffix: str) -> Plain | Compressed:
+    """The bytes of a file; `suffix` is a key of `CODECS`, or empty for a plain file. Raises `OSError`."""
+    if not suffix:
+        return Plain(os.open(path, os.O_RDONLY))
+    return Compressed(open(path, "rb", buffering=1 << 16), CODECS[suffix]())
+
+
+def spool(path: str, suffix: str) -> tuple[BinaryIO, str]:
+    """`(file, damage)`: the decompressed bytes in an unnamed temporary file, for formats that are read out of order.
+
+    The file holds only what is vouched for; `damage` is empty when that is everything. Raises `OSError`.
+    """
+    stream, file = open_stream(path, suffix), tempfile.TemporaryFile()  # noqa: SIM115 -- returned open
+    try:
+        while piece := stream.read():
+            file.write(piece)
+        file.truncate(stream.trusted)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    finally:
+        stream.close()
+    return file, stream.damage

@@ -1,0 +1,59 @@
+"""What is known of a state: every sentence and its figures, computed once and shown in four places.
+
+    published ──▶ facts ──▶ topics (one file each) ──▶ `inspect` (text, JSON), the report, a run's last line
+
+A `Finding` is one sentence with the figures that it states. Claims are gated by the checks that carry them: while no
+model predicts better than chance, nothing is said about the map, the clusters or single participants except that.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+RESULT, WARNING, GAP = "result", "warning", "gap"  # what was found; what is wrong with the data; what is missing
+
+# topic, in the order in which a reader needs them -> "module:function" giving findings from facts
+TOPICS = {
+    "data": "stream_engine.findings.data:read",
+    "connection": "stream_engine.findings.connection:connected",
+    "accuracy": "stream_engine.findings.models:accuracy",
+    "agreement": "stream_engine.findings.agreement:agreement",
+    "participants": "stream_engine.findings.participants:participants",
+    "map": "stream_engine.findings.models:placed",
+    "clusters": "stream_engine.findings.clusters:clusters",
+    "order": "stream_engine.findings.agreement:order",
+    "gaps": "stream_engine.findings.gaps:gaps",
+}
+
+
+class Finding(NamedTuple):
+    """One sentence, `text`, and by name the `figures` in it; `command`: what to type about it."""
+
+    what: str
+    text: str
+    figures: Mapping[str, Any] = MappingProxyType({})
+    command: str = ""
+    level: str = RESULT
+
+
+Findings = dict[str, tuple[Finding, ...]]  # by topic
+
+
+def findings(facts: Any) -> Findings:
+    """Every finding about a state, by topic. `facts`: see `findings.facts.Facts`."""
+    found = {}
+    for topic, entry in TOPICS.items():
+        module, _, function = entry.partition(":")
+        found[topic] = tuple(getattr(import_module(module), function)(facts))
+    return found
+
+
+def warnings(found: Findings) -> tuple[Finding, ...]:
+    """What is wrong with the data, in the order of topics."""
+    return tuple(each for topic in found.values() for each in topic if each.level == WARNING)
+
+
+def sentences(found: Findings, topic: str) -> str:
+    """The results and warnings of a topic as one paragraph."""
+    return " ".join(each.text for each in found[topic] if each.level != GAP)

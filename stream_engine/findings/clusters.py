@@ -1,0 +1,65 @@
+"""Whether there are clusters: what the clustering's verdict says, once a model predicts anything at all."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stream_engine.findings import GAP, Finding
+from stream_engine.findings.facts import Facts
+from stream_engine.state.artifact_figures import figure
+
+LEVEL = 0.05  # as `refits.cluster_verdict`, which loads the compiler
+
+
+def clusters(facts: Facts) -> Iterator[Finding]:
+    """The verdict in the clustering's own words."""
+    if "sdp_clustering" not in facts.published.artifacts:
+        return
+    report = facts.report("sdp_clustering")
+    if facts.beats_chance is False:
+        text = "Whether there are clusters cannot be said: no model predicts the answers better than chance."
+        yield Finding("clusters_gated", text, level=GAP)
+        return
+    if not facts.connected:
+        text = "Whether there are clusters cannot be said: some objects were never compared with the others."
+        yield Finding("clusters_gated", text, level=GAP)
+        return
+    said = str(report.get("note") or report.get("verdict") or "").strip()[:500]
+    if said:
+        text = f"{said[:1].upper()}{said[1:]}" + ("" if said.endswith(".") else ".")
+        yield Finding("clusters", text, {"k": figure(report, "k"), **_tested(report)})
+
+
+def _tested(report: Mapping[str, Any]) -> dict[str, Any]:
+    tested = report.get("verdict_test")
+    return (
+        {key: value for key, value in tested.items() if type(value) in (int, float)}
+        if isinstance(tested, Mapping)
+        else {}
+    )
+
+
+def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Of which share of what the p of a clustering's verdict is, out of how many, and what follows; "" without a test.
+
+    >>> tested = {"p_continuum": 0.5, "p_coins": 0.01, "drawn": 21}
+    >>> explained({"verdict_test": tested}, {"test": 99})  # doctest: +ELLIPSIS
+    'p: the share of ... counted among them: 0.5 (21 continua), 0.01 (99 answered at random). Clusters are said ...'
+    """
+    tested = report.get("verdict_test")
+    continuum, coins = (figure(report, "verdict_test", name) for name in ("p_continuum", "p_coins"))
+    if not isinstance(tested, Mapping) or (continuum is None and coins is None):
+        return ""
+    told = []
+    if continuum is not None:
+        told.append(f"{continuum:.2g} ({_number(tested.get('drawn'))}continua)")
+    if coins is not None:  # drawing went on to the end only where they are few
+        told.append(f"{coins:.2g} ({_number(params.get('test') if coins <= LEVEL else None)}answered at random)")
+    return (
+        "p: the share of simulated studies without clusters that look as clustered, this study counted among them: "
+        f"{', '.join(told)}. Clusters are said where both are at most .05; where that is out of reach, simulating ends "
+        "early."
+    )
+
+
+def _number(n: object) -> str:
+    return f"{n:,} " if type(n) is int else ""

@@ -1,0 +1,99 @@
+"""The facts that findings rest on: one published snapshot with its artifacts, and what several topics need of it."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from stream_engine.exports.models import COUNTS, fits, left_out, table
+from stream_engine.exports.summary import summary_of
+from stream_engine.state.artifact_figures import figure
+from stream_engine.state.published import Published
+from stream_engine.statistics.connection import components
+from stream_engine.statistics.participants import Checked, checked
+
+ONE_SIDED = 1.645  # standard errors of a one-sided 95 % bound
+
+
+class Facts:
+    """`directory`: of the state, for commands; `noted`: what counts alone predict, as the last refit noted it.
+
+    Everything is computed when it is first asked for. Cost: O(questions), and a second where `noted` is not there.
+    """
+
+    def __init__(self, published: Published, directory: str = "DIR", noted: Mapping[str, Any] = MappingProxyType({})):
+        self.published, self.directory, self._noted = published, directory, noted
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the snapshot, by the contract's names."""
+        return summary_of(self.published.snapshot)
+
+    def report(self, kind: str) -> Mapping[str, Any]:
+        """What the refit of that kind reported; empty where there is none."""
+        artifact = self.published.artifacts.get(kind)
+        return artifact.report if artifact is not None else {}
+
+    @cached_property
+    def models(self) -> list[dict[str, Any]]:
+        """The table of models, the best first; empty without artifacts."""
+        return table(self.published, self._noted) if self.published.artifacts else []
+
+    @property
+    def models_left_out(self) -> str | None:
+        """Which models are not in the table because they would cost too much."""
+        if not self.published.artifacts:
+            return None
+        if fits(self.published, self._noted):
+            return self._noted.get("left_out")
+        return left_out(self.published)
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """The row of the model with the least log loss; chance, where nothing beats it, is no model."""
+        known = (row for row in self.models if row["accuracy"] is not None and row["model"] != "chance")
+        return next(known, None)
+
+    @property
+    def beats_chance(self) -> bool | None:
+        """Whether the best model's accuracy on held-out answers is above one half, by a one-sided 95 % bound; None
+        where too little was held out to say."""
+        best = self.best
+        if best is None or best["standard_error"] is None:
+            return None
+        return best["accuracy"] - ONE_SIDED * best["standard_error"] > 0.5
+
+    @property
+    def held_out(self) -> int:
+        """How many comparisons the models were tested on; 0 where none says so."""
+        of = [figure(self.report(row["model"]), "held_out_comparisons") for row in self.models]
+        return int(max((each for each in of if each is not None), default=0))
+
+    @property
+    def ceiling(self) -> Mapping[str, Any]:
+        """Inter-rater agreement and noise ceiling, as the first refit reports them; empty where none does."""
+        reports = [artifact.report.get("ceiling") for artifact in self.published.artifacts.values()]
+        return next((each for each in reports if isinstance(each, Mapping) and figure(each, "others") is not None), {})
+
+    @cached_property
+    def sets(self) -> np.ndarray | None:
+        """(n,) which set of objects that were compared with each other each object is in, see
+        `statistics.connection.components`."""
+        return components(self.published.snapshot)
+
+    @property
+    def connected(self) -> bool:
+        """Whether no object is known to be in another set than the rest."""
+        return self.sets is None or self.sets.max(initial=0) == 0
+
+    @cached_property
+    def participants(self) -> Checked | None:
+        """Every named participant with the checks of their answers; None where events name nobody."""
+        return checked(self.published, bool(self.beats_chance))
+
+
+def models_of_counts(rows: list[dict[str, Any]]) -> list[str]:
+    """The models in a table that are counts alone."""
+    return [row["model"] for row in rows if row["model"] in COUNTS]

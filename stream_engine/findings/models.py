@@ -1,0 +1,114 @@
+"""How well models predict held-out answers, and what the map may be taken for."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stream_engine.findings import GAP, WARNING, Finding
+from stream_engine.findings.facts import Facts
+from stream_engine.findings.words import count, percent, some
+from stream_engine.state.artifact_figures import figure
+
+FEW = 20  # held-out comparisons, below which a share of them says nothing
+CLOSE = 0.015  # to the noise ceiling: as good as it
+CHECK_COLUMNS = "stream-engine preview SOURCE"
+NAMES = {
+    "embedding": "the map",
+    "kernel_learning": "a kernel learned from the answers",
+    "partial_order_embedding": "a kernel learned from the partial order",
+    "adds3": "AddS-3 similarities, summed up from comparisons of three objects",
+    "adds4": "AddS-4 similarities, summed up from comparisons of two pairs",
+    "k1": "similarity of the rankings that two objects induce on all others",
+    "k2": "similarity of the places that two objects have in the rankings of all others",
+    "majority": "the majority of earlier answers to the same question",
+    "chance": "a random answer",
+}
+
+
+def explained(names: Iterable[str]) -> str:
+    """What the models of a table are.
+
+    >>> explained(["majority", "chance"])
+    'majority: the majority of earlier answers to the same question; chance: a random answer'
+    """
+    return "; ".join(f"{name.replace('_', ' ')}: {NAMES[name]}" for name in names if name in NAMES)
+
+
+def interval(accuracy: float, error: float) -> str:
+    """A 95 % confidence interval in per cent.
+
+    >>> interval(0.702, 0.0393)
+    '95 % CI 62.5 to 77.9'
+    """
+    low, high = max(0.0, accuracy - 1.96 * error), min(1.0, accuracy + 1.96 * error)
+    return f"95 % CI {100 * low:.1f} to {100 * high:.1f}"
+
+
+def accuracy(facts: Facts) -> Iterator[Finding]:
+    """The best model's accuracy beside chance and the noise ceiling."""
+    best, held_out = facts.best, facts.held_out
+    if best is None:
+        if facts.published.artifacts:
+            yield Finding(
+                "accuracy_unknown", "There are too few answers to hold any out, so no model could be tested.", level=GAP
+            )
+        return
+    share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
+    figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
+    if error is None:
+        of = f"only {some(held_out, 'answer')} could be held out" if held_out else "too few answers could be held out"
+        yield Finding("accuracy_unknown", f"Prediction accuracy is not known: {of}.", figures, level=GAP)
+        return
+    of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
+    if facts.beats_chance:
+        sure = interval(share, error)
+        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({sure}; chance 50 %)."
+        yield Finding("accuracy", text, figures)
+    else:
+        text = (
+            f"No model predicts {of} better than chance: the best ({name}) is right in {percent(share)} "
+            f"({interval(share, error)}). Map, clusters and dimensions mean nothing yet; check that the columns say "
+            "which object was chosen, or collect more answers."
+        )
+        yield Finding("chance_level", text, figures, CHECK_COLUMNS, WARNING)
+    if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
+        left = most - share
+        text = f"The noise ceiling for a model without individual differences is {percent(most)}"
+        text += "; the model reaches it." if left < CLOSE else f", {100 * left:.1f} points higher."
+        yield Finding("noise_ceiling", text, {"at_most": most})
+
+
+def placed(facts: Facts) -> Iterator[Finding]:
+    """What the map shows and how many dimensions it has."""
+    report = facts.report("embedding")
+    d = figure(report, "d")
+    if d is None:
+        return
+    if facts.beats_chance is False:
+        text = "The map is drawn, but objects are where they are by chance: no model predicts the answers."
+        yield Finding("map_gated", text, {"dimensions": d})
+        return
+    kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
+    text = f"Objects judged similar are close together ({kernel}, {some(int(d), 'dimension')})."
+    if not facts.connected:
+        text += " How the sets that were never compared lie to each other is arbitrary."
+    yield Finding("map", text, {"dimensions": d})
+    yield from _dimensions(report, int(d), facts.published.artifacts["embedding"].params.get("dimensions") is None)
+
+
+def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Finding]:
+    least, tested = figure(report, "dimensions_at_least"), report.get("dimensions_tested")
+    if least is None:
+        if isinstance(tested, str) and tested.startswith("no: "):
+            text = f"How many dimensions are needed was not tested: {tested.removeprefix('no: ')[:200]}."
+            yield Finding("dimensions_untested", text, level=GAP)
+        return
+    p = tested.get("p_values", []) if isinstance(tested, Mapping) else []
+    figures = {"at_least": least, "dimensions": d, "p_values": p}
+    if least > 1:
+        text = f"The answers support at least {some(int(least), 'dimension')}: fewer predict significantly worse"
+        more = p[int(least) - 1] if len(p) >= least else None
+        text += f"; one more is not significant (p = {more:.2g})." if type(more) in (int, float) else "."
+        yield Finding("dimensions", text, figures)
+    if d > least and chosen:
+        text = f"The map has {d}, because that predicts held-out answers best among those tried."
+        yield Finding("dimensions_for_prediction", text, figures)

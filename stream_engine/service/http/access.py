@@ -1,0 +1,164 @@
+"""Who may ask: the host that is asked for, the token, and headers that browsers obey; and what is refused, counted.
+
+The Host header is compared with what the listener is, so that a page elsewhere cannot read it through a name that was
+bound to our address (DNS rebinding). Starlette's `TrustedHostMiddleware` cannot say "any IP address", which a listener
+on all addresses needs: kubelets and Prometheus ask for the address of a pod. The probes need no token.
+"""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import ipaddress
+import socket
+from collections.abc import Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from stream_engine.service.metrics import Metrics
+from stream_engine.service.seldom import Seldom
+
+PROBES = frozenset({"/healthz", "/readyz"})
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+REASONS = {  # why something is refused -> the log line; `Metrics.http_refused` has one series for each
+    "full": "all connections are in use: new ones are refused",
+    "descriptors": "no descriptors are left for new connections (ulimit -n)",
+    "silent": "a connection that sent no whole request in time was closed",
+    "gave_way": "all connections are in use: the longest silent one was closed for a new one",
+    "slow_reader": "a reader that took next to nothing of its answer was cut",
+    "host": "a request for a host that this server is not was refused; its names are [http] allowed_hosts",
+    "token": "a request without the right token was refused",
+    "busy": "a request was refused for a while: too many at once",
+    "no_room": "an export was refused: no room for it",
+}
+_QUIET = ("silent", "gave_way")  # everyday things: browsers leave connections open
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Refusals:
+    """Counts each refusal by its reason, and logs at most one line a minute for each."""
+
+    def __init__(self, metrics: Metrics, log: FilteringBoundLogger):
+        self._count, self._log, self._seldom = metrics.http_refused, log, Seldom()
+        for reason in REASONS:
+            self._count.labels(reason)
+
+    def tell(self, reason: str, **details: object) -> None:
+        """Something was refused for one of `REASONS`."""
+        self._count.labels(reason).inc()
+        if times := self._seldom.due(reason):
+            say = self._log.info if reason in _QUIET else self._log.warning
+            say(REASONS[reason], times=times, **details)
+
+
+def host_of(header: str) -> str:
+    """The host of a Host header, without its port.
+
+    >>> host_of("Example.org:80"), host_of("[::1]:9"), host_of("127.0.0.1")
+    ('example.org', '::1', '127.0.0.1')
+    """
+    host, colon, port = header.rpartition(":")
+    if not colon or not port.isdigit():
+        host = header
+    return host.strip("[]").rstrip(".").lower()
+
+
+class Hosts:
+    """The names of one listener: those of its address, and those that the settings allow (`*.example.org`, `*`)."""
+
+    def __init__(self, bound_to: str, allowed: Collection[str]):
+        self._allowed = {name.lower() for name in allowed}
+        self._any_address = ipaddress.ip_address(bound_to).is_unspecified
+        self._names = {*_LOOPBACK, bound_to.lower(), socket.gethostname().lower()}
+
+    def include(self, header: str) -> bool:
+        """Whether a Host header names this listener. An address cannot be rebound: one bound to all takes any."""
+        host = host_of(header)
+        if host in self._names or host in self._allowed or "*" in self._allowed:
+            return True
+        if any(name.startswith("*.") and host.endswith(name[1:]) for name in self._allowed):
+            return True
+        return self._any_address and _is_address(host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def shown_token(headers: Headers) -> bytes:
+    """The token that a request shows: `Authorization: Bearer TOKEN`, or as the password of `Basic`, which a browser
+    asks a person for. Empty where there is none."""
+    scheme, _, value = headers.get("authorization", "").strip().partition(" ")
+    value = value.strip()
+    if scheme.lower() == "bearer":
+        return value.encode("latin-1")
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except (binascii.Error, ValueError):
+            return b""
+    return b""
+
+
+def right_token(shown: bytes, token: str) -> bool:
+    """Whether it is the token; takes as long for a wrong one as for the right one."""
+    return hmac.compare_digest(shown, token.encode())
+
+
+class TokenMiddleware:
+    """The ASGI application `inner` for requests that show one of the tokens; the probes need none, and without tokens
+    there is nothing to show."""
+
+    def __init__(self, inner: ASGIApp, tokens: Collection[str], refusals: Refusals):
+        self._inner, self._tokens, self._refusals = inner, tokens, refusals
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._inner
+        if self._tokens and scope["path"] not in PROBES:
+            shown = shown_token(Headers(scope=scope))
+            if not any(right_token(shown, token) for token in self._tokens):
+                self._refusals.tell("token", client=scope["client"] and scope["client"][0])
+                ask = {"WWW-Authenticate": 'Bearer realm="stream-engine", Basic realm="stream-engine"'}
+                answer = PlainTextResponse("a token is needed: Authorization: Bearer TOKEN\n", 401, ask)
+        await answer(scope, receive, send)
+
+
+class HostMiddleware:
+    """The ASGI application `inner` for requests that name this server, its answers with `HEADERS`."""
+
+    def __init__(self, inner: ASGIApp, hosts: Hosts, refusals: Refusals):
+        self._inner, self._hosts, self._refusals = inner, hosts, refusals
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer, host = self._inner, Headers(scope=scope).get("host")
+        if host is not None and not self._hosts.include(host):  # only HTTP/1.0, which no browser speaks, may omit it
+            self._refusals.tell("host", host=host[:100])
+            answer = PlainTextResponse(
+                "this server is not the host that was asked for; its names are its address and [http] allowed_hosts\n",
+                421,
+            )
+        try:
+            await answer(scope, receive, send_with_headers)
+        except asyncio.CancelledError:  # only the end of the server cancels, after it has cut the connection
+            return

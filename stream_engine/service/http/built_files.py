@@ -1,0 +1,205 @@
+"""Files of a published snapshot, each built once for all who ask for it and then sent from disk: DIR/served.
+
+Small ones are built in a thread, large ones one after the other by one worker in a process of its own, with a low claim
+to the processor: ingestion and probes do not wait for the interpreter, and the memory is given back. Asked for from one
+event loop only, so there are no locks. The folder is emptied at the start and is no part of the state.
+"""
+
+import asyncio
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.responses import PlainTextResponse, Response
+
+from stream_engine.data.available_memory import TooLarge
+from stream_engine.exports import NothingToExport
+from stream_engine.service.http import make_export
+from stream_engine.service.http.access import Refusals
+from stream_engine.service.http.context import HttpContext
+from stream_engine.state.published import Published
+
+SMALL = 256 << 10  # bytes of a snapshot, and of one (n, n) matrix of it, whose files are built in a thread
+SMALL_DOCUMENT = 64 << 20  # the same for `DOCUMENTS`, which are short whatever they tell of
+DOCUMENTS = frozenset({"objects", "summary"})
+_LOOK = 0.1  # seconds between looks at a process
+_PRIORITY = 10  # of the process: below ingestion
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+class NotNow(RuntimeError):
+    """A file cannot be had at present; `reason` is one of `access.REASONS`, the message says why."""
+
+    def __init__(self, why: str, reason: str = "no_room"):
+        super().__init__(why)
+        self.reason = reason
+
+
+def later(error: NotNow, refusals: Refusals) -> Response:
+    """503, counted."""
+    refusals.tell(error.reason, why=str(error))
+    return PlainTextResponse(f"{error}; try again later\n", 503, {"Retry-After": "5"})
+
+
+class Key(NamedTuple):
+    """What is built: from which snapshot and artifacts, what of them, and how it is written."""
+
+    published: str
+    what: str
+    format: str
+
+
+class Built(NamedTuple):
+    """The files of a key, with the ETag of each."""
+
+    folder: Path
+    etags: dict[str, str]
+    size: int
+
+
+def fingerprint(published: Published) -> str:
+    """What distinguishes a snapshot with its artifacts from all others."""
+    digests = sorted(f"{kind} {artifact.digest}" for kind, artifact in published.artifacts.items())
+    return hashlib.sha256("\n".join([published.snapshot.digest, *digests]).encode()).hexdigest()[:32]
+
+
+def is_small(published: Published, what: str) -> bool:
+    """Whether an export is made in no time. Some orders and confidences of 4 MB take many seconds."""
+    if what in (make_export.PAGE, make_export.FIGURES):
+        return False
+    snapshot = published.snapshot
+    made = (array.nbytes for artifact in published.artifacts.values() for array in artifact.arrays.values())
+    size = max(sum(array.nbytes for array in snapshot.arrays.values()), sum(made))
+    if what in DOCUMENTS:
+        return size <= SMALL_DOCUMENT
+    return max(size, 8 * len(snapshot.objects) ** 2) <= SMALL
+
+
+class BuiltFiles:
+    """The files of a run; at most `most_bytes` on disk, what is being sent aside."""
+
+    def __init__(self, context: HttpContext, most_bytes: int):
+        self._context, self._most_bytes = context, most_bytes
+        self._folder = context.directory / "served"
+        shutil.rmtree(self._folder, ignore_errors=True)  # left by a process that was killed
+        self._built: dict[Key, asyncio.Future[Built]] = {}  # the longest unasked first
+        self._generations = ["", ""]  # the fingerprints asked for last; another one may still be about to be sent
+        self._worker, self._stop = ThreadPoolExecutor(1, "export"), threading.Event()
+        self.begun = 0
+
+    async def of(self, published: Published, what: str, format: str) -> Built:
+        """The files of an export, built if nobody has asked for them yet. Raises `NothingToExport`, `NotNow`."""
+        key = Key(fingerprint(published), what, format)
+        if key.published not in self._generations:
+            self._generations = [self._generations[1], key.published]
+        building = self._built.pop(key, None)
+        if building is None:
+            self.begun += 1
+            worker = None if is_small(published, what) else self._worker
+            folder = self._folder / str(self.begun)
+            building = asyncio.get_running_loop().run_in_executor(worker, self._build, published, key, folder)
+            building.add_done_callback(lambda done: done.cancelled() or done.exception())  # told to those who wait
+        self._built[key] = building  # the last to go
+        try:
+            built = await asyncio.shield(building)
+        except Exception:
+            if self._built.get(key) is building:
+                del self._built[key]
+            raise
+        self._drop_surplus(key)
+        return built
+
+    def _drop_surplus(self, newest: Key) -> None:
+        """Remove what belongs to older snapshots, and what is too much, the longest unasked first. A file that is being
+        sent is open and goes on being sent."""
+        done = {key: each.result() for key, each in self._built.items() if each.done() and not each.exception()}
+        size = sum(built.size for built in done.values())
+        for key, built in done.items():
+            if key != newest and (key.published not in self._generations or size > self._most_bytes):
+                del self._built[key]
+                size -= built.size
+                self._worker.submit(shutil.rmtree, built.folder, ignore_errors=True)
+
+    def _build(self, published: Published, key: Key, folder: Path) -> Built:
+        try:
+            folder.mkdir(parents=True)
+            self._write(published, key, folder)
+            self._check_size(key.what, folder)
+            return Built(folder, {path.name: _etag(path) for path in sorted(folder.iterdir())}, size_of(folder))
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise NotNow(f"{key.what}: cannot be written: {error.strerror or error}") from None
+            if isinstance(error, TooLarge):
+                raise NotNow(str(error)) from None
+            raise
+
+    def _write(self, published: Published, key: Key, folder: Path) -> None:
+        if is_small(published, key.what):
+            make_export.write_files(published, key.what, key.format, folder)
+        else:
+            self._in_a_process(published.snapshot.sequence, key, folder)
+
+    def _in_a_process(self, sequence: int, key: Key, folder: Path) -> None:
+        memory = self._context.memory_for_exports()
+        arguments = (str(sequence), key.what, key.format, str(folder), "" if memory is None else str(memory))
+        process = subprocess.Popen(
+            [sys.executable, "-m", make_export.__name__, str(self._context.directory), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **_ONE_THREAD, **self._context.secrets_for_exports},
+            start_new_session=True,
+        )
+        self._context.export_processes.add(process.pid)
+        try:
+            os.setpriority(os.PRIO_PROCESS, process.pid, _PRIORITY)
+            while process.poll() is None:
+                if self._stop.wait(_LOOK):
+                    raise NotNow("the run is stopping", "busy")
+                self._check_size(key.what, folder)
+            said = process.stdout.read() if process.stdout else b""
+        finally:
+            process.kill()
+            process.wait()
+            self._context.export_processes.discard(process.pid)
+            if process.stdout:
+                process.stdout.close()
+        status, why = process.returncode, (said.decode(errors="replace").strip().splitlines() or [""])[-1]
+        if status == make_export.NOTHING:
+            raise NothingToExport(why)
+        if status:
+            ended = f"the process was ended by {signal.Signals(-status).name}" if status < 0 else why
+            raise NotNow(f"{key.what}: could not be made: {ended}", "busy" if status == make_export.GONE else "no_room")
+
+    def _check_size(self, what: str, folder: Path) -> None:
+        size = size_of(folder)
+        if size > self._most_bytes:
+            raise NotNow(
+                f"{what}: takes {size:,} bytes or more, http.cache_bytes is {self._most_bytes:,}; use `stream-engine "
+                "export`"
+            )
+
+    def close(self) -> None:
+        """End what is being built, and remove the folder."""
+        self._stop.set()
+        self._worker.shutdown()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+
+def _etag(path: Path) -> str:
+    """The content's digest: equal content has an equal tag, whatever made it."""
+    with path.open("rb") as file:
+        return f'"{hashlib.file_digest(file, "sha256").hexdigest()[:32]}"'

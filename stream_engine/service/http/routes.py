@@ -1,0 +1,144 @@
+"""What a run serves: probes, metrics, exports, the live page, the manual; and with `http.admin_token` what can be asked
+of it."""
+
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from stream_engine import exports
+from stream_engine.exports.files import FORMATS, MEDIA_TYPES
+from stream_engine.exports.models import table
+from stream_engine.report.object_files import BadObjects, Listed, listed
+from stream_engine.service.http import manual_pages
+from stream_engine.service.http.access import Refusals, TokenMiddleware
+from stream_engine.service.http.admin import admin_routes
+from stream_engine.service.http.built_files import BuiltFiles, NotNow, later
+from stream_engine.service.http.context import HttpContext
+from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
+from stream_engine.service.http.live_figures import LiveFigures
+from stream_engine.service.http.live_history import History
+from stream_engine.service.http.live_page import LivePage
+from stream_engine.service.http.object_pictures import ObjectPictures
+from stream_engine.service.settings import BadSettings, HttpSettings
+
+
+def serve_run(
+    context: HttpContext, listen: str, settings: HttpSettings, log: FilteringBoundLogger, stack: ExitStack
+) -> Listener:
+    """The listener of a run; `stack` closes it. Raises as `listen_on` does, and `BadSettings` for `http.objects`."""
+    refusals = Refusals(context.metrics, log)
+    tokens = [token for token in (settings.token, settings.admin_token) if token]
+    readable = Starlette(routes=_readable(context, settings, refusals, stack))
+    routes: list[BaseRoute] = [Mount("/", TokenMiddleware(readable, tokens if settings.token else [], refusals))]
+    if settings.admin_token:
+        actions = Starlette(routes=admin_routes(context))
+        routes.insert(0, Mount("/admin", TokenMiddleware(actions, [settings.admin_token], refusals)))
+    listener = listen_on(Starlette(routes=routes), listen, settings, refusals, log, stack)
+    warn_of_strangers(listener, settings, log)
+    return listener
+
+
+def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, stack: ExitStack) -> list[BaseRoute]:
+    """Everything that can be read."""
+
+    async def healthz(request: Request) -> Response:
+        return _yes_or_why(context.heartbeat.wedged(), "alive")
+
+    async def readyz(request: Request) -> Response:
+        return _yes_or_why(context.heartbeat.wedged() or context.ready(), "ready")
+
+    async def metrics(request: Request) -> Response:
+        text = await run_in_threadpool(generate_latest, context.metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    async def progressive(request: Request) -> Response:
+        return JSONResponse(context.progressive())
+
+    async def models(request: Request) -> Response:
+        published = context.published()
+        return JSONResponse([] if published is None else await run_in_threadpool(table, published))
+
+    files = BuiltFiles(context, settings.cache_bytes)
+    stack.callback(files.close)
+    pictures = _listed_objects(settings.objects)
+    history = History(LiveFigures(context, pictures is not None).now)
+    stack.callback(history.close)
+    page = LivePage(context, files, LiveFigures(context, pictures is not None), history, refusals, settings)
+    summary = Downloads(context, files, refusals, "summary.json")
+    return [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", metrics),
+        Route("/progressive", progressive),
+        Route("/models", models),
+        Route("/snapshot", summary, methods=["GET"]),
+        Route("/export/{name}", Downloads(context, files, refusals), methods=["GET"]),
+        *page.routes(),
+        *ObjectPictures(pictures).routes(),
+        *manual_pages.routes(),
+    ]
+
+
+MOST_DOWNLOADS = 32  # of a route, being sent or waited for; beyond it 503
+
+
+class _File(FileResponse):
+    chunk_size = 256 << 10  # a quarter of the loop's turns that starlette's 64 KB take
+
+
+class Downloads:
+    """The ASGI application of a route: a file of the newest snapshot, of this name or of the one in the path, sent from
+    disk. Its ETag follows from its content; ranges are served."""
+
+    def __init__(self, context: HttpContext, files: BuiltFiles, refusals: Refusals, name: str = ""):
+        self._context, self._files, self._refusals = context, files, refusals
+        self._name, self._now = name, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._now += 1
+        try:
+            answer = await self._answer(self._name or scope["path_params"]["name"], Request(scope))
+            await answer(scope, receive, send)
+        finally:
+            self._now -= 1
+
+    async def _answer(self, name: str, request: Request) -> Response:
+        newest = self._context.published()
+        what, format = exports.export_of(name)
+        try:
+            if self._now > MOST_DOWNLOADS:
+                raise NotNow(f"{MOST_DOWNLOADS} exports are being sent", "busy")
+            if newest is None or not what or what in exports.ON_REQUEST or format not in FORMATS:
+                raise exports.NothingToExport(f"no such export: {name}" if newest else "nothing is published yet")
+            built = await self._files.of(newest, what, format)
+            if name not in built.etags:
+                raise exports.NothingToExport(f"no such export: {name}; there are {', '.join(built.etags)}")
+        except exports.NothingToExport as error:
+            return PlainTextResponse(f"{error}\n", 404)
+        except NotNow as error:
+            return later(error, self._refusals)
+        headers = {"ETag": built.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
+        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+        if built.etags[name] in known or "*" in known:
+            return Response(status_code=304, headers=headers)
+        return _File(built.folder / name, headers=headers, media_type=MEDIA_TYPES[PurePosixPath(name).suffix])
+
+
+def _yes_or_why(why: str, yes: str) -> Response:
+    return PlainTextResponse(f"{why}\n", 503) if why else PlainTextResponse(f"{yes}\n")
+
+
+def _listed_objects(path: str | None) -> Listed | None:
+    """The pictures and texts that `http.objects` names. Raises `BadSettings`."""
+    try:
+        return None if path is None else listed(Path(path))
+    except (BadObjects, OSError) as error:
+        raise BadSettings(f"http.objects: {error}") from None

@@ -1,0 +1,53 @@
+"""A digest of the code that a kept result rests on, so that a changed solver makes its results stale.
+
+Docstrings, comments and imports are left out: prose and moved files change nothing, a changed constant or statement
+does.
+"""
+
+import ast
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+Part = ModuleType | FunctionType
+
+
+def digest(parts: Iterable[Part]) -> str:
+    """Sixteen hex digits of the code of modules and functions, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(_dump(part) for part in set(parts))).encode()).hexdigest()[:16]
+
+
+@cache
+def _dump(part: Part) -> str:
+    if isinstance(part, ModuleType):
+        return dump(Path(str(part.__file__)).read_text())
+    return dump(textwrap.dedent(inspect.getsource(inspect.unwrap(part))))
+
+
+def dump(source: str) -> str:
+    """The syntax tree of a source without docstrings, imports and `__all__`.
+
+    >>> dump("import a\\nx = 1  # one") == dump('"Another text."\\nfrom b import c\\nx = 1')
+    True
+    >>> dump("x = 1") == dump("x = 2")
+    False
+    """
+    return ast.dump(_Bare().visit(ast.parse(source)))
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes out what does not compute."""
+
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if text else self.generic_visit(node)

@@ -1,0 +1,167 @@
+"""Findings are recomputed from the answers by plain definitions, and claims are made only where checks carry them."""
+
+from collections import defaultdict
+from itertools import combinations
+
+import networkx
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import stream_engine
+from stream_engine.findings import RESULT, TOPICS, WARNING, findings, sentences, warnings
+from stream_engine.findings.facts import Facts
+from stream_engine.statistics.connection import components
+from stream_engine.statistics.participants import checked, wilson
+
+
+def study(events: list[dict], **more) -> stream_engine.Study:
+    """These events as a study."""
+    columns = {name: [event.get(name) for event in events] for name in events[0]}
+    return stream_engine.read(pa.table(columns), type="triplet", **more)
+
+
+def responses(
+    rng, people: dict[str, int], honest=lambda name: True, n: int = 18, opposite: tuple[str, ...] = ()
+) -> list[dict]:
+    """So many answers of each participant about points on a plane; who is not honest tosses a coin."""
+    points, events = np.random.default_rng(5).normal(size=(n, 2)), []
+    for name, size in people.items():
+        for _ in range(size):
+            a, b, c = rng.choice(n, 3, replace=False)
+            near, far = (b, c) if np.hypot(*(points[a] - points[b])) < np.hypot(*(points[a] - points[c])) else (c, b)
+            wrong = rng.random() < (0.1 if honest(name) else 0.5)
+            if wrong ^ (name in opposite):
+                near, far = far, near
+            events.append({"anchor": f"o{a}", "near": f"o{near}", "far": f"o{far}", "worker": name})
+    return events
+
+
+def known(made: stream_engine.Study) -> dict:
+    return findings(Facts(made.published, "S"))
+
+
+def what(found: dict) -> set[str]:
+    return {each.what for topic in found.values() for each in topic}
+
+
+@pytest.fixture(scope="module")
+def guessers() -> list[dict]:
+    rng = np.random.default_rng(1)
+    return responses(rng, {f"p{i}": 150 for i in range(12)}, lambda name: name not in ("p3", "p7"), opposite=("p9",))
+
+
+def test_accuracy_against_others_is_that_of_similarities_without_the_participant(guessers):
+    found = checked(study(guessers).published, False)
+    for person in ("p0", "p3", "p9"):
+        w: dict = defaultdict(int)
+        for event in guessers:
+            if event["worker"] != person:
+                w[frozenset((event["anchor"], event["near"]))] += 1
+                w[frozenset((event["anchor"], event["far"]))] -= 1
+        own = [event for event in guessers if event["worker"] == person]
+        margins = [w[frozenset((e["anchor"], e["near"]))] - w[frozenset((e["anchor"], e["far"]))] for e in own]
+        right = np.mean([1.0 if m > 0 else 0.5 if m == 0 else 0.0 for m in margins])
+        i = found.names.index(person)
+        assert found.accuracy[i] == pytest.approx(right) and found.responses[i] == len(own)
+        assert (found.low[i], found.high[i]) == pytest.approx(tuple(map(float, wilson(right, np.float64(len(own))))))
+
+
+def test_random_and_opposite_answers_are_flagged_with_their_reason_and_nobody_else(guessers):
+    found = checked(study(guessers).published, False)
+    reasons = dict(zip(found.names, found.reasons))
+    assert {name for name, reason in reasons.items() if reason} == {"p3", "p7", "p9"}
+    assert "chance" in reasons["p3"] and "opposite" in reasons["p9"] and found.flagged == 3
+
+
+def test_honest_participants_are_flagged_in_no_more_studies_than_the_level():
+    """Ten participants in each of 40 studies: at a level of 5 % for all participants together, more than 6 studies
+    with a flag have a probability below .01."""
+    studies = 0
+    for seed in range(40):
+        events = responses(np.random.default_rng(100 + seed), {f"p{i}": 40 for i in range(10)})
+        studies += bool(checked(study(events).published, False).flagged)
+    assert studies <= 6
+
+
+def test_failed_catch_trials_flag():
+    events = responses(np.random.default_rng(2), {f"p{i}": 60 for i in range(6)})
+    wrong = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p1", "ok": False}] * 2
+    right = [{"anchor": "o0", "near": "o1", "far": "o2", "worker": "p2", "ok": True}] * 2
+    plain = [{**event, "ok": None} for event in events]
+    found = checked(study([*plain, *wrong, *right], columns={"catch": "ok"}).published, False)
+    row = dict(zip(found.names, zip(found.passed.tolist(), found.failed.tolist(), found.reasons)))
+    assert row["p1"][:2] == (0, 2) and "2 of 2 catch trials" in row["p1"][2]
+    assert row["p2"][:2] == (2, 0) and row["p2"][2] == ""
+
+
+def test_coin_tossers_are_not_given_a_map_clusters_or_a_clean_bill():
+    rng = np.random.default_rng(3)
+    made = study(responses(rng, {f"p{i}": 60 for i in range(30)}, lambda name: False, n=20)).fit("embedding")
+    found = known(made)
+    assert {"chance_level", "map_gated", "participants_gated"} <= what(found)
+    assert not {"accuracy", "map", "dimensions", "participants", "participants_flagged"} & what(found)
+    assert found["accuracy"][0].level == WARNING and found["accuracy"][0].figures["accuracy"] < 0.6
+
+
+def test_a_good_study_has_its_figures_and_no_warning():
+    made = study(responses(np.random.default_rng(4), {f"p{i}": 150 for i in range(10)})).fit("embedding")
+    found = known(made)
+    assert not warnings(found) and {"accuracy", "map", "participants"} <= what(found)
+    report = made.details("embedding")
+    figures = {each.what: each for each in found["accuracy"]}["accuracy"].figures
+    best = min((row for row in Facts(made.published).models), key=lambda row: row["log_loss"])
+    assert figures["accuracy"] == best["accuracy"] and figures["held_out"] == report["held_out_comparisons"]
+    assert f"{100 * best['accuracy']:.1f} %" in sentences(found, "accuracy")
+
+
+def test_sets_that_were_never_compared_are_those_of_the_graph_of_comparisons():
+    rng = np.random.default_rng(6)
+    for split in (False, True):
+        sets = [range(5), range(5, 9), range(9, 12)] if split else [range(12)]
+        events = []
+        for some in sets:
+            events += [
+                dict(zip(("anchor", "near", "far"), (f"o{each}" for each in rng.permutation(some)[:3])))
+                for _ in range(40)
+            ]
+        made = study([{**event, "worker": "w"} for event in events])
+        graph = networkx.Graph()
+        for event in events:
+            graph.add_edges_from(combinations(event.values(), 2))
+        parts = sorted((sorted(part) for part in networkx.connected_components(graph)), key=len, reverse=True)
+        names = made.snapshot.objects
+        found = components(made.snapshot)
+        mine = [sorted(names[i] for i in np.flatnonzero(found == k)) for k in range(found.max() + 1)]
+        assert sorted(mine) == sorted(parts) and [len(part) for part in mine] == [len(part) for part in parts]
+        disconnected = [each for each in known(made)["connection"] if each.what == "disconnected"]
+        assert bool(disconnected) is split
+        if split:
+            assert disconnected[0].figures == {"sets": 3, "sizes": [5, 4, 3]}
+
+
+def test_conflicting_answers_are_counted_as_defined(guessers):
+    votes: dict = defaultdict(lambda: [0, 0])
+    for event in guessers:
+        lo, hi = sorted((event["near"], event["far"]))
+        votes[event["anchor"], lo, hi][event["near"] == hi] += 1
+    both = [each for each in votes.values() if min(each)]
+    (found,) = (each for each in known(study(guessers))["agreement"] if each.what == "conflicting_answers")
+    assert found.figures["questions"] == len(both)
+    assert found.figures["ties"] == sum(a == b for a, b in both)
+    assert found.figures["share"] == pytest.approx(sum(map(min, both)) / len(guessers))
+
+
+def test_every_topic_says_something_true_of_a_state_without_answers():
+    from stream_engine.state.engine import Engine
+    from stream_engine.state.published import Published
+
+    found = findings(Facts(Published(Engine(("adds3", "triplet_counts"), None).snapshot(), {})))
+    assert set(found) == set(TOPICS) and what(found) == {"read", "no_comparisons"}
+
+
+def test_a_finding_is_one_or_two_sentences_with_its_figures_by_name(guessers):
+    for topic in known(study(guessers)).values():
+        for each in topic:
+            assert each.text.endswith(".") and each.what.isidentifier()
+            assert each.level != RESULT or each.figures

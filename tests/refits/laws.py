@@ -1,0 +1,40 @@
+"""What `check_refit` is told of each refit: parameters that make it quick, and laws that do not hold, with reasons."""
+
+PARAMS = {
+    "classify": {"similarities": ["k1"], "rounds": 200, "neighbours": [1, 3], "penalties": [1.0]},
+    "sdp_clustering": {"test": 19, "stability": 2},
+}
+
+EXCLUDED = {
+    "reliability": {
+        "previous_artifact": "its rows are workers, not objects; test_worker_reliability.py continues one from another",
+        "subset_of_objects": "it is about workers, and every answer tells of them",
+        "subset_of_objects_of_poor_snapshots": "it is about workers, and every answer tells of them",
+    },
+    "feature_metric": {
+        "renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter",
+        "permuted_ids": "a search that is not convex ends a little elsewhere; see tests/refits/test_feature_metric.py",
+        "previous_artifact": "each fit is made from the features alone",
+        "axes_are_declared": "its rows are the objects of the table, which has names of its own",
+        "subset_of_objects": "its objects are those of the table",
+        "subset_of_objects_of_poor_snapshots": "its objects are those of the table",
+    },
+    "triplet_boost": {
+        "permuted_ids": "references are drawn by number; with the same pairs it holds, see test_triplet_boost"
+    },
+    "classify": {"renamed_objects": "objects are held out by a hash of names: ids and arrival do not matter"},
+    "embedding": {
+        "renamed_objects": "answers are held out by a hash of names: ids and arrival do not matter",
+        "permuted_ids": "there are no labels; that ids do not matter is tested on distances in tests/embedding",
+        "subset_of_objects": "an embedding costs O(n d): it is of all objects",
+        "subset_of_objects_of_poor_snapshots": "an embedding costs O(n d): it is of all objects",
+    },
+    "kernel_learning": {
+        "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",
+        "permuted_ids": "there are no labels; that ids do not matter is tested on the objective and on what is chosen",
+    },
+    "partial_order_embedding": {
+        "renamed_objects": "objects and comparisons are held out by a hash of names: ids and arrival do not matter",
+        "permuted_ids": "there are no labels; that ids do not matter is tested on the objective and on what is chosen",
+    },
+}
