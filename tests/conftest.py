@@ -115,6 +115,12 @@ def covered_by_room(folder: Path) -> list[str]:
     return [f"coverage of lines and branches: {ran / there:.1%} ({shares})"]
 
 
+def pytest_runtest_logreport(report):
+    """Name a failed test at once: a run that is cut off has no last lines."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid} ({report.when}, after {report.duration:.0f} s)", flush=True)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter, config):
     if config.pluginmanager.hasplugin("_cov") and config.option.cov_source:
