@@ -86,11 +86,13 @@ def contents(what: str, published: Published) -> dict[str, Content]:
 def export_of(file: str) -> tuple[str, str]:
     """What makes a file of this name, and in which format: ("", "") where nothing does.
 
-    >>> export_of("kernel.K.csv"), export_of("cluster_numbers.parquet"), export_of("clusters.scalars.json")
-    (('kernel', 'csv'), ('clusters', 'parquet'), ('clusters', 'csv'))
+    JSON files, which are documents and single figures, stand beside the tables of every format.
+
+    >>> export_of("kernel.K.csv"), export_of("cluster_numbers.parquet"), export_of("summary.json")
+    (('kernel', 'csv'), ('clusters', 'parquet'), ('summary', 'csv'))
     """
     stem, _, suffix = file.rpartition(".")
     what = TABLES.get(stem, stem.split(".")[0])
-    if stem.endswith(".scalars") and suffix == "json":
+    if suffix == "json":
         suffix = "csv"
     return (what, suffix) if what in EXPORTS else ("", "")

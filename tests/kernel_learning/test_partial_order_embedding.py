@@ -321,8 +321,9 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             gram = beta_choice.gram_of_test(params, whole_inputs, 2000.0, fold)
             x = excess(gram, fold.test.rows)
             inner = [k[np.ix_(ids, ids)] for k in kernels]
-            options = {"diagonal": variant == "diagonal", "weight": fold.train.weight, "tolerance": beta_choice.ROUGH}
-            found = mkpoe.fit(fold.train.rows, inner, 2000.0, **options)
+            rows, weight, margin = fold.train
+            options = {"diagonal": variant == "diagonal", "weight": weight, "margin": margin}
+            found = mkpoe.fit(rows, inner, 2000.0, **options, tolerance=beta_choice.ROUGH)
             points = {i: mkpoe.embed(found, [k[ids][:, [i]] for k in kernels])[0] for i in range(24)}
             d = lambda i, j, p=points: ((p[i] - p[j]) ** 2).sum()  # noqa: E731
             np.testing.assert_allclose(x, [d(i, j) - d(i, k) for i, j, _, k in fold.test.rows.tolist()], atol=1e-9)
