@@ -35,6 +35,7 @@ FIRST, LEAST = 1e-3, 1e-17  # a descent ends when a step gains less of the objec
 FINER = 0.2  # by which that becomes less where a round brought little
 INNER = 300  # iterations of L-BFGS between two looks at the gap
 COARSE = 0.01  # movement of the multipliers, beside what y lacks in feasibility, from which on they are renewed
+AHEAD = 4.0  # by which y may be nearer the optimum than the point is, before the multipliers are renewed
 STEP, LONGER, ENOUGH = 100.0, 1.5, 0.9  # first step of multipliers; by what it grows where they moved no less
 TINY = 1e-6  # fraction of the largest eigenvalue or weight below which columns may go
 RESTARTS = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # else unseeded since scipy 1.17
@@ -133,8 +134,9 @@ def solve(
             break
         if done:
             moved = _moved(problem, y, smoothing)
-            short = 1.0 - found.s
-            if moved.sum() > COARSE * short * form.dual_value(problem, y) or (moved.any() and 10 * short < best.gap):
+            short, value = 1.0 - found.s, form.dual_value(problem, y)
+            above = 1.0 - value / here.certificate.objective  # what the point lacks; `short` is what y lacks
+            if moved.sum() > COARSE * short * value or (moved.any() and AHEAD * short < above):
                 longer = np.where(moved > ENOUGH * before, LONGER, 1.0)
                 smoothing, before = _Smoothing(y, longer * smoothing.step), moved
                 enough = min(enough / FINER, FIRST * tolerance)

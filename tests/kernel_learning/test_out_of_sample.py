@@ -101,12 +101,14 @@ def test_answers_of_others_come_object_by_object():
 
 
 @pytest.mark.parametrize(
-    "params", [KERNEL, msgspec.structs.replace(KERNEL, loss="hinge"), ORDER], ids=["ste", "hinge", "gnmds"]
+    "params, tolerance",
+    [(KERNEL, 1e-7), (msgspec.structs.replace(KERNEL, loss="hinge"), 1e-6), (ORDER, 1e-7)],
+    ids=["ste", "hinge", "gnmds"],
 )
-def test_the_others_are_placed_by_the_refits_own_objective(params, world):
+def test_the_others_are_placed_by_the_refits_own_objective(params, tolerance, world):
     """The whole artifact from its own arrays: F of the chosen makes K, F of each other one minimises the refit's
     loss."""
-    made = learned(msgspec.structs.replace(params, rest="extended", tolerance=1e-5), world)
+    made = learned(msgspec.structs.replace(params, rest="extended", tolerance=tolerance), world)
     F, K, ids = made.arrays["factor"].astype(float), made.arrays["K"], made.arrays["ids"]
     assert ids.tolist() == list(SOME) and K.shape == (8, 8)
     assert made.arrays["known"].tolist() == [1 if i in SOME else 2 for i in range(N)]
@@ -129,10 +131,10 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, world):
         arguments = (x, F[ids], np.zeros((8, 0)), none, said, ridge, loss)
         mine = objective(F[i], *arguments)
         for step in np.random.default_rng(i).normal(0, 0.05, (60, F.shape[1])):
-            assert mine <= objective(F[i] + step, *arguments) + 1e-4
+            assert mine <= objective(F[i] + step, *arguments) + 1e-5
     assert (
         made.report["placed"] == len(OTHERS)
-        and made.report["placed_gap"] <= 1e-5
+        and made.report["placed_gap"] <= tolerance
         and made.report["directions_share"] == pytest.approx(1)
     )
     fresh = planted_triplets(np.random.default_rng(8), POINTS, 3000)[:, [0, 1, 0, 2]]
@@ -382,7 +384,7 @@ def test_exports_name_the_objects_in_both_orders(kind, files):
 
 def test_a_warm_start_goes_by_object(world):
     """Another choice starts from what both have: K0 of the common ones, duals of the common triplets."""
-    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-4)
+    params = msgspec.structs.replace(KERNEL, loss="hinge", tolerance=1e-5)
     made = artifacts.decode(b"".join(artifacts.encode(learned(params, world))[0]))
     assert learned(params, world, made).report["iterations"] == 0
     ids = np.array([1, 3, 5, 11, 12])
@@ -398,4 +400,4 @@ def test_a_warm_start_goes_by_object(world):
     whole = learned(msgspec.structs.replace(params, objects=None), world, made)
     assert whole.arrays["K"].shape == (N, N) and "ids" not in whole.arrays
     back = learned(params, world, whole)
-    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=3e-4)
+    assert back.report["objective"] == pytest.approx(made.report["objective"], rel=2e-5)

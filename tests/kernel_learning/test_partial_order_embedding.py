@@ -34,13 +34,13 @@ def world(kind):
 @pytest.mark.parametrize("kind", ["one", "three", "identity"])
 @pytest.mark.parametrize("diagonal", [False, True], ids=["full", "diagonal"])
 def test_as_good_as_cvxpy_at_15_objects(kind, diagonal):
-    """Within 2e-4 relative at a beta that learns little and one that learns much; W reproduces the objective."""
+    """Within 1e-4 relative at a beta that learns little and one that learns much; W reproduces the objective."""
     kernels, rng = world(kind), np.random.default_rng(1)
     weight, margins = rng.integers(1, 4, len(ROWS)).astype(float), rng.choice([0.1, 0.5, 1.0], len(ROWS))
     for beta, margin in ((20.0, 1.0), (600.0, 1.0), (600.0, margins)):
         value = reference.mkpoe(ROWS, kernels, beta, diagonal, weight, margin)
-        found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, margin=margin, tolerance=2e-4)
-        assert found.converged and abs(found.objective - value) <= 2e-4 * value
+        found = mkpoe.fit(ROWS, kernels, beta, diagonal=diagonal, weight=weight, margin=margin, tolerance=5e-5)
+        assert found.converged and abs(found.objective - value) <= 1e-4 * value
         assert found.bound <= value * (1 + 1e-6)
         whole = [np.diag(w) if w.ndim == 1 else w for w in found.weights]
         gram = sum(k @ w @ k for k, w in zip(kernels, whole))
