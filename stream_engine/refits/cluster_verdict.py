@@ -49,7 +49,7 @@ FEW = 20  # answers of a worker below which the lapse of all others counts
 CANNOT_TELL, CONTINUUM = "cannot tell", "no clusters: a continuum"
 
 
-class Tested(NamedTuple):
+class CandidateTests(NamedTuple):
     """Every number of groups that was looked at."""
 
     k: np.ndarray  # (t,) int64
@@ -70,7 +70,7 @@ class Verdict(NamedTuple):
     dimensions: int | None = None
     answers: int = 0
     drawn: int = 0  # from each model
-    tested: Tested | None = None
+    tested: CandidateTests | None = None
     labels: np.ndarray | None = None  # (m,) the groups, over the objects that were tested, where they are clusters
     replicates: Replicates | None = None  # of these groups
     k_replicates: tuple[int, ...] = ()  # the clearest number of groups in each
@@ -145,7 +145,7 @@ def clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.nd
 
     >>> gain, above = clearer(np.array([[0.0, 0.0], [0.1, -0.1], [-0.1, 0.1]]), np.array([-1.0, 0.0]))
     >>> gain.tolist(), above.tolist()
-    ([0.75, 0.0], [0, 3])
+    ([0.75, 0.0], [0, 2])
     """
     every = np.concatenate([drawn, looseness[None]])
     gain = every.mean(axis=0) - every
@@ -192,7 +192,10 @@ def _against_a_continuum(
     at = int(gains.argmax())
     crowding = np.array([cut.crowding for cut in seen])
     heard = heard._replace(
-        p_continuum=float(p[at]), k=ks[at], crowding=float(crowding[at]), tested=Tested(np.array(ks), crowding, p)
+        p_continuum=float(p[at]),
+        k=ks[at],
+        crowding=float(crowding[at]),
+        tested=CandidateTests(np.array(ks), crowding, p),
     )
     if heard.p_continuum <= LEVEL:
         means = np.min([drawn.mean(axis=0) for drawn in made.values()], axis=0)

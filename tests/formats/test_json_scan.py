@@ -33,6 +33,7 @@ LOOKS = [
     ('{{"l":"{a}","m":"{b}","r":"{c}","mid":"{a}","type":"{w}"}}',
      EventOptions("most_central", {"objects": ("l", "m", "r"), "central": ("mid",)}, {}, True)),
     ('{{"anchor":"{a}","near":"{b}","far":"{c}","gold":null}}', EventOptions(columns={"catch": ("gold",)})),
+    ('{{"anchor":"{a}","near":"{b}","far":"{c}","n":{x}}}', EventOptions(where={"n": "0.25", "far": "c"})),
 ]  # fmt: skip
 NAMES = ["a", "b", "c", "dd", "5", "-7", "é", "日本語の名前", "x" * 30, "|", "{", "}", "a b", "\x7f"]
 ODD = [

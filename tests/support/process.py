@@ -123,7 +123,7 @@ def state_of(directory: Path) -> tuple[bytes, list[dict]]:
     counters = {**snapshot.counters, "progressive": {}, "sinks": {}}
     letters = [path.read_text() for path in sorted((directory / "dead_letters").iterdir())]
     return b"".join(encode(snapshot._replace(sequence=0, counters=counters))[0]), [
-        {**json.loads(line), "index": 0} for text in letters for line in text.splitlines()
+        {**json.loads(line), "index": 0, "crc": ""} for text in letters for line in text.splitlines()
     ]
 
 
