@@ -7,35 +7,28 @@ ratio over 1 means that this checkout is better. Rows whose figures are no speed
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-from tests.benchmarks.__main__ import _ONE_THREAD, STAGES
+from tests.benchmarks.__main__ import STAGES, stage_in_fresh_process
+from tests.benchmarks.rows import larger_is_better
 from tests.conftest import ROOT
 
 TIMES = ("s", "CPU-s", "ms", "us", "µs", "ns")
 
 
-def rows_of(checkout: Path, python: str, stage: str) -> dict[tuple[str, str], float]:
+def speeds(checkout: Path, python: str, stage: str) -> dict[tuple[str, str], float]:
     """(case, unit) -> our figure, from one fresh process in that checkout; nothing where the stage fails there."""
-    environment = {**os.environ, **_ONE_THREAD, "PYTHONPATH": str(checkout)}
-    command = [python, "-m", "tests.benchmarks", "--only", stage]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=checkout, env=environment)
-    if done.returncode:
-        print(f"{checkout}: stage {stage} failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return {}
-    rows = json.loads(done.stdout.splitlines()[-1])
-    return {(row["case"], row.get("unit") or ""): row["ours"] for row in rows if isinstance(row.get("ours"), float)}
-
-
-def smaller_is_better(unit: str) -> bool | None:
-    """Whether a figure of this unit is a time; None where it is no speed at all."""
-    if "/s" in unit or "/CPU-s" in unit:
-        return False
-    return True if unit.split(" ")[0].split("/")[0] in TIMES else None
+    found = {}
+    for row in stage_in_fresh_process(stage, False, python, checkout):
+        unit = row.get("unit") or ""
+        if row["case"] == "failed":
+            print(f"{checkout}: stage {stage} failed: {row['notes']}", file=sys.stderr)
+        elif isinstance(row["ours"], float) and (
+            "/s" in unit or "/CPU-s" in unit or unit.split(" ")[0].split("/")[0] in TIMES
+        ):
+            found[row["case"], unit] = row["ours"]
+    return found
 
 
 def main() -> int:
@@ -46,23 +39,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--python", default=sys.executable, help="that checkout's interpreter")
     given = parser.parse_args()
-    other = given.other.resolve()
+    checkouts = ((given.other.resolve(), given.python), (ROOT, sys.executable))
     print(f"{'stage':16}{'case':52}{'unit':18}{'there':>10}{'here':>10}{'ratio':>8}")
     for stage in given.stages or STAGES:
-        there: list[dict] = []
-        here: list[dict] = []
-        for _ in range(given.rounds):
-            there.append(rows_of(other, given.python, stage))
-            here.append(rows_of(ROOT, sys.executable, stage))
+        turns = [[speeds(*checkout, stage) for checkout in checkouts] for _ in range(given.rounds)]
+        there, here = zip(*turns, strict=True)
         lines = []
-        for case, unit in here[0]:
-            less = smaller_is_better(unit)
-            before = [figures[case, unit] for figures in there if (case, unit) in figures]
-            after = [figures[case, unit] for figures in here if (case, unit) in figures]
-            if less is None or not before:
-                continue
-            old, new = (min(before), min(after)) if less else (max(before), max(after))
-            lines.append((old / new if less else new / old, case, unit, old, new))
+        for case, unit in here[0].keys() & there[0].keys():
+            best = max if larger_is_better(unit) else min
+            old, new = (best(each[case, unit] for each in side if (case, unit) in each) for side in (there, here))
+            lines.append((new / old if larger_is_better(unit) else old / new, case, unit, old, new))
         for ratio, case, unit, old, new in sorted(lines):
             print(f"{stage:16}{case[:51]:52}{unit[:17]:18}{old:10.3g}{new:10.3g}{ratio:8.2f}", flush=True)
     return 0

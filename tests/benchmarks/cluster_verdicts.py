@@ -15,6 +15,7 @@ command can be stopped and resumed. `--seeds` begin at `FIRST`, which no setting
 
 import argparse
 import json
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -269,14 +270,14 @@ def _counted(yes: list[bool]) -> str:
     return f"{sum(yes)}/{len(yes)}" + (f" = {sum(yes) / len(yes):.1%}" if yes else "")
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
     """The command of the head of the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--part", default="1/1", help="which part of the runs: 1/2 is every other one")
     parser.add_argument("--results", default=str(Path(__file__).with_suffix(".jsonl")))
     parser.add_argument("--table", action="store_true", help="only what is there")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     kept = Path(given.results)
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {(each["kind"], each["apart"], each.get("answers"), each["seed"]) for each in results}
@@ -297,4 +298,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,6 +10,7 @@ answers to show more. `coins`: answers that are all chance, about points in 2 di
 """
 
 import argparse
+import sys
 import time
 
 import numpy as np
@@ -67,12 +68,12 @@ def choices(streams: int) -> None:
         )
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--only", type=int, nargs="*", default=[*WORLDS, 0], help="dimensions; 0: coins")
     parser.add_argument("--choice", action="store_true", help="the number that is chosen by default")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.choice:
         choices(given.streams)
         return
@@ -94,4 +95,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
