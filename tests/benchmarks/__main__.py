@@ -1,5 +1,6 @@
 """`make bench`: whole commands, then every stage beside its rival or floor in one run, as ratios; machine, its load and
-versions on the first line. Behind the name of another command (`COMMANDS`) stand its own arguments.
+versions on the first line. Behind the name of another command (`COMMANDS`) stand its own arguments. With `--against
+../before` the same stages run there in turns: what did a change cost?
 
 Each stage runs in a fresh process, inputs come from a seed, single-threaded figures are CPU time. Rows are printed and
 appended to results.jsonl. Arguments: names of stages (default all), --full for the large sizes of the targets.
@@ -10,10 +11,14 @@ import importlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+
+from tests.benchmarks.rows import larger_is_better, row
+from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
 FIRST = "whole_commands"  # what users wait for stands before the parts of it
@@ -49,7 +54,7 @@ def text(value) -> str:
 def table(rows: list[dict]) -> str:
     """Rows as aligned columns."""
     heads = ("stage", "case", "ours", "rival", "unit", "ratio", "target", "rival_name", "notes")
-    cells = [heads, *(tuple(text(row.get(head)) for head in heads) for row in rows)]
+    cells = [heads, *(tuple(text(each.get(head)) for head in heads) for each in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(heads))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells)
 
@@ -57,13 +62,13 @@ def table(rows: list[dict]) -> str:
 def keep(rows: list[dict], full: bool, where: dict[str, str]) -> None:
     """Append rows to the figures of record."""
     with open(HERE / "results.jsonl", "a") as results:
-        results.writelines(json.dumps({**row, "full": full, "machine": where}, default=float) + "\n" for row in rows)
+        results.writelines(json.dumps({**each, "full": full, "machine": where}, default=float) + "\n" for each in rows)
 
 
-def stage_in_fresh_process(name: str, full: bool, python: str = sys.executable, checkout: Path | None = None):
-    """Rows of one stage, of this checkout or another; a stage that fails is a row that says so."""
+def stage_in_fresh_process(name: str, full: bool, checkout: Path = ROOT, python: str = sys.executable) -> list[dict]:
+    """Rows of one stage of a checkout; a stage that fails is a row that says so."""
     command = [python, "-m", "tests.benchmarks", "--only", name, *(["--full"] if full else [])]
-    environment = {**os.environ, **ONE_THREAD} | ({"PYTHONPATH": str(checkout)} if checkout else {})
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(checkout)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=checkout, env=environment)
     if done.returncode:
         return [{"stage": name, "case": "failed", "notes": done.stderr.strip().splitlines()[-1]}]
@@ -77,25 +82,52 @@ def stage(name: str) -> str:
     return name
 
 
+def speeds(rows: list[dict]) -> dict[tuple[str, str], float]:
+    """(case, unit) -> our figure, of rows that say a rate or a time."""
+    times = {"s", "CPU-s", "ms", "us", "ns"}
+    told = {(row["case"], row["unit"]): row["ours"] for row in rows if isinstance(row.get("ours"), float)}
+    return {at: each for at, each in told.items() if larger_is_better(at[1]) or re.split("[ /]", at[1])[0] in times}
+
+
+def against(other: Path, python: str, name: str, rounds: int) -> list[dict]:
+    """The speeds of a stage here and in another checkout, in turns; the best of the rounds, as noise only slows."""
+    both = ((ROOT, sys.executable), (other.resolve(), python))
+    turns = [[speeds(stage_in_fresh_process(name, False, *each)) for each in both] for _ in range(rounds)]
+    made = []
+    for case, unit in turns[0][0].keys() & turns[0][1].keys():
+        best = max if larger_is_better(unit) else min
+        here, there = (best(each[case, unit] for each in side if (case, unit) in each) for side in zip(*turns))
+        made.append(row(name, case, here, unit, there, str(other)))
+    return sorted(made, key=lambda each: each["ratio"])
+
+
 def main() -> int:
     if sys.argv[1:2] and sys.argv[1] in COMMANDS:
         return importlib.import_module(COMMANDS[sys.argv[1]]).main(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stages", nargs="*", type=stage, metavar="STAGE", help=f"any of {', '.join(STAGES)}")
     parser.add_argument("--full", action="store_true", help="the sizes of the targets (many minutes)")
+    parser.add_argument(
+        "--against", type=Path, metavar="CHECKOUT", help="compare with its code, in turns; keeps nothing"
+    )
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of that checkout")
+    parser.add_argument("--rounds", type=int, default=3, help="turns with that checkout")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only:
         rows = importlib.import_module(f"tests.benchmarks.stage_{given.only}").rows(quick=not given.full)
         of_full_sizes = {} if given.full else {"target": ""}
-        print(json.dumps([row | of_full_sizes for row in rows], default=float))
+        print(json.dumps([each | of_full_sizes for each in rows], default=float))
         return 0
     where = machine()
     print("  ".join(f"{key} {value}" for key, value in where.items()))
     failed = 0
     for name in given.stages or STAGES:
+        if given.against:
+            print("\n" + table(against(given.against, given.python, name, given.rounds)), flush=True)
+            continue
         rows = stage_in_fresh_process(name, given.full)
-        failed += any(row["case"] == "failed" for row in rows)
+        failed += any(each["case"] == "failed" for each in rows)
         print("\n" + table(rows), flush=True)
         keep(rows, given.full, where)
     return 1 if failed else 0

@@ -20,14 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from connectors import Record
 from tests.benchmarks.rows import row, timed
-from tests.benchmarks.stage_reading import by_msgspec, records, stream
+from tests.support.generators import planted_triplets
 
 BATCH = 1000
 SIZES = {"single": (200_000, 1_000_000), "json": (500_000, 5_000_000), "arrow": (2_000_000, 20_000_000)}
@@ -39,19 +39,23 @@ WARM = 50_000  # events that an engine has learned before the clock starts
 
 
 def values(kind: str, size: int) -> Iterator[bytes]:
-    """The message values of a topic."""
+    """The message values of a topic: a food-like stream."""
     import pyarrow as pa
 
-    given = records(*stream(size), "arrow" if kind == "arrow" else "json")
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(100, 5)), size, 0.15)
+    names = [f"dish-{i:03d}" for i in range(100)]
     if kind == "arrow":
-        table = pa.Table.from_batches([record.value for record in given])
+        columns = [pa.array(names).take(pa.array(column)) for column in triplets.T]
+        table = pa.table(columns, names=["anchor", "near", "far"])
         for at in range(0, size, BATCH):
             sink = io.BytesIO()
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table.slice(at, BATCH).combine_chunks())
             yield sink.getvalue()
         return
-    lines = [line for record in given for line in record.value.splitlines()]
+    line = '{{"anchor":"{}","near":"{}","far":"{}"}}'
+    lines = [line.format(names[a], names[b], names[c]).encode() for a, b, c in triplets.tolist()]
     each = 1 if kind == "single" else BATCH
     yield from (b"\n".join(lines[at : at + each]) for at in range(0, size, each))
 
@@ -118,18 +122,32 @@ def polled(bootstrap: str, topic: str, client: str, messages: int) -> Iterator[l
         yield found
 
 
-def decoded_barely(kind: str, found: list[bytes], ids: dict[str, int]) -> None:
+def floor(kind: str) -> Callable[[list[bytes]], None]:
     """The least that decoding can be: values to integer ids."""
+    import msgspec
     import pyarrow as pa
 
-    if kind != "arrow":
-        by_msgspec(found, ids)
-        return
-    for value in found:
-        for column in pa.ipc.open_stream(value).read_all().columns:
-            coded = column.combine_chunks().dictionary_encode()
-            known = np.array([ids.setdefault(name, len(ids)) for name in coded.dictionary.to_pylist()])
-            known[coded.indices.to_numpy()]
+    class Event(msgspec.Struct):
+        anchor: str
+        near: str
+        far: str
+
+    ids: dict[str, int] = {}
+    number, decoder = ids.setdefault, msgspec.json.Decoder(Event)
+
+    def decode(found: list[bytes]) -> None:
+        if kind == "arrow":
+            for value in found:
+                for column in pa.ipc.open_stream(value).read_all().columns:
+                    coded = column.combine_chunks().dictionary_encode()
+                    known = np.array([number(name, len(ids)) for name in coded.dictionary.to_pylist()])
+                    known[coded.indices.to_numpy()]
+            return
+        for events in [map(decoder.decode, found)] if kind == "single" else map(decoder.decode_lines, found):
+            rows = [(number(e.anchor, len(ids)), number(e.near, len(ids)), number(e.far, len(ids))) for e in events]
+            np.array(rows, np.int32)
+
+    return decode
 
 
 def learned(source, messages: int) -> None:
@@ -165,9 +183,9 @@ def read(bootstrap: str, topic: str, kind: str, client: str, way: str, messages:
         learned(source, messages)
         source.close()
         return
-    ids: dict[str, int] = {}
+    decode = floor(kind)
     for found in polled(bootstrap, topic, client, messages):
-        decoded_barely(kind, found, ids)
+        decode(found)
 
 
 def in_this_process(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: str) -> float:

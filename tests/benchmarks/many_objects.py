@@ -5,7 +5,7 @@
 Every object is asked about pairs of 50 landmarks (Kleindessner & von Luxburg 2017, sec. 2.3): the design for many
 objects, since uniform triplets about 10^6 objects hardly ever meet. An `Engine` learns blocks of names, as decoders
 give them, is captured and published, thrown away, restored from the file, and goes on. Prints after each step CPU
-time and memory: resident, and what of it is anonymous, which no kernel can page out without swap.
+time and memory that is anonymous, which no kernel can page out without swap.
 """
 
 import argparse
@@ -27,30 +27,22 @@ ON_DISK_ABOVE = 1 << 24  # bytes of an array
 
 
 def memory(what: str = "RssAnon") -> float:
-    """GB of anonymous memory now; VmRSS, VmHWM: resident, at most."""
+    """GB of anonymous memory now; VmHWM: the most that was resident."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024e-9
 
 
 class Said:
-    """One line a step: CPU seconds, memory after it, the highest that was seen."""
+    """A line after each step: CPU seconds, anonymous memory, the most that was seen."""
 
     def __init__(self):
-        self._at, self._most = time.process_time(), 0.0
-
-    def look(self) -> None:
-        """Notice how much anonymous memory there is."""
-        self._most = max(self._most, memory())
+        self._at, self.most = time.process_time(), 0.0
 
     def __call__(self, what: str, figure: str = "") -> None:
-        now = time.process_time()
-        took, self._at = now - self._at, now
-        self.look()
-        print(
-            f"{what:40}{took:>8.1f} s{memory('VmRSS'):>7.2f} GB, at most{memory('VmHWM'):>6.2f}; "
-            f"anonymous{memory():>6.2f} GB, at most{self._most:>6.2f}   {figure}",
-            flush=True,
-        )
+        took = time.process_time() - self._at
+        self._at, self.most = time.process_time(), max(self.most, memory())
+        told = f"{took:>8.1f} s, anonymous{memory():>6.2f} GB, at most{self.most:>6.2f}"
+        print(f"{what:32}{told}, resident at most{memory('VmHWM'):>6.2f}   {figure}", flush=True)
 
 
 def name(i: int) -> str:
@@ -82,7 +74,7 @@ def learned(engine: Engine, rng: np.random.Generator, n: int, wanted: int, said:
         begin = time.process_time()
         engine.learn(decoded)
         spent += time.process_time() - begin
-        said.look()
+        said.most = max(said.most, memory())
         done += len(decoded.triplets)
     said(f"{done:,} comparisons", f"{done / spent:,.0f} per CPU second")
 

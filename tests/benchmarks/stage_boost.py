@@ -8,7 +8,6 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stream_engine.boosting import rounds as boosting
-from stream_engine.boosting import votes
 from stream_engine.boosting.codes import codes_from_columns
 from stream_engine.boosting.labels import group, label_sets
 from tests.benchmarks.boosting_worlds import sampled_columns
@@ -41,15 +40,6 @@ def column_of(codes):
     return column
 
 
-def looped(codes, held, n: int, sets: np.ndarray) -> np.ndarray:
-    """Votes for every label, classifier after classifier."""
-    column, weight = column_of(codes), np.zeros((n, sets.shape[2]))
-    for (j, k, alpha), (of_j, of_k) in zip(zip(held.j, held.k, held.alpha, strict=True), sets, strict=True):
-        anchors, near_j = column(j, k)
-        weight[anchors] += alpha * np.where(near_j[:, None], of_j, of_k)
-    return weight
-
-
 def raced(n: int, n_labels: int, share: float, rounds: int) -> list[dict]:
     """Rows of one world."""
     groups, y, columns = world(n, n_labels, share)
@@ -68,16 +58,10 @@ def raced(n: int, n_labels: int, share: float, rounds: int) -> list[dict]:
     notes = (
         f"{rounds:,} rounds; handed our pairs the rival takes {1e6 * handed / len(pairs):.0f} us, all label sets equal"
     )
-    votes.add(votes.no_votes(n, n_labels), boosting.Classifiers(*(a[:10] for a in held)), codes)  # compile
-    _, asked = timed(votes.add, votes.no_votes(n, n_labels), held, codes)
-    weight, looping = timed(looped, codes, few, n, sets)
-    assert np.allclose(votes.add(votes.no_votes(n, n_labels), few, codes).for_label, weight)
-    asked, looping = 1e6 * asked / len(held.alpha), 1e6 * looping / FEW
     laid = f"{codes.nbytes / 2**20:.0f} MB; laid out in {laying_out:.2f} s"
     return [
         row("boost", case, ours, "us/round", 1e6 * drawn / FEW, "NumPy loop", "<= 2 us, >= 75x", notes),
         row("boost", f"{case}: memory", codes.nbytes / len(codes.code), "bytes/triplet", target="about 2", notes=laid),
-        row("boost", f"{case}: predicting {n} objects", asked, "us/classifier", looping, "NumPy loop"),
     ]
 
 

@@ -184,22 +184,6 @@ def counts(quick: bool) -> Iterator[dict]:
         yield row(stage, f"{case}: two halves merged", rates[0], "M keys/s", rates[1], "reading all", "linear")
 
 
-def single(quick: bool) -> Iterator[dict]:
-    """One comparison at a time, through the same update."""
-    size = 2_000 if quick else 20_000
-    triplets = uniform(1000, size)
-    batches = [as_batch(triplets[e : e + 1], 1000) for e in range(size)]
-    for name, make in (("AddS-3", AddS3), ("triplet counts", TripletCounts)):
-
-        def ours(kept):
-            for batch in batches:
-                kept.update(batch)
-
-        mine, theirs = best(lambda: ours(make()), lambda: in_a_dict(triplets))  # noqa: B023
-        mine, theirs = mine / size * 1e6, theirs / size * 1e6
-        yield row(name, "one comparison at a time", mine, "us a comparison", theirs, "dict")
-
-
 def provided(n: int, size: int) -> list:
     """Batches of 10,000 answers of 200 workers, with weights, and times a little out of order."""
     rng, found = np.random.default_rng(1), []
@@ -277,4 +261,4 @@ def snapshots(quick: bool) -> Iterator[dict]:
 
 def rows(quick: bool) -> list[dict]:
     """All figures of this stage; about six minutes, or half a minute if quick."""
-    return [row for part in (adds, counts, single, weighed, snapshots) for row in part(quick)]
+    return [row for part in (adds, counts, weighed, snapshots) for row in part(quick)]

@@ -3,17 +3,15 @@
 CPU time on one BLAS thread; every product is also compared with its rival's.
 """
 
-import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns, pair_of_entry
 from stream_engine.statistics import kernels
-from tests.benchmarks.rows import best, row, timed
+from tests.benchmarks.rows import best, row
 from tests.benchmarks.stage_counts import counted, landmark, uniform
 
 STAGE = "kernels"
@@ -58,7 +56,7 @@ def general(quick: bool) -> Iterator[dict]:
 
 
 def landmarks(quick: bool) -> Iterator[dict]:
-    """The landmark design of the paper, and ten eigenvectors without the matrix."""
+    """The landmark design of the paper."""
     n, of, size = (1_500, 10, 60_000) if quick else (10_000, 30, 1_500_000)
     for which, (name, ours, paper) in enumerate((("k1", kernels.k1, 100), ("k2", kernels.k2, 180)), 1):
         columns = columns_of(landmark(n, of, size, which), n)
@@ -67,32 +65,9 @@ def landmarks(quick: bool) -> Iterator[dict]:
         notes = "" if quick else f"the paper: {paper} s"
         case = f"{name}, landmark {n:,} x {of}, {size:,} triplets"
         yield row(STAGE, case, mine, "s", blas, f"bare BLAS, {n:,} x {dense.shape[1]}", ">= 0.71", notes)
-    columns = columns_of(landmark(n, of, size), n)
-    kernels.eigenpairs(kernels.features1(columns), 10)  # compiled
-    (values, _), mine = timed(lambda: kernels.eigenpairs(kernels.features1(columns), 10))
-    (rival, _), theirs = timed(lambda: sp.linalg.eigsh(kernels.k1(columns), 10, v0=np.ones(n)))
-    assert np.allclose(values, rival[::-1]), "the factor's eigenvalues are not the matrix's"
-    case, name = f"10 eigenvectors of k1, landmark {n:,}", "k1, then Lanczos on the matrix"
-    yield row(STAGE, case, mine * 1e3, "ms", theirs * 1e3, name)
-
-
-def largest(quick: bool) -> Iterator[dict]:
-    """20,000 landmark objects: the size at which one BLAS call crashes, and where memory begins to matter."""
-    n = 3_000 if quick else 20_000
-    needed, case = int(1.6 * 8 * n * n), f"k1, landmark {n:,} x 30"
-    if available_memory.available() < needed:
-        yield row(STAGE, case, None, "s", notes=f"not run: needs {needed / 1e9:.1f} GB")
-        return
-    columns = columns_of(landmark(n, 30, 150 * n), n)
-    tracemalloc.start()
-    _, took = timed(kernels.k1, columns)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    yield row(STAGE, case, took, "s", None if quick else 900.0, "the paper's time", "does not crash")
-    yield row(STAGE, f"{case}: peak memory", peak / 1e6, "MB", 8e-6 * n * n, "the result", ">= 0.67")
 
 
 def rows(quick: bool) -> list[dict]:
-    """All figures of this stage; about three minutes and 4 GB, or a few seconds if quick."""
+    """All figures of this stage; about two minutes and 2 GB, or a few seconds if quick."""
     with threadpool_limits(1):
-        return [*general(quick), *landmarks(quick), *largest(quick)]
+        return [*general(quick), *landmarks(quick)]
