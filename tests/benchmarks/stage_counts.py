@@ -1,6 +1,6 @@
 """Accumulators beside their rivals: np.add.at and np.bincount for AddS-3; for the triplet counts a Python dict, a
 one-shot sort, and the group-by of polars and duckdb, which see packed keys of the whole stream at once (that flatters
-them). Then what accumulators that weigh and forget cost beside plain ones, and how long a snapshot stops ingestion.
+them). Then how long a snapshot stops ingestion.
 
 CPU time of one core, best of interleaved runs, fixed seeds.
 """
@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stream_engine.accumulators import Forgetting, accumulator, empty, radix
+from stream_engine.accumulators import radix
 from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.accumulators.triplet_counts import TripletCounts
-from stream_engine.data.comparisons import Provenance
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
 from tests.benchmarks.rows import REPEATS, best, row, timed
@@ -25,14 +24,6 @@ from tests.support.generators import as_batch
 BATCH = 100_000
 LARGE = 100_000  # keys held, from which pauses are looked at
 ALL = ("adds3", "adds4", "triplet_counts")
-PLAIN = {  # what weighs or forgets, beside what does not
-    "adds3_weighted": "adds3",
-    "adds3_decayed": "adds3",
-    "window": "adds3",
-    "triplet_counts_weighted": "triplet_counts",
-    "triplet_counts_decayed": "triplet_counts",
-    "worker_votes": "triplet_counts",
-}
 
 
 def uniform(n: int, size: int, seed: int = 0) -> np.ndarray:
@@ -184,46 +175,6 @@ def counts(quick: bool) -> Iterator[dict]:
         yield row(stage, f"{case}: two halves merged", rates[0], "M keys/s", rates[1], "reading all", "linear")
 
 
-def provided(n: int, size: int) -> list:
-    """Batches of 10,000 answers of 200 workers, with weights, and times a little out of order."""
-    rng, found = np.random.default_rng(1), []
-    for rows in np.array_split(uniform(n, size), size // 10_000):
-        m, at = len(rows), len(found) * 10_000
-        provenance = Provenance(
-            np.arange(m, dtype=np.int32),
-            np.empty(0, np.int32),
-            np.zeros(m, np.int8),
-            rng.integers(200, size=m).astype(np.int32),
-            [f"w{i}" for i in range(200)],
-            rng.uniform(0.5, 1.5, m),
-            at + np.arange(m) + rng.normal(0, 50, m),
-        )
-        found.append(as_batch(rows, n)._replace(provenance=provenance))
-    return found
-
-
-def weighed(quick: bool) -> Iterator[dict]:
-    """Nanoseconds a comparison of accumulators that weigh and forget, their state at the end included."""
-    size = 200_000 if quick else 2_000_000
-    for n in (100, 1000):
-        batches = provided(n, size)
-        for name, plain in PLAIN.items():
-            for by in ("count", "time") if accumulator(name).forgets else ("",):
-                held = {}
-
-                def learned(what, by=by, held=held):
-                    kept = empty(what, Forgetting(by or "count", size / 4, size / 4))
-                    for batch in batches:  # noqa: B023
-                        kept.update(batch)
-                    held[what] = f"{what} {kept.nbytes / 1e6:.1f} MB"
-                    kept.state()
-
-                learned(name), learned(plain)
-                ours, theirs = (1e9 * took / size for took in best(lambda: learned(name), lambda: learned(plain)))  # noqa: B023
-                case = f"n = {n}" + (f", by {by}" if by else "")
-                yield row(name, case, ours, "ns a comparison", theirs, plain, notes=", ".join(held.values()))
-
-
 def snapshots(quick: bool) -> Iterator[dict]:
     """The pause is `Engine.capture`: what is unsettled is sorted in, and everything live is copied. Beside ingestion
     the partial order is sorted, everything encoded, hashed and written (wall time, with fsync)."""
@@ -260,5 +211,5 @@ def snapshots(quick: bool) -> Iterator[dict]:
 
 
 def rows(quick: bool) -> list[dict]:
-    """All figures of this stage; about six minutes, or half a minute if quick."""
-    return [row for part in (adds, counts, weighed, snapshots) for row in part(quick)]
+    """All figures of this stage; about four minutes, or ten seconds if quick."""
+    return [row for part in (adds, counts, snapshots) for row in part(quick)]

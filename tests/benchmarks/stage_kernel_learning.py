@@ -1,4 +1,4 @@
-"""Kernel learning: whole refits, seconds to a certified gap beside cvxpy, growth.
+"""Kernel learning: whole refits, seconds to a certified gap beside cvxpy.
 
 The rival's value is compared with ours in the notes: ours must not be above it by more than its own tolerance. cvxpy is
 timed with modelling, since that is what replaces our call.
@@ -61,21 +61,6 @@ def poe_rows(quick: bool) -> Iterator[dict]:
         yield beside_cvxpy(case, ours, rival, f"cvxpy {solver}", target)
 
 
-def growth_rows(quick: bool) -> Iterator[dict]:
-    """Seconds to a gap of 1e-3, one thing growing at a time."""
-    sizes = [(50, 1000, 0), (100, 1000, 0), (100, 4000, 0), (100, 4000, 8)]
-    sizes += [] if quick else [(200, 4000, 0), (400, 8000, 0), (400, 32_000, 0), (1000, 20_000, 0)]
-    for n, m, a in sizes:
-        points, triplets = reference.planted(2, n, m)
-        kernels = views(points, a)
-        for loss in ("ste", "hinge"):
-            most = rckl.largest_lambdas(rckl.build(triplets, None, kernels, n, "ak", loss, 1.0, 1.0))
-            lambdas = {"lambda1": 0.1 * most[0], "lambda2": max(0.1 * most[1], 1e-9)}
-            found, seconds = timed(partial(rckl.fit, triplets, n, kernels, loss=loss, tolerance=1e-3, **lambdas))
-            notes = f"{found.iterations} its, gap {found.gap:.1e}, rank {found.rank}"
-            yield row(STAGE, f"RCKL-AK {loss} n={n} m={m} kernels={a}", seconds, "s", notes=notes)
-
-
 def refit_rows(quick: bool) -> Iterator[dict]:
     """Whole refits with the default parameters, lambda or beta chosen, pictures made."""
     cases = [(kernel_learning, 400, 9000, 0.1), (partial_order_embedding, 400, 9000, 0.1)]
@@ -92,4 +77,4 @@ def rows(quick: bool = True) -> list[dict]:
     """All rows of this stage."""
     with threadpool_limits(1):
         linear.solve(linear.dense_map(-np.ones((2, 1)), np.ones(1)), np.ones(2))  # compile
-        return [row for part in (refit_rows, rckl_rows, poe_rows, growth_rows) for row in part(quick)]
+        return [row for part in (refit_rows, rckl_rows, poe_rows) for row in part(quick)]
