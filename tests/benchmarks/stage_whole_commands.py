@@ -6,8 +6,7 @@ compiled code are filled before (`warm-up`), as setting up does; one row says wh
 rivals of a `run` read the same file and group by question, and do nothing else:
 no validation, no guard, no snapshot. That flatters them; that our rate at small sizes holds a second of start-up
 flatters nobody. Kafka is measured by `python -m tests.benchmarks.kafka`, which this stage calls with --full where a
-broker can be started. What progressive validation costs is shown with the guard off, where it weighs most; its parts
-are in the stage `progressive`.
+broker can be started. What progressive validation costs is shown with the guard off, where it weighs most.
 """
 
 import re
