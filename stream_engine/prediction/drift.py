@@ -12,7 +12,7 @@ class Worsening:
     """ADWIN (Bifet & Gavalda 2007) made one-sided: a window of recent values that is cut where its older and newer part
     differ in mean with confidence 1 - `delta`. A cut after which the mean is higher is an alarm; after one that lowers
     it (what was learned helps) the window is merely shorter. O(log window) a value; a fifth of a microsecond. Chosen
-    among river's detectors by `tests/benchmarks/planted_drift.py`: none notices sooner at as few false alarms.
+    among river's detectors (measurements, "Drift"): none notices sooner at as few false alarms.
 
     The compiled part of river's ADWIN is taken by itself: the package around it brings scikit-learn and scipy.stats
     along, a second of work in the midst of the first batches.

@@ -1,6 +1,6 @@
 """How often does the test of `sdp_clustering` see clusters in a continuum, and how often does it find those there are?
 
-    python -m tests.benchmarks cluster_verdicts [--seeds 4] [--results FILE] [--table]
+    python -m tests.benchmarks cluster_verdicts [--seeds 4] [--table]
 
 Continua: 14 kinds (`CONTINUA`) of 30 to 80 objects, 50 to 120 answers an object. Groups: k = 2 to 12 Gaussian groups in
 the plane, the nearest centres 3, 4, 5, 6 or 12 standard deviations apart, on a line, a ring, a grid or at random, some
@@ -9,12 +9,14 @@ models (`ANSWERS`) with .83 to .93 of the answers right: every answer wrong equa
 normal errors of distances (probit), logistic errors of city-block distances, and 20 participants who weigh the axes
 differently and lapse differently. The oracle knows the points and chooses k by the gap statistic (Tibshirani, Walther &
 Hastie 2001). Agreement: two independent studies of the same objects; the agreement of their groups beside what one of
-them says of itself (`stability`). Every run is a line of --results, and one that is there is not made again, so the
-command can be stopped and resumed. `--seeds` begin at `FIRST`, which no setting was chosen on.
+them says of itself (`stability`). Every run is a line of cluster_verdicts.jsonl, and one that is there is not made
+again, so the command can be stopped and resumed. `--seeds` begin at `FIRST`, which no setting was chosen on. It ends
+with the figures of the tables in the manual's measurements, line by line.
 """
 
 import argparse
 import json
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -31,6 +33,7 @@ from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.snapshot import Snapshot
 
 FIRST = 90_000
+KEPT = Path(__file__).with_suffix(".jsonl")
 CONTINUA = (
     *("line", "band", "spiral", "triangle", "ring", "square", "disc", "lognormal"),
     *("gaussian1", "gaussian2", "gaussian3", "gaussian5", "swiss roll", "funnel"),
@@ -171,9 +174,10 @@ def by_gap(rng: np.random.Generator, points: np.ndarray, references: int = 10) -
     return 1 + int(enough[0]) if len(enough) else len(gap)
 
 
-def runs(seeds: int) -> Iterator[tuple[str, int, str, int]]:
-    """(kind or groups, how far apart, answers, seed); "3": three groups."""
+def runs(seeds: int) -> Iterator[tuple[str, int, str | None, int]]:
+    """(kind or groups, how far apart, answers, seed); "3": three groups; no answers: two studies that may agree."""
     for seed in range(FIRST, FIRST + seeds):
+        yield from ((kind, apart, None, seed) for kind, apart in AGREEING)
         yield from ((kind, 0, model, seed) for kind in CONTINUA for model in ANSWERS)
         for k in range(2, 13):
             yield from ((str(k), apart, ANSWERS[(seed + k + apart) % 5], seed) for apart in APART)
@@ -237,64 +241,25 @@ def agreeing(kind: str, apart: int, seed: int, k: int = 3) -> dict:
     }
 
 
-def table(results: list[dict]) -> str:
-    """False clusters by kind and by model of answers; found and right k by distance; agreement."""
-    continua = [each for each in results if not each["apart"] and "true" not in each]
-    lines = ["false clusters, by kind of continuum and by answers:"]
-    for name in ("kind", "answers"):
-        for value in CONTINUA if name == "kind" else ANSWERS:
-            own = [each for each in continua if each[name] == value]
-            lines.append(f"  {value:12}{_counted([each['verdict'].endswith(' clusters') for each in own])}")
-    lines.append(f"  {'all':12}{_counted([each['verdict'].endswith(' clusters') for each in continua])}")
-    lines.append("groups so many standard deviations apart: found, found with the right k, right k, oracle's right k")
-    planted = [each for each in results if each["apart"] and "true" not in each]
-    for apart in APART:
-        own = [each for each in planted if each["apart"] == apart]
-        found = [each["verdict"].endswith(" clusters") for each in own]
-        right = [each["k"] == int(each["kind"]) for each in own]
-        both = [a and b for a, b in zip(found, right)]
-        oracle = [each["oracle"] == int(each["kind"]) for each in own]
-        lines.append(f"  {apart:<4}" + "  ".join(f"{_counted(each):16}" for each in (found, both, right, oracle)))
-    lines.append("agreement of two independent studies, and what one says of itself:")
-    for kind, apart in AGREEING:
-        own = [each for each in results if "true" in each and (each["kind"], each["apart"]) == (kind, apart)]
-        if own:
-            name = kind or f"3 groups, {apart} apart"
-            lines.append(f"  {name:20}" + "  ".join(f"{np.mean([e[x] for e in own]):.2f}" for x in ("true", "said")))
-    lines.append(f"CPU seconds: {np.mean([each['cpu'] for each in results if 'cpu' in each] or [0.0]):.2f} a verdict")
-    return "\n".join(lines)
-
-
-def _counted(yes: list[bool]) -> str:
-    return f"{sum(yes)}/{len(yes)}" + (f" = {sum(yes) / len(yes):.1%}" if yes else "")
-
-
-def main() -> None:
+def main(arguments: list[str] | None = None) -> int:
     """The command of the head of the file."""
+    from tests.manual import kept_tables
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--part", default="1/1", help="which part of the runs: 1/2 is every other one")
-    parser.add_argument("--results", default=str(Path(__file__).with_suffix(".jsonl")))
-    parser.add_argument("--table", action="store_true", help="only what is there")
-    given = parser.parse_args()
-    kept = Path(given.results)
-    results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    parser.add_argument("--table", action="store_true", help="only the tables of what is kept")
+    given = parser.parse_args(arguments)
+    results = [json.loads(line) for line in KEPT.read_text().splitlines()]
     done = {(each["kind"], each["apart"], each.get("answers"), each["seed"]) for each in results}
-    part, parts = map(int, given.part.split("/"))
-    todo = [each for each in runs(given.seeds) if each not in done]
-    todo += [
-        (kind, apart, None, seed)
-        for seed in range(FIRST, FIRST + given.seeds)
-        for kind, apart in AGREEING
-        if (kind, apart, None, seed) not in done
-    ]
-    for kind, apart, model, seed in [] if given.table else todo[part - 1 :: parts]:
-        results.append(run(kind, apart, model, seed) if model else agreeing(kind, apart, seed))
-        print(json.dumps(results[-1]), flush=True)
-        with open(kept, "a") as file:
-            file.write(json.dumps(results[-1]) + "\n")
-    print(table(results))
+    for kind, apart, model, seed in () if given.table else runs(given.seeds):
+        if (kind, apart, model, seed) not in done:
+            found = run(kind, apart, model, seed) if model else agreeing(kind, apart, seed)
+            with open(KEPT, "a") as file:
+                print(json.dumps(found), file=file)
+    for lines in (kept_tables.false_clusters(), kept_tables.found_groups(), kept_tables.agreement()):
+        print("\n".join("  ".join(f"{figure:6.4g}" for figure in line) for line in lines), end="\n\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

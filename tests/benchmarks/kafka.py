@@ -12,22 +12,24 @@ positions, counts nothing and judges nothing: that flatters it.
 """
 
 import argparse
+import contextlib
 import gc
 import io
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from connectors import Record
+from tests.benchmarks.rows import row, timed
 from tests.support.generators import planted_triplets
 
-OBJECTS, NOISE, BATCH = 100, 0.15, 1000
+BATCH = 1000
 SIZES = {"single": (200_000, 1_000_000), "json": (500_000, 5_000_000), "arrow": (2_000_000, 20_000_000)}
 COLLECTOR = 100_000, 50, 1000
 WAYS = ("bare + decode", "engine")
@@ -36,20 +38,13 @@ TURNS = 3
 WARM = 50_000  # events that an engine has learned before the clock starts
 
 
-# ---- filling topics
-
-
-def events(size: int):
-    """`(triplets (size, 3), names)` of a food-like stream."""
-    rng = np.random.default_rng(0)
-    return planted_triplets(rng, rng.normal(size=(OBJECTS, 5)), size, NOISE), [f"dish-{i:03d}" for i in range(OBJECTS)]
-
-
-def values(kind: str, size: int):
-    """The message values of a topic."""
+def values(kind: str, size: int) -> Iterator[bytes]:
+    """The message values of a topic: a food-like stream."""
     import pyarrow as pa
 
-    triplets, names = events(size)
+    rng = np.random.default_rng(0)
+    triplets = planted_triplets(rng, rng.normal(size=(100, 5)), size, 0.15)
+    names = [f"dish-{i:03d}" for i in range(100)]
     if kind == "arrow":
         columns = [pa.array(names).take(pa.array(column)) for column in triplets.T]
         table = pa.table(columns, names=["anchor", "near", "far"])
@@ -59,13 +54,10 @@ def values(kind: str, size: int):
                 writer.write_table(table.slice(at, BATCH).combine_chunks())
             yield sink.getvalue()
         return
-    lines = [
-        f'{{"anchor":"{names[a]}","near":"{names[b]}","far":"{names[c]}"}}'.encode() for a, b, c in triplets.tolist()
-    ]
-    if kind == "single":
-        yield from lines
-    else:
-        yield from (b"\n".join(lines[at : at + BATCH]) for at in range(0, size, BATCH))
+    line = '{{"anchor":"{}","near":"{}","far":"{}"}}'
+    lines = [line.format(names[a], names[b], names[c]).encode() for a, b, c in triplets.tolist()]
+    each = 1 if kind == "single" else BATCH
+    yield from (b"\n".join(lines[at : at + each]) for at in range(0, size, each))
 
 
 def fill(bootstrap: str, topic: str, kind: str, size: int) -> int:
@@ -91,48 +83,46 @@ def fill(bootstrap: str, topic: str, kind: str, size: int) -> int:
     return count
 
 
-# ---- reading them, in a process of its own
-
-
-def polled(bootstrap: str, topic: str, client: str, messages: int):
+def polled(bootstrap: str, topic: str, client: str, messages: int) -> Iterator[list[bytes]]:
     """Lists of values from the bare client, configured as the source configures it."""
     if client == "confluent":
         from confluent_kafka import Consumer, TopicPartition
 
-        consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "b",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "check.crcs": True,
-            }
-        )
+        options = {
+            "group.id": "b",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+        }
+        consumer = Consumer({"bootstrap.servers": bootstrap, **options})
         consumer.assign([TopicPartition(topic, p, 0) for p in (0, 1)])
-        while messages > 0:
-            found = [message.value() for message in consumer.consume(20_000, 0.1)]
-            messages -= len(found)
-            yield found
-        return
-    from kafka import KafkaConsumer, TopicPartition
 
-    consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        isolation_level="read_committed",
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-        max_poll_records=20_000,
-    )
-    consumer.assign([TopicPartition(topic, p) for p in (0, 1)])
-    for p in (0, 1):
-        consumer.seek(TopicPartition(topic, p), 0)
+        def poll():
+            return [message.value() for message in consumer.consume(20_000, 0.1)]
+    else:
+        from kafka import KafkaConsumer, TopicPartition
+
+        consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap,
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_poll_records=20_000,
+        )
+        consumer.assign([TopicPartition(topic, p) for p in (0, 1)])
+        for p in (0, 1):
+            consumer.seek(TopicPartition(topic, p), 0)
+
+        def poll():
+            return [record.value for some in consumer.poll(timeout_ms=1000).values() for record in some]
+
     while messages > 0:
-        found = [record.value for some in consumer.poll(timeout_ms=1000).values() for record in some]
+        found = poll()
         messages -= len(found)
         yield found
 
 
-def floor(kind: str):
+def floor(kind: str) -> Callable[[list[bytes]], None]:
     """The least that decoding can be: values to integer ids."""
     import msgspec
     import pyarrow as pa
@@ -143,31 +133,24 @@ def floor(kind: str):
         far: str
 
     ids: dict[str, int] = {}
-    decoder = msgspec.json.Decoder(Event)
-
-    def rows(found):
-        return [
-            (ids.setdefault(e.anchor, len(ids)), ids.setdefault(e.near, len(ids)), ids.setdefault(e.far, len(ids)))
-            for e in found
-        ]
+    number, decoder = ids.setdefault, msgspec.json.Decoder(Event)
 
     def decode(found: list[bytes]) -> None:
-        if kind == "single":
-            np.array(rows(map(decoder.decode, found)), np.int32)
-        elif kind == "json":
-            for value in found:
-                np.array(rows(decoder.decode_lines(value)), np.int32)
-        else:
+        if kind == "arrow":
             for value in found:
                 for column in pa.ipc.open_stream(value).read_all().columns:
                     coded = column.combine_chunks().dictionary_encode()
-                    known = np.array([ids.setdefault(name, len(ids)) for name in coded.dictionary.to_pylist()])
+                    known = np.array([number(name, len(ids)) for name in coded.dictionary.to_pylist()])
                     known[coded.indices.to_numpy()]
+            return
+        for events in [map(decoder.decode, found)] if kind == "single" else map(decoder.decode_lines, found):
+            rows = [(number(e.anchor, len(ids)), number(e.near, len(ids)), number(e.far, len(ids))) for e in events]
+            np.array(rows, np.int32)
 
     return decode
 
 
-def learned(source, messages: int):
+def learned(source, messages: int) -> None:
     """Source, decoding, all accumulators and the guard: what a run does, without its clock, sinks and metrics."""
     from stream_engine.formats.options import EventOptions
     from stream_engine.service.ingest import Ingest
@@ -179,10 +162,9 @@ def learned(source, messages: int):
             engine.learn(block.decoded, block.positions(), block.counts().total())
             messages -= len(block.records)
     assert engine.counters["rejected"] == {}
-    return engine.counters["comparisons"]
 
 
-class _Told:
+class Told:
     """A source that gives some values and no more."""
 
     def __init__(self, values: list[bytes], format: str):
@@ -192,100 +174,88 @@ class _Told:
         return self.records
 
 
-def read(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: int) -> float:
-    """CPU seconds."""
-    if way == "engine":  # load what is compiled before the clock starts
-        told = list(values(kind, WARM))
-        learned(_Told(told, "arrow" if kind == "arrow" else "json"), len(told))
-    read_once(bootstrap, opening(topic), kind, client, way, 2)
-    began = time.process_time()
-    read_once(bootstrap, topic, kind, client, way, messages)
-    return time.process_time() - began
-
-
-def read_once(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: int) -> None:
+def read(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: int) -> None:
     """All messages of a topic."""
     from connectors.kafka.source import KafkaSource
 
-    if way != "engine":
-        decode = floor(kind)
-        for found in polled(bootstrap, topic, client, messages):
-            decode(found)
+    if way == "engine":
+        source = KafkaSource(f"{bootstrap}/{topic}", {}, start="earliest", client=client)
+        learned(source, messages)
+        source.close()
         return
-    source = KafkaSource(f"{bootstrap}/{topic}", {}, start="earliest", client=client)
-    learned(source, messages)
-    source.close()
+    decode = floor(kind)
+    for found in polled(bootstrap, topic, client, messages):
+        decode(found)
 
 
-def opening(topic: str) -> str:
-    """The topic of two messages beside one."""
-    return f"{topic}-opening"
+def in_this_process(bootstrap: str, topic: str, kind: str, client: str, way: str, messages: str) -> float:
+    """CPU seconds of one reading, everything compiled and opened once before."""
+    gc.set_threshold(*COLLECTOR)
+    if way == "engine":
+        told = list(values(kind, WARM))
+        learned(Told(told, "arrow" if kind == "arrow" else "json"), len(told))
+    read(bootstrap, f"{topic}-opening", kind, client, way, 2)
+    return timed(read, bootstrap, topic, kind, client, way, int(messages))[1]
 
 
 def in_fresh_process(*arguments) -> float:
+    """The same in a process of its own."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.kafka", "--only", *map(str, arguments)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
 
 
 def rows(bootstrap: str, client: str, full: bool) -> list[dict]:
-    """One row a topic and way of reading."""
+    """One row a topic."""
     made = []
     for kind, sizes in SIZES.items():
-        size = sizes[full]
-        topic = f"bench-{kind}-{os.getpid()}-{client}"
-        fill(bootstrap, opening(topic), kind, 2 if kind == "single" else 2 * BATCH)
+        size, topic = sizes[full], f"bench-{kind}-{os.getpid()}-{client}"
+        fill(bootstrap, f"{topic}-opening", kind, 2 if kind == "single" else 2 * BATCH)
         messages = fill(bootstrap, topic, kind, size)
-        seconds = dict.fromkeys(WAYS, np.inf)
-        for _ in range(TURNS):
-            for way in WAYS:
-                seconds[way] = min(seconds[way], in_fresh_process(bootstrap, topic, kind, client, way, messages))
-        made.append(
-            {
-                "stage": "kafka",
-                "case": f"{kind}, {size:,} events, {client}",
-                "ours": size / seconds["engine"] / 1e6,
-                "rival": size / seconds["bare + decode"] / 1e6,
-                "unit": "M events/CPU-s",
-                "ratio": seconds["bare + decode"] / seconds["engine"],
-                "rival_name": "bare + decode",
-                "target": TARGETS[client],
-            }
-        )
+        turns = [
+            [in_fresh_process(bootstrap, topic, kind, client, way, messages) for way in WAYS] for _ in range(TURNS)
+        ]
+        bare, ours = (size / min(column) / 1e6 for column in zip(*turns, strict=True))
+        case = f"{kind}, {size:,} events, {client}"
+        made.append(row("kafka", case, ours, "M events/CPU-s", bare, WAYS[0], TARGETS[client]))
     return made
 
 
-def main() -> None:
-    from tests.benchmarks.__main__ import machine, table
+@contextlib.contextmanager
+def broker() -> Iterator[str]:
+    """The address of a broker that is there (KAFKA_BOOTSTRAP_SERVERS) or started for this."""
+    if address := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
+        yield address
+        return
+    from tests.support.kafka_broker import Broker
+
+    with tempfile.TemporaryDirectory() as folder:
+        started = Broker(Path(folder))
+        started.start()
+        try:
+            yield started.bootstrap
+        finally:
+            started.kill()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    from tests.benchmarks.__main__ import keep, machine, table
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--client", default="kafka-python", choices=("kafka-python", "confluent"))
     parser.add_argument("--only", nargs=6, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.only:
-        *words, messages = given.only
-        gc.set_threshold(*COLLECTOR)
-        print(read(*words, int(messages)))
-        return
-    print("  ".join(f"{key} {value}" for key, value in machine().items()))
-    bootstrap = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
-    if bootstrap:
-        print(table(rows(bootstrap, given.client, given.full)))
-        return
-    from tests.support.kafka_broker import Broker
-
-    with tempfile.TemporaryDirectory() as folder:
-        broker = Broker(Path(folder))
-        broker.start()
-        try:
-            made = rows(broker.bootstrap, given.client, given.full)
-        finally:
-            broker.kill()
+        print(in_this_process(*given.only))
+        return 0
+    where = machine()
+    print("  ".join(f"{key} {value}" for key, value in where.items()))
+    with broker() as bootstrap:
+        made = rows(bootstrap, given.client, given.full)
     print(table(made))
-    with open(Path(__file__).with_name("results.jsonl"), "a") as results:
-        where = {"full": given.full, "machine": machine()}
-        results.writelines(json.dumps({**row, **where}, default=float) + "\n" for row in made)
+    keep(made, given.full, where)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.kernel_learning import constraints as sets
 from stream_engine.kernel_learning import mkpoe
 from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import hash_split
-from tests.support.kernel_reference import gauc
-from tests.support.kernel_reference import inside as inside_of
+from tests.support import kernel_reference as reference
+from tests.support.kernel_reference import gauc, rbf
 
 TAXONOMY = (((0, 6), ((8, 3), (9, 5))), ((1, 7), (4, 2)))
 NAMES = ("upper", "lower", "left", "right", "edges", "noise 1", "noise 2", "noise 3", "noise 4", "noise 5")
@@ -40,25 +39,14 @@ def ancestors(tree, depth=0):
     return below, left[1] | right[1] | {pair: depth for a in left[0] for b in right[0] for pair in ((a, b), (b, a))}
 
 
-def rbf(features):
-    d = np.square(features[:, None] - features[None]).sum(-1)
-    k = np.exp(-d / np.median(d[d > 0]))
-    return k / np.trace(k)
-
-
 def toy(seed: int, each: int = 20) -> Toy:
     from sklearn.datasets import load_digits
 
     digits, rng = load_digits(), np.random.default_rng(seed)
     chosen = np.concatenate([rng.choice(np.flatnonzero(digits.target == c), each, replace=False) for c in range(10)])
     images = digits.images[chosen] / 16.0
-    parts = [
-        images[:, :4],
-        images[:, 4:],
-        images[:, :, :4],
-        images[:, :, 4:],
-        np.concatenate([np.diff(images, axis=1)[:, :, :7], np.diff(images, axis=2)[:, :7]], axis=1),
-    ]
+    edges = np.concatenate([np.diff(images, axis=1)[:, :, :7], np.diff(images, axis=2)[:, :7]], axis=1)
+    parts = (images[:, :4], images[:, 4:], images[:, :, :4], images[:, :, 4:], edges)
     kernels = [rbf(part.reshape(len(images), -1)) for part in parts]
     for _ in range(5):
         sphere = rng.normal(size=(len(images), 3))
@@ -88,43 +76,23 @@ def beta_and_fit(
     """`(fit on all comparisons, multiple of the smallest beta)`, that by 3-fold cross-validation over objects."""
     n = len(kernels[0])
     fold = hash_split.object_folds(hash_split.name_hashes([str(i) for i in range(n)], seed), 3)
-    least = smallest(rows, weight, kernels, diagonal)
+    least = mkpoe.smallest_beta(rows, weight, kernels, diagonal=diagonal) or 1.0
     scores = []
     for multiple in multiples if len(multiples) > 1 else ():
         right = []
         for number in range(3):
             inside = fold != number
-            train, test = inside_of(sets.Constraints(rows, weight), inside), rows
+            train, test = reference.inside(sets.Constraints(rows, weight), inside), rows
             test = test[~inside[test[:, 0]] & inside[test[:, 1]] & inside[test[:, 3]]]
             ids = np.cumsum(inside) - 1
             part = [k[np.ix_(inside, inside)] for k in kernels]
-            found = mkpoe.fit(
-                ids[train.rows],
-                part,
-                multiple * least,
-                diagonal=diagonal,
-                weight=train.weight,
-                tolerance=3e-2,
-                max_iterations=600,
-            )
+            options = {"weight": train.weight, "tolerance": 3e-2, "max_iterations": 600}
+            found = mkpoe.fit(ids[train.rows], part, multiple * least, diagonal=diagonal, **options)
             right.append(gauc(mkpoe.embed(found, [k[inside] for k in kernels]), test))
         scores.append(np.mean(right))
     chosen = multiples[int(np.argmax(scores))] if scores else multiples[0]
-    found = mkpoe.fit(
-        rows,
-        kernels,
-        chosen * least,
-        diagonal=diagonal,
-        weight=weight,
-        tolerance=1e-2,
-        max_iterations=3000,
-    )
-    return found, chosen
-
-
-def smallest(rows, weight, kernels, diagonal) -> float:
-    found = mkpoe.smallest_beta(rows, weight, kernels, diagonal=diagonal)
-    return found if found is not None else 1.0
+    options = {"weight": weight, "tolerance": 1e-2, "max_iterations": 3000}
+    return mkpoe.fit(rows, kernels, chosen * least, diagonal=diagonal, **options), chosen
 
 
 def accuracy(found: mkpoe.Embedding, kernels, train: np.ndarray, test: np.ndarray) -> float:
@@ -139,20 +107,6 @@ def split(t: Toy, seed: int, size: int):
     ids = np.full(len(order), -1)
     ids[train] = np.arange(len(train))
     return train, ids[comparisons(t, rng, size, train, train)], comparisons(t, rng, 5000, test, train)
-
-
-def snapshot_of(triplets: np.ndarray, n: int) -> Snapshot:
-    counts = columns_from_triplets(triplets, n)._asdict()
-    counts.pop("n_objects")
-    return Snapshot(
-        0,
-        {},
-        tuple(map(str, range(n))),
-        {},
-        {},
-        {"guard": "off"},
-        {f"triplet_counts/{k}": v for k, v in counts.items()},
-    )
 
 
 class Noisy(NamedTuple):
@@ -174,7 +128,7 @@ def noisy_split(seed: int, size: int, flip: float = 0.15, each: int = 20) -> Noi
     triplets = np.concatenate([triplets, again])
     wrong = rng.random(len(triplets)) < flip
     triplets[wrong] = triplets[wrong][:, [0, 2, 1]]
-    return Noisy(t.kernels[1], train, snapshot_of(triplets, len(train)), test)
+    return Noisy(t.kernels[1], train, reference.snapshot_of(triplets, len(train)), test)
 
 
 def processed(world: Noisy, which: str, diagonal: bool, seed: int, order: int | None, multiples) -> dict[str, float]:

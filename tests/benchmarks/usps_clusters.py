@@ -14,9 +14,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from stream_engine.clustering import partition
+from stream_engine.data.triplet_columns import columns_from_triplets
+from stream_engine.embedding import fit as embedding
+from stream_engine.embedding.questions import of_columns
 from stream_engine.refits.sdp_clustering import solve, spur
 from tests.benchmarks.planted_clusters import ITERATIONS, TOL, agreement, labels_of, mulk3, triplets_of
 from tests.support.planted_similarities import adds3
@@ -54,7 +56,7 @@ def digits(folder: Path, which: str, power: float, objects: int, seed: int) -> d
         "AddS-3 SPUR": labels_of(choice.solution, choice.k),
         "AddS-3": labels_of(known, k),
         "MulK-3": labels_of(kernel, k),
-        "t-STE": partition.k_means(t_ste(triplets, n, seed), k, seed),
+        "t-STE": partition.k_means(t_ste(triplets, n), k, seed),
         "k-means": partition.k_means(points, k, seed),
     }
     criterion = {str(tried): round(float(value), 4) for tried, value in zip(choice.tried, choice.criterion)}
@@ -63,33 +65,9 @@ def digits(folder: Path, which: str, power: float, objects: int, seed: int) -> d
     return found | {"gap MulK-3": round(kernel.gap, 4), "cpu": round(time.process_time() - began, 1)}
 
 
-def t_ste(triplets: np.ndarray, n: int, seed: int, dimensions: int = 2) -> np.ndarray:
-    """(n, dimensions): t-STE by stochastic gradient ascent on sum log p, p = s_ij / (s_ij + s_ik), where
-    s_ij = (1 + |y_i - y_j|^2 / a)^(-(a + 1) / 2) and a = dimensions - 1 (at least 1)."""
-    rng, freedom = np.random.default_rng(seed), max(dimensions - 1.0, 1.0)
-    y = rng.normal(0, 0.1, (n, dimensions))
-    passes = max(3, int(np.ceil(3e6 / len(triplets))))
-    for done in range(passes):
-        _ascend(y, triplets[rng.permutation(len(triplets))], 0.5 * (1 - done / passes), freedom)
-    return y
-
-
-@njit(cache=True)
-def _ascend(y, triplets, step, a):
-    for t in range(len(triplets)):
-        i, j, k = triplets[t]
-        near = far = 0.0
-        for c in range(y.shape[1]):
-            near += (y[i, c] - y[j, c]) ** 2
-            far += (y[i, c] - y[k, c]) ** 2
-        near, far = 1 / (1 + near / a), 1 / (1 + far / a)
-        wrong = 1 / (1 + (near / far) ** ((a + 1) / 2))  # 1 - p
-        for c in range(y.shape[1]):
-            towards = step * wrong * (a + 1) / a * near * (y[j, c] - y[i, c])
-            away = step * wrong * (a + 1) / a * far * (y[i, c] - y[k, c])
-            y[i, c] += towards + away
-            y[j, c] -= towards
-            y[k, c] -= away
+def t_ste(triplets: np.ndarray, n: int) -> np.ndarray:
+    """(n, 2): the engine's own t-STE."""
+    return embedding.fit(of_columns(columns_from_triplets(triplets, n)), 2, 0.1, kernel="t-ste").points
 
 
 def cars(folder: Path, which: str = "T_ALL_REDUCED") -> dict:
@@ -108,7 +86,7 @@ def cars(folder: Path, which: str = "T_ALL_REDUCED") -> dict:
         for name, M in (("AddS-3", W), ("MulK-3", K))
         for k in (2, 3)
     }
-    found |= {f"t-STE, k={k}": partition.k_means(t_ste(triplets, n, 0), k, 0) for k in (2, 3)}
+    found |= {f"t-STE, k={k}": partition.k_means(t_ste(triplets, n), k, 0) for k in (2, 3)}
     found["classes"] = np.array([classes[name] for name in names])
     inside = np.char.lower(found["classes"]) != "outlier"
     return {

@@ -71,8 +71,8 @@ def test_the_page_is_written_from_what_is_kept(tmp_path, papers, capsys):
             line = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells_of(each)) + " |"
             assert line in markdown.splitlines()
     assert html.count("<img") == sum(len(paper.drawings) for paper in papers.values()) > 5
-    assert set(re.findall(r"src='(\w+):", html)) == {"data"}  # it needs nothing else
-    assert "http" not in re.sub(r"src='data:[^']*'", "", html)
+    assert set(re.findall(r'src="(\w+):', html)) == {"data"}  # it needs nothing else
+    assert "http" not in re.sub(r'src="data:[^"]*"', "", html)
     pictures = re.findall(r"\]\((\S+\.png)\)", markdown)
     assert len(pictures) == len(set(pictures)) and all((tmp_path / p).stat().st_size > 5000 for p in pictures)
     assert capsys.readouterr().out.count(" CPU s") >= len(PAPERS)

@@ -1,6 +1,6 @@
 """The planted model of Perrot, Esser & Ghoshdastidar 2020: recovered where the paper says so, at a fifth of its size.
 
-The whole figure at n = 1000 is made by `python -m tests.benchmarks.planted_clusters`, Fig. 2 by `usps_clusters` there.
+The whole figures are made by `python -m tests.benchmarks papers --only perrot2020`.
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ def test_the_embedding_beside_them_satisfies_most_triplets():
     points = rng.normal(size=(30, 2))
     w = -((points[:, None] - points[None]) ** 2).sum(axis=2)
     triplets = planted_clusters.triplets_of(rng, w, 3_000, 1.0)
-    found = usps_clusters.t_ste(triplets, 30, 0)
+    found = usps_clusters.t_ste(triplets, 30)
     near, far = (((found[triplets[:, 0]] - found[triplets[:, c]]) ** 2).sum(axis=1) for c in (1, 2))
     assert np.mean(near < far) > 0.9
 

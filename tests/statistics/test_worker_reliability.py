@@ -22,7 +22,6 @@ from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Store
 from stream_engine.statistics import kernels, weighted_counts, worker_reliability
-from tests.benchmarks.worker_reliability import weighting
 from tests.support.generators import planted_triplets
 from tests.support.served import served
 
@@ -228,18 +227,6 @@ def test_weighting_helps_against_spam_and_does_not_hurt_without():
         assert held_out(snapshot, "trusted", points) > held_out(snapshot, None, points) + gain
     labels = spectral.refit(snapshot, spectral.Params("adds3_trusted", k=2), 0).arrays["labels"]
     assert len(set(labels[::2])) == len(set(labels[1::2])) == 1 and labels[0] != labels[1]
-
-
-def test_the_report_on_made_judgements():
-    """What `python -m tests.benchmarks.worker_reliability` does with human judgements, on a small world."""
-    triplets, workers, accuracy, _ = study(n=30, spammers=0.0)
-    who = np.array([int(name[1:]) for name in workers])
-    clean, spam = (
-        row
-        for row in weighting("made", triplets, who, sorted(accuracy, key=lambda w: int(w[1:])), np.arange(len(who)), 30)
-        if "AddS-3" in row["case"]
-    )
-    assert abs(clean["gain"]) < 0.01 < spam["gain"] and spam["plain"] < clean["plain"]
 
 
 def test_a_refit_goes_on_from_the_one_before():

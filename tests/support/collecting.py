@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -116,16 +115,13 @@ class Participant:
         self.base, self.worker, self._answer = base, worker, answer
         self._key = {"key": key} if key else {}
         self.acknowledged: dict[str, object] = {}
-        self.seconds: dict[str, list[float]] = {"questions": [], "answers": []}
         self.ended, self.code = "", ""
 
     def ask(self, http: httpx.Client, n: int = 1, again: bool = False) -> list[dict]:
         """The next questions."""
         more = {"again": "1"} if again else {}
-        started = time.perf_counter()
         asked = {"worker": self.worker, "n": n, **more, **self._key}
         answer = again_where_idle(lambda: http.get(f"{self.base}/questions", params=asked))
-        self.seconds["questions"].append(time.perf_counter() - started)
         answer.raise_for_status()
         said = answer.json()
         self.ended, self.code = said["ended"], said.get("code", "")
@@ -135,9 +131,7 @@ class Participant:
         """Answer one."""
         chosen = self._answer(question)
         body = {"id": question["id"], "worker": self.worker, "chosen": chosen, "seconds": 1.5}
-        started = time.perf_counter()
         said = again_where_idle(lambda: http.post(f"{self.base}/answers", params=self._key, json=body))
-        self.seconds["answers"].append(time.perf_counter() - started)
         said.raise_for_status()
         self.acknowledged[question["id"]] = chosen
         return said.json()

@@ -34,3 +34,19 @@ def apt_get(*arguments: str, cwd: Path | None = None) -> None:
         done = subprocess.run(get, cwd=cwd, capture_output=True, text=True, env=environment)
         if done.returncode:
             raise Missing(f"{' '.join(get)}: {done.stderr.strip().splitlines()[-1:]}")
+
+
+def jars_of(pom: Path, name: str, missing: type[Missing], *tools: str) -> list[Path]:
+    """The jars that a `pom.xml` names, fetched from Maven Central on first use (a marker says that the fetch was
+    whole). Raises `missing`."""
+    with cache(name) as folder:
+        if not (folder / ".complete").exists():
+            for tool in (*tools, "mvn"):
+                if shutil.which(tool) is None:
+                    raise missing(f"{tool} is not on the path (Java 17 and Maven are needed to fetch {name})")
+            command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+            fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
+            if fetched.returncode:
+                raise missing(f"mvn could not fetch {name}: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
+            (folder / ".complete").touch()
+        return sorted(folder.glob("*.jar"))

@@ -8,7 +8,6 @@ SCRAM, certificate made for the session by `keytool`), so that secrets and certi
 
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -16,21 +15,16 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.support.fetched_programs import Missing, cache
-from tests.support.process import free_ports
+from tests.support.fetched_programs import Missing, jars_of
+from tests.support.process import free_ports, listens
 
 POM = ROOT / "tests" / "kafka" / "pom.xml"
 VERSION = "4.3.1"
 USER, PASSWORD = "engine", "correct-horse-battery"
 START_SECONDS = 600
 # C1 only, shared class data and the serial collector: the broker lives for seconds, so start-up counts, not speed.
-JVM = [
-    "-Xmx512m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    "-Xshare:auto",
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-]
+QUICK = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+JVM = ["-Xmx512m", *QUICK, "-Xshare:auto", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
 
 
 class BrokerMissing(Missing):
@@ -38,23 +32,8 @@ class BrokerMissing(Missing):
 
 
 def jars() -> Path:
-    """The folder of the broker's jars, fetched on first use (a marker file says that the fetch was whole)."""
-    with cache(f"kafka-{VERSION}") as folder:
-        if (folder / ".complete").exists():
-            return folder
-        for tool in ("java", "keytool", "mvn"):
-            if shutil.which(tool) is None:
-                raise BrokerMissing(
-                    f"{tool} is not on the path (Java 17 and Maven, or KAFKA_BOOTSTRAP_SERVERS, needed)"
-                )
-        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
-        fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if fetched.returncode:
-            raise BrokerMissing(
-                f"mvn could not fetch Kafka {VERSION}: {(fetched.stdout + fetched.stderr).strip()[-300:]}"
-            )
-        (folder / ".complete").touch()
-        return folder
+    """The folder of the broker's jars."""
+    return jars_of(POM, f"kafka-{VERSION}", BrokerMissing, "java", "keytool")[0].parent
 
 
 def java() -> str:
@@ -146,14 +125,10 @@ class Broker:
     def wait_until_it_listens(self) -> None:
         # Kafka opens its client listeners only when the broker is unfenced, so a connection means "ready".
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                    return
-            except OSError:
-                time.sleep(0.05)
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if listens(self.port):
+                return
+            time.sleep(0.05)
         tail = (self.folder / "broker.log").read_text(errors="replace")[-2000:]
         self.kill()
         raise RuntimeError(f"the broker did not start within {START_SECONDS} s; the end of its log:\n{tail}")
@@ -164,33 +139,18 @@ class Broker:
         if keytool is None:
             raise BrokerMissing("keytool is not on the path (it comes with Java 17)")
         common = [
-            "-J-XX:TieredStopAtLevel=1",
-            "-J-XX:+UseSerialGC",
+            *(f"-J{each}" for each in QUICK),
             "-keystore",
             str(store),
             "-storetype",
             "PKCS12",
             "-storepass",
             PASSWORD,
-            "-alias",
-            "broker",
         ]
+        common += ["-alias", "broker"]
+        made = "-keyalg EC -groupname secp256r1 -validity 30 -dname CN=localhost -ext san=ip:127.0.0.1,dns:localhost"
         for command in (
-            [
-                keytool,
-                "-genkeypair",
-                *common,
-                "-keyalg",
-                "EC",
-                "-groupname",
-                "secp256r1",
-                "-validity",
-                "30",
-                "-dname",
-                "CN=localhost",
-                "-ext",
-                "san=ip:127.0.0.1,dns:localhost",
-            ],
+            [keytool, "-genkeypair", *common, *made.split()],
             [keytool, "-exportcert", *common, "-rfc", "-file", str(self.certificate)],
         ):
             subprocess.run(command, check=True, capture_output=True, timeout=600)

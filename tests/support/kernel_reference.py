@@ -10,8 +10,8 @@ from stream_engine.state.snapshot import Snapshot
 from tests.support.generators import planted_triplets
 
 
-def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
-    """(objective, K'', mu) of Heim et al. 2014, eq. 3, 6 or 9, by Clarabel."""
+def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None, solver="CLARABEL", **options):
+    """(objective, K'', mu) of Heim et al. 2014, eq. 3, 6 or 9."""
     import cvxpy as cp
 
     weight = np.ones(len(triplets)) if weight is None else weight
@@ -30,12 +30,12 @@ def rckl(triplets, n, kernels, form, loss, lambda1, lambda2, weight=None):
     if mu is not None:
         cost = cost + lambda2 * cp.sum(mu)
     problem = cp.Problem(cp.Minimize(cost))
-    problem.solve(solver=cp.CLARABEL)
+    problem.solve(solver=solver, **options)
     return problem.value, total.value, None if mu is None else mu.value
 
 
-def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0):
-    """Objective of Algorithm 4 in W^p with margins (m,), by Clarabel."""
+def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0, solver="CLARABEL"):
+    """Objective of Algorithm 4 in W^p with margins (m,)."""
     import cvxpy as cp
 
     n, weight = len(kernels[0]), np.ones(len(rows)) if weight is None else weight
@@ -54,7 +54,7 @@ def mkpoe(rows, kernels, beta, diagonal, weight=None, margin=1.0):
             outer = np.einsum("ta,tb->tab", near, near) - np.einsum("ta,tb->tab", far, far)
             x = x + outer.reshape(len(rows), -1) @ cp.vec(w, order="C")
     problem = cp.Problem(cp.Minimize(cost + beta / weight.sum() * (weight @ cp.pos(margin + x))), held)
-    problem.solve(solver=cp.CLARABEL)
+    problem.solve(solver=solver)
     return problem.value
 
 

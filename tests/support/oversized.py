@@ -109,40 +109,28 @@ def pick(shown: int = 10_000) -> bytes:
     return json.dumps(event).encode()
 
 
-MESSAGES: dict[str, Callable[[], bytes]] = {
-    "dictionary_rows": dictionary_rows,
-    "dictionary_texts": dictionary_texts,
-    "dictionary_lists": dictionary_lists,
-    "runs": runs,
-    "views": views,
-    "nulls": nulls,
-    "long_array": long_array,
-    "many_lines": many_lines,
-    "deep": deep,
-    "digits": digits,
-    "ranking": ranking,
-    "pick": pick,
-}
+_ALL = (dictionary_rows, dictionary_texts, dictionary_lists, runs, views, nulls, long_array, many_lines, deep, digits)
+MESSAGES: dict[str, Callable[[], bytes]] = {make.__name__: make for make in (*_ALL, ranking, pick)}
+
+
+def _long_line(file: Any, size: int) -> None:
+    """A line of `size` bytes between two events."""
+    file.write(EVENT + b"\n")
+    for _ in range(size >> 20):
+        file.write(b"x" * (1 << 20))
+    file.write(b"\n" + EVENT + b"\n")
 
 
 def write_gzip_line(path: Path, size: int = 4 << 30) -> None:
     """A line of gigabytes between two events, as gzip."""
-    piece = b"x" * (1 << 20)
     with gzip.open(path, "wb", 1) as file:
-        file.write(EVENT + b"\n")
-        for _ in range(size >> 20):
-            file.write(piece)
-        file.write(b"\n" + EVENT + b"\n")
+        _long_line(file, size)
 
 
 def write_zstd_line(path: Path, size: int = 4 << 30) -> None:
     """The same as one zstd frame: some hundred kilobytes."""
-    piece = b"x" * (1 << 20)
     with path.open("wb") as file, zstandard.ZstdCompressor(19).stream_writer(file) as writer:
-        writer.write(EVENT + b"\n")
-        for _ in range(size >> 20):
-            writer.write(piece)
-        writer.write(b"\n" + EVENT + b"\n")
+        _long_line(writer, size)
 
 
 def write_zstd_window(path: Path, window_log: int = 31) -> None:

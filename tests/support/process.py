@@ -153,6 +153,15 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
+def listens(port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
 def jsonl(path: Path, events: Iterable[dict | str]) -> Path:
     """Write events (or raw lines) as JSON lines."""
     path.write_text("".join((e if isinstance(e, str) else json.dumps(e)) + "\n" for e in events))

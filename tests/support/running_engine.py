@@ -25,30 +25,11 @@ class Engine:
     ):
         (folder / "engine.toml").write_text(config)
         self.state, self.said = folder / "s", folder / "said"
+        command = [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", *more]
+        command += ["--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml"]
+        command += [] if refits else ["--no-refits"]
         with self.said.open("w") as errors:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    *program,
-                    "run",
-                    uri,
-                    "--state",
-                    self.state,
-                    "--start",
-                    "earliest",
-                    *([] if refits else ["--no-refits"]),
-                    "--log-format",
-                    "json",
-                    "--listen",
-                    "127.0.0.1:0",
-                    "--config",
-                    folder / "engine.toml",
-                    *more,
-                ],
-                stdout=errors,
-                stderr=errors,
-                env=ENVIRONMENT | environment,
-            )
+            self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
         until(
             lambda: self.process.poll() is not None or any("address" in line for line in self.lines()),
             120,

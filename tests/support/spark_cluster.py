@@ -9,15 +9,13 @@ import importlib.util
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.support.fetched_programs import Missing
-from tests.support.kafka_broker import free_ports
+from tests.support.fetched_programs import Missing, jars_of
+from tests.support.process import free_ports, listens, until
 
 POM = ROOT / "tests" / "spark" / "pom.xml"
 # Short-lived processes on a small machine: start-up counts, not speed.
@@ -63,19 +61,7 @@ def home() -> Path:
 def kafka_jars() -> str:
     """The jars with which Spark reads Kafka, fetched on first use, joined for --jars."""
     version = POM.read_text().split("<version>")[1].split("<")[0]
-    cache = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stream-engine" / f"spark-kafka-{version}"
-    )
-    if not (cache / ".complete").exists():
-        if shutil.which("mvn") is None:
-            raise SparkMissing("mvn is not on the path (Maven fetches the jars with which Spark reads Kafka)")
-        cache.mkdir(parents=True, exist_ok=True)
-        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
-        fetched = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        if fetched.returncode:
-            raise SparkMissing(f"mvn could not fetch Spark's jars: {(fetched.stdout + fetched.stderr).strip()[-300:]}")
-        (cache / ".complete").touch()
-    return ",".join(str(jar) for jar in sorted(cache.glob("*.jar")))
+    return ",".join(map(str, jars_of(POM, f"spark-kafka-{version}", SparkMissing)))
 
 
 def conf(**more: str) -> list[str]:
@@ -105,21 +91,8 @@ def kill(process: subprocess.Popen) -> None:
 
 def job(log: Path, *arguments, master: str = "local[2]", jars: str = "", submit: tuple = ()) -> subprocess.Popen:
     """`stream-engine spark-counts ARGUMENTS`."""
-    return start(
-        [
-            sys.executable,
-            "-m",
-            "stream_engine",
-            "spark-counts",
-            *arguments,
-            "--master",
-            master,
-            *conf(),
-            *submit,
-            *(["--jars", jars] if jars else []),
-        ],
-        log,
-    )
+    command = [sys.executable, "-m", "stream_engine", "spark-counts", *arguments, "--master", master, *conf(), *submit]
+    return start([*command, *(["--jars", jars] if jars else [])], log)
 
 
 def ended(process: subprocess.Popen, log: Path, seconds: float = 400) -> None:
@@ -139,45 +112,14 @@ class Standalone:
         self.folder, spark = folder, home() / "bin" / "spark-class"
         (port,) = free_ports(1)
         self.url = f"spark://127.0.0.1:{port}"
-        main = "org.apache.spark.deploy"
-        self.processes = [
-            start(
-                [spark, f"{main}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0],
-                folder / "master.log",
-            )
-        ]
-        self._wait(port)
+        deploy, here = "org.apache.spark.deploy", ["--host", "127.0.0.1", "--webui-port", 0]
+        master = [spark, f"{deploy}.master.Master", *here, "--port", port]
+        self.processes = [start(master, folder / "master.log")]
+        until(lambda: listens(port), 60, "the master")
+        worker = [spark, f"{deploy}.worker.Worker", *here, "--cores", 1, "--memory", "512m"]
         for number in range(workers):
-            self.processes.append(
-                start(
-                    [
-                        spark,
-                        f"{main}.worker.Worker",
-                        "--host",
-                        "127.0.0.1",
-                        "--cores",
-                        1,
-                        "--memory",
-                        "512m",
-                        "--webui-port",
-                        0,
-                        "--work-dir",
-                        folder / f"work-{number}",
-                        self.url,
-                    ],
-                    folder / f"worker-{number}.log",
-                )
-            )
-
-    @staticmethod
-    def _wait(port: int, seconds: float = 600) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                return socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                time.sleep(0.05)
-        raise AssertionError(f"no master within {seconds} s")
+            command = [*worker, "--work-dir", folder / f"work-{number}", self.url]
+            self.processes.append(start(command, folder / f"worker-{number}.log"))
 
     def kill(self, worker: int) -> None:
         kill(self.processes[1 + worker])

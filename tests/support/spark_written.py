@@ -1,6 +1,5 @@
 """Deltas as the job writes them, without Spark: its shares summed by pyarrow. What Spark adds is tested on Spark."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -71,7 +70,3 @@ def deltas(out: Path, batches: Iterable[Iterable[list[Record]]], options: EventO
 
 def source_of(out: Path) -> str:
     return f"deltas://{out}"
-
-
-def query_of(out: Path) -> str:
-    return json.loads((out / "delta" / "job.json").read_text())["query"]

@@ -1,7 +1,7 @@
 """Every table, figure and number of the five papers beside ours, as a page.
 
     python -m tests.benchmarks papers --out FOLDER [--only heim mcfee perrot2019 perrot2020 kleindessner]
-                                      [--kept] [--results FOLDER] [--jobs 2]
+                                      [--kept] [--results FOLDER]
 
 Results are kept beside this file with a digest of the code that they rest on. What is missing or stale is made and
 kept, so the command can be stopped and resumed; --kept makes nothing and says which rows are not of the present code.
@@ -12,7 +12,6 @@ STREAM_ENGINE_DATA, else ../shared/data beside the checkout.
 import argparse
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -50,19 +49,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=tuple(PAPERS), default=list(PAPERS))
     parser.add_argument("--kept", action="store_true", help="make nothing: the page from what is kept")
     parser.add_argument("--results", type=Path, default=HERE, metavar="FOLDER", help="where results are kept")
-    parser.add_argument("--jobs", type=int, default=1, help="papers at once (default 1)")
     given = parser.parse_args(arguments)
     folder = human_judgements()
     if folder is None and not given.kept:
         parser.error("no human judgements: set STREAM_ENGINE_DATA, or draw the page of what is kept with --kept")
     if folder is not None:
         os.environ["STREAM_ENGINE_DATA"] = str(folder)
-    tasks = [(name, given.results, not given.kept) for name in given.only]
-    if given.jobs > 1:
-        with ProcessPoolExecutor(given.jobs) as pool:
-            done = list(pool.map(one, *zip(*tasks)))
-    else:
-        done = [one(*task) for task in tasks]
+    done = [one(name, given.results, not given.kept) for name in given.only]
     for name, (paper, seconds, whole) in zip(given.only, done):
         print(f"{name}: {counted(paper.rows)}; {whole:.1f} CPU s")
         for experiment, cpu in sorted(seconds.items(), key=lambda item: -item[1]):

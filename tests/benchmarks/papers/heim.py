@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from stream_engine.kernel_learning import distance_operator, factored, linear, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning import rckl as rckl_solver
@@ -12,7 +11,8 @@ from stream_engine.kernel_learning.distance_operator import satisfied, triplet_r
 from tests.benchmarks import heim_synthetic as bench
 from tests.benchmarks.papers import heim_early
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import NOT_RUN, Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import NOT_RUN, Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "heim-2015-rckl-auxiliary-kernels.txt"
 SIZES, TRIALS = (200, 400, 600, 2000), 3
@@ -115,7 +115,7 @@ def cells_of(kept: Kept) -> Cells:
 
 def mean(cells: Cells, method: str, form: str, size: int, name: str = "error") -> float:
     """Mean over trials, not a number where none is made."""
-    return float(np.mean([c.found[name] for c in cells.get((method, form, size), []) if c] or [np.nan]))
+    return mean_of(cells.get((method, form, size), []), name)
 
 
 def curve(cells: Cells, method: str, form: str, name: str = "error") -> str:
@@ -276,27 +276,29 @@ def by_sigma(cells: Cells) -> str:
 
 def drawings(cells: Cells) -> list[Drawing]:
     """Figs. 1 and 3a."""
-    one = Figure(figsize=(13, 3.8), layout="constrained")
-    axes = one.subplots(1, 3, sharey=True)
-    lines = [[("ste", f, "-") for f in FORMS] + [("early", f, ":") for f in ("t", "ak")],
-             [("hinge", f, "-") for f in FORMS],
-             [("ste", "mkl", "-"), ("ste", "ak", "-"), ("MKPOE", "diagonal", "--"), ("MKPOE", "full", "--")],
-    ]  # fmt: skip
-    titles = ("Fig. 1a: STE, dotted: stopped early", "Fig. 1b: GNMDS", "Fig. 3a: MKPOE beside")
-    for axis, title, wanted in zip(axes, titles, lines):
+    panels = {
+        "Fig. 1a: STE, dotted: stopped early": [
+            *(("ste", f, "o-") for f in FORMS),
+            ("early", "t", "o:"),
+            ("early", "ak", "o:"),
+        ],
+        "Fig. 1b: GNMDS": [("hinge", form, "o-") for form in FORMS],
+        "Fig. 3a: MKPOE beside": [
+            ("ste", "mkl", "o-"),
+            ("ste", "ak", "o-"),
+            ("MKPOE", "diagonal", "o--"),
+            ("MKPOE", "full", "o--"),
+        ],
+    }
+    drawn: dict[str, list[Curve]] = {}
+    for title, wanted in panels.items():
+        drawn[title] = [Curve("best of any MKL", PLACES, [found(cells["floor", "", 0], "error")] * 3, "-")]
         for method, form, style in wanted:
-            made = [s for s in SIZES if np.isfinite(mean(cells, method, form, s))]
-            errors = [[c.found["error"] for c in cells[method, form, s] if c] for s in made]
-            half = [np.std(e, ddof=1) / np.sqrt(len(e)) for e in errors]
-            axis.errorbar(
-                made, [np.mean(e) for e in errors], half, label=f"{method}-{form}", ls=style, marker="o", ms=3
-            )
-        axis.axhline(mean(cells, "floor", "", 0), color="grey", lw=0.8)
-        axis.set(title=title, xlabel="training triplets")
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=7)
-    axes[0].set(ylabel="test error")
-    return [Drawing("Figs. 1, 3a", "mean test error; bars are standard errors; grey: the best any MKL can do.", one)]
+            held = {s: found(cells.get((method, form, s), []), "error") for s in SIZES}
+            made = [s for s in SIZES if held[s]]
+            drawn[title].append(Curve(f"{method}-{form}", made, [held[s] for s in made], style))
+    said = "mean test error; bars are standard deviations over trials."
+    return [drawing("Figs. 1, 3a", said, drawn, xlabel="training triplets", ylabel="test error")]
 
 
 def paper(kept: Kept) -> Paper:

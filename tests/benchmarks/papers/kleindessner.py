@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from stream_engine.clustering import partition
 from stream_engine.data.triplet_columns import columns_from_triplets
@@ -19,7 +18,8 @@ from stream_engine.kernel_learning.distance_operator import triplet_rows
 from stream_engine.statistics import kernels, spectral
 from tests.benchmarks import kleindessner as bench
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import NOT_RUN, Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import NOT_RUN, Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "kleindessner-luxburg-2017-kernel-functions-from-triplets.txt"
 COUNTS = (5_000, 10_000, 20_000, 40_000, 80_000)
@@ -124,32 +124,17 @@ def new_rows(kept: Kept) -> list[Row]:
     ]  # fmt: skip
 
 
-def usps_cells(kept: Kept) -> Cells:
-    """Figs. 5 and 7, rows 1 and 2."""
-    cells: Cells = {}
-    for which in KERNELS:
-        for wrong in WRONG:
-            for asked in COUNTS:
-                for seed in range(RUNS):
-                    key = {"experiment": "usps", "kernel": which, "wrong": wrong, "asked": asked, "seed": seed}
-                    key |= {"n": 1000, "marks": 15, "d": 0}
-                    cell = kept.cell(key, digits)
-                    cells.setdefault((which, wrong, asked), []).append(cell)
-    return cells
-
-
-def embedding_cells(kept: Kept) -> Cells:
-    """The rival of rows 1 and 2, an embedding in 2 and in 10 dimensions."""
-    cells: Cells = {}
-    for d in (2, 10):
-        for wrong in WRONG:
-            for asked in (10_000, 40_000):
-                for seed in range(1):
-                    key = {"experiment": "usps", "kernel": "k1", "wrong": wrong, "asked": asked, "seed": seed}
-                    key |= {"n": 1000, "marks": 15, "d": d}
-                    cell = kept.cell(key, digits)
-                    cells.setdefault((d, wrong, asked), []).append(cell)
-    return cells
+def usps_cells(kept: Kept, which: str, d: int, counts: tuple[int, ...], runs: int) -> dict:
+    """Figs. 5 and 7, rows 1 and 2: cells by share of wrong answers and number of triplets."""
+    return {
+        (wrong, asked): [
+            kept.cell({"experiment": "usps", "kernel": which, "wrong": wrong, "asked": asked, "seed": seed, "n": 1000,
+                       "marks": 15, "d": d}, digits)
+            for seed in range(runs)
+        ]
+        for wrong in WRONG
+        for asked in counts
+    }  # fmt: skip
 
 
 def size_cells(kept: Kept) -> Cells:
@@ -157,17 +142,16 @@ def size_cells(kept: Kept) -> Cells:
     cells: Cells = {}
     for which in KERNELS:
         for n in SIZES:
-            for seed in range(RUNS if n < 4000 else 1):
+            for seed in range(RUNS):
                 key = {"experiment": "size", "kernel": which, "wrong": 0.15, "asked": 150 * n, "seed": seed}
-                key |= {"n": n, "marks": 30, "d": 5 if which == "k1" and seed == 0 and n <= 2000 else 0}
-                cell = kept.cell(key, digits)
-                cells.setdefault((which, n), []).append(cell)
+                key |= {"n": n, "marks": 30, "d": 5 if which == "k1" and seed == 0 else 0}
+                cells.setdefault((which, n), []).append(kept.cell(key, digits))
     return cells
 
 
 def mean(cells: list[Cell | None], name: str = "purity") -> float:
-    """Mean over runs, not a number where none is made."""
-    return float(np.mean([c.found[name] for c in cells if c and name in c.found] or [np.nan]))
+    """Mean over runs."""
+    return mean_of(cells, name)
 
 
 def seconds(found: list[dict], what: str) -> float:
@@ -345,45 +329,36 @@ def size_rows(kept: Kept, cells: Cells) -> list[Row]:
 
 def drawings(shapes: Cell | None, cells: Cells, rivals: Cells, sizes: Cells) -> list[Drawing]:
     """Figs. 3 and 6, 5 and 7."""
-    made = []
-    if shapes:
-        one = Figure(figsize=(7, 2.6), layout="constrained")
-        axis = one.subplots()
-        for shift, which in ((-0.2, "k1"), (0.2, "k2")):
-            axis.bar(np.arange(5) + shift, [e[which] for e in shapes.found], 0.4, label=which)
-        axis.set_xticks(range(5), [e["data"] for e in shapes.found], fontsize=8)
-        axis.set(ylabel="rank correlation")
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend()
-        made.append(Drawing("Figs. 3, 6", "k1 and k2 beside minus the distance; the matrices themselves: `python -m "
-                            "tests.benchmarks.kleindessner --parts shapes --out FOLDER`.", one))  # fmt: skip
-    two = Figure(figsize=(13, 3.6), layout="constrained")
-    axes = two.subplots(1, 3, sharey=True)
-    for axis, wrong in zip(axes, WRONG):
-        for which in KERNELS:
-            axis.plot(COUNTS, [mean(cells[which, wrong, n]) for n in COUNTS], "o-", label=which)
+    names = [each["data"] for each in shapes.found] if shapes else []
+    follow = [Curve(which, names, [[e[which]] for e in shapes.found] if shapes else [], "o") for which in KERNELS]
+    places = (10_000, 40_000)
+    two: dict[str, list[Curve]] = {}
+    for wrong in WRONG:
+        lines = [Curve(which, COUNTS, [found(cells[which, wrong, n], "purity") for n in COUNTS]) for which in KERNELS]
         for d, kind in ((2, "same"), (2, "rand"), (10, "same"), (10, "rand")):
-            purity = [mean(rivals[d, wrong, n], f"purity, STE {kind}") for n in (10_000, 40_000)]
-            axis.plot((10_000, 40_000), purity, "x--", label=f"STE {kind}, d = {d}")
-        points = mean(cells["k1", wrong, COUNTS[0]], "purity, points")
-        axis.axhline(points, color="grey", ls=":", label="k-means on pixels")
-        axis.set(title=f"digits 1, 2, 3, {wrong:.0%} wrong", xlabel="triplets", xscale="log", ylabel="purity")
-    for which in KERNELS:
-        axes[2].plot(SIZES, [mean(sizes[which, n]) for n in SIZES], "o-", label=which)
-    axes[2].plot(SIZES, [mean(sizes["k1", n], "purity, points") for n in SIZES], ":", label="k-means on pixels")
-    axes[2].plot(SIZES, [mean(sizes["k1", n], "purity, STE rand") for n in SIZES], "x--", label="STE rand, d = 5")
-    axes[2].set(title="ten digits, 15 % wrong", xlabel="digits")
-    for axis in axes:
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=7)
-    return [*made, Drawing("Figs. 5, 7", "purity by triplets and by objects, USPS; means over runs.", two)]
+            values = [found(rivals[d, wrong, n], f"purity, STE {kind}") for n in places]
+            lines.append(Curve(f"STE {kind}, d = {d}", places, values, "x--"))
+        pixels = [found(cells["k1", wrong, n], "purity, points") for n in COUNTS]
+        two[f"digits 1, 2, 3, {wrong:.0%} wrong"] = [*lines, Curve("k-means on pixels", COUNTS, pixels, ":")]
+    lines = [Curve(which, SIZES, [found(sizes[which, n], "purity") for n in SIZES]) for which in KERNELS]
+    for label, name in (("k-means on pixels", "purity, points"), ("STE rand, d = 5", "purity, STE rand")):
+        lines.append(Curve(label, SIZES, [found(sizes["k1", n], name) for n in SIZES], "x--"))
+    two["ten digits, 15 % wrong, by their number"] = lines
+    said = "k1 and k2 beside minus the distance; the matrices themselves: `python -m "
+    said += "tests.benchmarks.kleindessner --parts shapes --out FOLDER`."
+    return [
+        drawing("Figs. 3, 6", said, {"": follow}, ylabel="rank correlation"),
+        drawing("Figs. 5, 7", "purity by triplets and by objects, USPS; means over runs.", two, ylabel="purity"),
+    ]
 
 
 def paper(kept: Kept) -> Paper:
     """All of the paper."""
     shapes = kept.cell({"experiment": "shapes"}, part("shapes"))
     crowd = crowd_rows(kept)
-    cells, rivals, sizes = usps_cells(kept), embedding_cells(kept), size_cells(kept)
+    cells = {(w, *at): each for w in KERNELS for at, each in usps_cells(kept, w, 0, COUNTS, RUNS).items()}
+    rivals = {(d, *at): each for d in (2, 10) for at, each in usps_cells(kept, "k1", d, (10_000, 40_000), 1).items()}
+    sizes = size_cells(kept)
     rows = shape_rows([shapes]) + crowd + new_rows(kept) + usps_rows(cells, rivals) + size_rows(kept, sizes)
     note = "The paper draws its purities and says no number but counts and runtimes; its text has no picture here."
     return Paper("Kleindessner & von Luxburg 2017, kernel functions based on triplet comparisons", TEXT, note, rows,

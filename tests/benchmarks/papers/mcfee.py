@@ -6,13 +6,13 @@ Digits stand for the objects of ALOI and for aset400, by `tests/benchmarks/mcfee
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from stream_engine.kernel_learning import constraints, distance_operator, factored, linear, mkpoe, pair_lists, problem
 from stream_engine.kernel_learning.distance_operator import satisfied, triplet_rows
 from tests.benchmarks import mcfee_toy as bench
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import Curve, Drawing, Paper, Row, drawing, found, missing, row
+from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "mcfee-lanckriet-2011-partial-order-embedding.txt"
 SPLITS, ORDERS, FIXED = 2, 5, 20.0
@@ -82,7 +82,7 @@ def cells_of(kept: Kept) -> Cells:
 
 def mean(cells: Cells, place, name: str = "learned") -> float:
     """Mean over splits."""
-    return float(np.mean([c.found[name] for c in cells[place] if c] or [np.nan]))
+    return mean_of(cells[place], name)
 
 
 def figure_5(cells: Cells) -> list[Row]:
@@ -213,21 +213,18 @@ def deviations(cells: Cells) -> list[float]:
 
 def drawings(cells: Cells) -> list[Drawing]:
     """Figs. 5 and 10."""
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
-    five, ten = figure.subplots(1, 2, width_ratios=(2, 1))
-    for shift, name in ((-0.2, "native"), (0.2, "learned")):
-        values = [[c.found[name] for c in cells[choice, "diagonal"] if c] or [np.nan] for choice in CHOICES]
-        five.bar(np.arange(len(CHOICES)) + shift, [np.mean(v) for v in values], 0.4, [np.min(v) * 0 for v in values],
-                 yerr=[np.std(v) for v in values], label=name)  # fmt: skip
-    five.axhline(0.5, color="grey", lw=0.8)
-    five.set_xticks(range(len(CHOICES)), CHOICES, rotation=45, fontsize=8)
-    five.set(title="Fig. 5 (diagonal)", ylabel="test accuracy", ylim=(0.4, 1))
-    if five.get_legend_handles_labels()[0]:
-        five.legend()
-    runs = [[c.found["accuracy"] for c in cells[split] if c] for split in range(SPLITS)]
-    ten.boxplot([run or [np.nan] for run in runs])
-    ten.set(title="Fig. 10: random orders", xlabel="split", ylabel="test accuracy")
-    return [Drawing("Figs. 5, 10", "digits under a taxonomy; bars are standard deviations over splits.", figure)]
+    at, splits = range(len(CHOICES)), range(SPLITS)
+    panels = {
+        "Fig. 5 (diagonal), " + ", ".join(CHOICES): [
+            Curve(name, at, [found(cells[choice, "diagonal"], name) for choice in CHOICES], "o")
+            for name in ("native", "learned")
+        ],
+        "Fig. 10: random orders, by split": [
+            Curve("orders", splits, [found(cells[split], "accuracy") for split in splits], "o")
+        ],
+    }
+    said = "digits under a taxonomy; bars are standard deviations over splits."
+    return [drawing("Figs. 5, 10", said, panels, ylabel="test accuracy")]
 
 
 def paper(kept: Kept) -> Paper:

@@ -1,14 +1,16 @@
 """The page: Markdown, and one HTML file with the figures inside. Rows in tables, a paper after the other."""
 
 import base64
-import html
 import io
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
+from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from tests.benchmarks.papers.rows import VERDICTS, Drawing, Paper, Row
+from stream_engine.service.http.manual_pages import slug
+from tests.benchmarks.papers.rows import VERDICTS, Paper, Row
 
 HEADS = ("where", "what", "the paper", "here", "agrees when", "verdict", "why", "made")
 ABOUT = (
@@ -21,8 +23,7 @@ ABOUT = (
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:1300px;margin:2em auto;padding:0 1em;color:#222}"
     "table{border-collapse:collapse;width:100%;font-size:13px}th,td{border-bottom:1px solid #ddd;padding:4px 6px;"
-    "text-align:left;vertical-align:top}th{border-bottom:2px solid #888}.agrees{color:#0a6b2d}.differs{color:#b00020;"
-    "font-weight:bold}.shown{color:#777}figure{margin:1.5em 0}figure img{max-width:100%}q{color:#555}"
+    "text-align:left;vertical-align:top}th{border-bottom:2px solid #888}img{max-width:100%}"
 )
 
 
@@ -46,7 +47,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
 def markdown(papers: list[Paper], figures: dict[str, list[str]]) -> str:
     """The page as Markdown; `figures` are the files of each paper's drawings."""
     out = ["# The five papers", "", ABOUT, ""]
-    out += [f"- [{paper.title}](#{_anchor(paper.title)}): {counted(paper.rows)}" for paper in papers]
+    out += [f"- [{paper.title}](#{slug(paper.title)}): {counted(paper.rows)}" for paper in papers]
     for paper in papers:
         out += ["", f"## {paper.title}", "", paper.note, "", f"{counted(paper.rows)}.", ""]
         out += ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
@@ -56,32 +57,18 @@ def markdown(papers: list[Paper], figures: dict[str, list[str]]) -> str:
     return "\n".join(out) + "\n"
 
 
-def web_page(papers: list[Paper]) -> str:
-    """The page as one HTML file that needs nothing else."""
-    say = html.escape
-    out = [f"<!doctype html><html lang='en'><meta charset='utf-8'><title>The five papers</title><style>{STYLE}</style>"]
-    out += ["<h1>The five papers</h1>", f"<p>{say(ABOUT)}</p><ul>"]
-    out += [f"<li><a href='#{_anchor(p.title)}'>{say(p.title)}</a>: {counted(p.rows)}</li>" for p in papers]
-    out.append("</ul>")
-    for paper in papers:
-        out.append(f"<h2 id='{_anchor(paper.title)}'>{say(paper.title)}</h2><p>{say(paper.note)}</p>")
-        out.append("<table><tr>" + "".join(f"<th>{head}</th>" for head in HEADS) + "</tr>")
-        for row in paper.rows:
-            kind = row.verdict.split()[0]
-            inside = [say(cell) for cell in cells_of(row)]
-            inside[2] = f"{say(row.paper)} <q>{say(row.quote)}</q>" if row.quote else say(row.paper)
-            out.append("<tr>" + "".join(f"<td class='{kind if i == 5 else ''}'>{c}</td>" for i, c in enumerate(inside)))
-        out.append("</table>")
-        out += [_drawn(drawing) for drawing in paper.drawings]
-    return "\n".join(out) + "</html>\n"
-
-
-def _drawn(drawing: Drawing) -> str:
-    picture = base64.b64encode(png(drawing.figure)).decode()
-    caption = f"{html.escape(drawing.place)}: {html.escape(drawing.caption)}"
-    return f"<figure><img alt='{html.escape(drawing.place)}' src='data:image/png;base64,{picture}'>" + (
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
+def web_page(text: str, pictures: dict[str, bytes]) -> str:
+    """The Markdown as one HTML file that needs nothing else."""
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.validateLink = lambda url: True  # pictures inside are links of a kind that is else refused
+    for name, picture in pictures.items():
+        text = text.replace(f"]({name})", f"](data:image/png;base64,{base64.b64encode(picture).decode()})")
+    tokens = reader.parse(text)
+    for token, told in pairwise(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", slug(told.content))
+    head = f"<meta charset='utf-8'><title>The five papers</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang='en'>{head}{reader.renderer.render(tokens, reader.options, {})}</html>\n"
 
 
 def png(figure: Figure) -> bytes:
@@ -91,22 +78,17 @@ def png(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def _anchor(title: str) -> str:
-    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")
-
-
 def write(papers: list[Paper], out: Path) -> list[Path]:
     """`papers.md` with a PNG for each drawing, and `papers.html`."""
     out.mkdir(parents=True, exist_ok=True)
     names: dict[str, list[str]] = {}
+    pictures: dict[str, bytes] = {}
     for paper in papers:
-        stem = paper.text.split("-")[0] + paper.text.split("-")[1]
-        for number, drawing in enumerate(paper.drawings, 1):
-            name = f"{stem}-{number}.png"
-            (out / name).write_bytes(png(drawing.figure))
-            names.setdefault(paper.title, []).append(name)
-        names.setdefault(paper.title, [])
-    pages = {"papers.md": markdown(papers, names), "papers.html": web_page(papers)}
-    for name, text in pages.items():
-        (out / name).write_text(text)
+        stem = "".join(paper.text.split("-")[:2])
+        names[paper.title] = [f"{stem}-{number}.png" for number in range(1, len(paper.drawings) + 1)]
+        pictures |= {name: png(each.figure) for name, each in zip(names[paper.title], paper.drawings, strict=True)}
+    text = markdown(papers, names)
+    pages = {"papers.md": text.encode(), "papers.html": web_page(text, pictures).encode()}
+    for name, content in (pages | pictures).items():
+        (out / name).write_bytes(content)
     return [out / name for name in pages]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.spatial.distance import cdist
 
 from stream_engine.boosting import codes, labels, rounds, theorems, votes
@@ -24,7 +23,20 @@ from tests.benchmarks import boosting_paper as bench
 from tests.benchmarks import boosting_worlds
 from tests.benchmarks.boosting_worlds import sampled_columns
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import AGREES, DIFFERS, NOT_RUN, Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import (
+    AGREES,
+    DIFFERS,
+    NOT_RUN,
+    Curve,
+    Drawing,
+    Paper,
+    Row,
+    drawing,
+    found,
+    missing,
+    row,
+)
+from tests.benchmarks.papers.rows import mean as mean_of
 
 TEXT = "perrot-luxburg-2019-tripletboost.txt"
 DRAWN = "drawn, without numbers"
@@ -155,7 +167,7 @@ def cells_of(kept: Kept) -> Cells:
 
 def mean(cells: list[Cell | None], name: str = "accuracy") -> float:
     """Mean over cells."""
-    return float(np.mean([c.found[name] for c in cells if c] or [np.nan]))
+    return mean_of(cells, name)
 
 
 def beside(name: str, value: float) -> str:
@@ -315,38 +327,32 @@ def limit(found: tuple[dict, ...], k: float) -> tuple[str, bool]:
 
 def drawings(cells: Cells, old: Cells) -> list[Drawing]:
     """Figs. 2 and 3, margins and abstention."""
-    figure = Figure(figsize=(14, 7), layout="constrained")
-    axes = figure.subplots(2, 3)
     e = "euclidean"
-    panels = (("moons", [(s, (e, s, 0.0)) for s in bench.SHARES], "2a: share of triplets"),
-              ("moons", [(w, (e, 0.1, w)) for w in bench.NOISES], "2b: noise"),
-              ("iris", [(m, (m, 0.1, 0.0)) for m in bench.METRICS], "2c: metric"),
-              ("usps", [(s, (e, s, 0.0)) for s in bench.SHARES], "3a: share (digits)"))  # fmt: skip
-    for axis, (data, places, title) in zip(axes.flat, panels):
-        x, held = [str(p[0]) for p in places], [old[(data, *p[1])] for p in places]
-        deviation = [np.std([c.found["accuracy"] for c in cells_ if c] or [np.nan]) for cells_ in held]
-        axis.errorbar(x, [mean(cells_) for cells_ in held], deviation, label="TripletBoost")
-        for rival in ("1-NN", "AdaBoost"):
-            axis.plot(x, [mean(cells_, rival) for cells_ in held], "--", label=rival)
-        if data != "usps":
-            axis.plot(x, [mean(cells.get(("t-STE", data, *p[1]), [])) for p in places], "x-", label="t-STE, 1-NN")
-        axis.set(title=f"{data}, {title}", ylabel="test accuracy")
+    panels: dict[str, list[Curve]] = {}
+    for data, places, title in (
+        ("moons", [(s, (e, s, 0.0)) for s in bench.SHARES], "2a: Moons, share of triplets"),
+        ("moons", [(w, (e, 0.1, w)) for w in bench.NOISES], "2b: Moons, noise"),
+        ("iris", [(m, (m, 0.1, 0.0)) for m in bench.METRICS], "2c: Iris, metric"),
+        ("usps", [(s, (e, s, 0.0)) for s in bench.SHARES], "3a: digits, share of triplets"),
+    ):
+        at, held = [str(place) for place, _ in places], [old[data, *key] for _, key in places]
+        lines = [Curve("TripletBoost", at, [found(each, "accuracy") for each in held])]
+        lines += [Curve(rival, at, [found(each, rival) for each in held], "--") for rival in ("1-NN", "AdaBoost")]
+        embeddings = [found(cells.get(("t-STE", data, *key), []), "accuracy") for _, key in places]
+        panels[title] = [*lines, Curve("t-STE, 1-NN", at, embeddings, "x-")]
     ks = (1.2, 1.4, 1.5, 1.6, 1.8, 2.0)
-    for at, n in enumerate((50, 200, 800)):
-        found = [c.found if (c := cells["abstention", k][at]) else {"seen": np.nan, "formula": np.nan} for k in ks]
-        (line,) = axes[1][1].plot(ks, [f["seen"] for f in found], "o", label=f"n = {n}")
-        axes[1][1].plot(ks, [f["formula"] for f in found], color=line.get_color())
-    axes[1][1].set(title="abstention: seen (dots), Theorem 4", xlabel="k, for n^k triplets")
-    for share in bench.SHARES:
-        cell = cells["margins", share][0]
-        if cell:
-            told = cell.found["quantiles"]
-            axes[1][2].plot(list(told.values()), [float(q) for q in told], "o-", label=f"{share:.0%} of triplets")
-    axes[1][2].set(title="Theorem 3: margins of Moons, training", xlabel="theta", ylabel="share of examples")
-    for axis in axes.flat:
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=7)
-    return [Drawing("Figs. 2, 3, theorems", "accuracies with standard deviations; margins and abstention.", figure)]
+    panels["abstention: seen (dots), Theorem 4"] = [
+        Curve(f"n = {n}, {name}", ks, [found([cells["abstention", k][at]], name) for k in ks], style)
+        for at, n in enumerate((50, 200, 800))
+        for name, style in (("seen", "o"), ("formula", "-"))
+    ]
+    told = {share: found(cells["margins", share], "quantiles") for share in bench.SHARES}
+    panels["Theorem 3: margins of Moons, training"] = [
+        Curve(f"{share:.0%} of triplets", [float(q) for q in each[0]], [[v] for v in each[0].values()])
+        for share, each in told.items()
+        if each
+    ]
+    return [drawing("Figs. 2, 3, theorems", "accuracies with standard deviations; margins and abstention.", panels)]
 
 
 def paper(kept: Kept) -> Paper:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from stream_engine.clustering import (
     admm,
@@ -27,13 +26,14 @@ from stream_engine.clustering import spur as spur_room
 from stream_engine.statistics import kernels
 from tests.benchmarks import planted_clusters, usps_clusters
 from tests.benchmarks.papers.kept import Cell, Kept
-from tests.benchmarks.papers.rows import Drawing, Paper, Row, missing, row
+from tests.benchmarks.papers.rows import Curve, Drawing, Paper, Row, drawing, found, mean, missing, row
 
 TEXT = "perrot-2020-near-optimal-comparison-clustering.txt"
 LOST = "(formula lost in the text at hand)"
 EXACT, CLOSE = 0.99, 0.05  # an ARI that counts as recovered; ARIs that count as comparable
 USPS = "USPS test digits instead of MNIST's, which cannot be had here. "
 FEW = USPS + "Two draws of 300 objects (the paper: ten of 2,000)."
+POWERS = (2.0, 3.0, 4.0)  # of digits: n (ln n)^x triplets
 RUNS, SIZE, WHOLE = 2, 200, 1000  # draws and objects of the planted model; objects in the paper
 DIGITS = {"1 vs 7": (0, 3), "ten digits": (300, 2)}  # objects (0: all) and draws
 SOLVER = (admm, admm_kernels, cascade, certificate, dual_bounds, feasible_point, partition, projection, spur_room,
@@ -72,17 +72,12 @@ def digits(kept: Kept) -> Groups:
     """Cells by set of digits and power."""
     groups: Groups = defaultdict(list)
     for which, (objects, draws) in DIGITS.items():
-        for power in (2.0, 3.0, 4.0):
+        for power in POWERS:
             for seed in range(draws):
                 key = {"experiment": "digits", "which": which, "power": power, "objects": objects, "seed": seed}
                 cell = kept.cell(key, of_digits)
                 groups[which, power] += [cell] if cell else []
     return groups
-
-
-def mean(cells: list[Cell], name: str) -> float:
-    """Mean of one figure over cells, not a number where none is made."""
-    return float(np.mean([cell.found[name] for cell in cells] or [np.nan]))
 
 
 def least(groups: Groups, panel: str, method: str) -> float | None:
@@ -201,8 +196,8 @@ def spread(groups: Groups, method: str) -> float:
 
 def figure_2(groups: Groups) -> list[Row]:
     """Rows of Fig. 2a and 2b."""
-    two = {p: groups["1 vs 7", p] for p in (2.0, 3.0, 4.0)}
-    ten = {p: groups["ten digits", p] for p in (2.0, 3.0, 4.0)}
+    two = {p: groups["1 vs 7", p] for p in POWERS}
+    ten = {p: groups["ten digits", p] for p in POWERS}
     pair, all_ten = list(chain(*two.values())), list(chain(*ten.values()))
 
     def curve(by: dict[float, list[Cell]], name: str) -> str:
@@ -364,46 +359,20 @@ def theory(kept: Kept) -> list[Row]:
 
 def drawings(groups: Groups, of_digits: Groups, cell: Cell | None) -> list[Drawing]:
     """Figs. 1 and 2."""
-    one = Figure(figsize=(15, 3.4), layout="constrained")
-    for axis, panel in zip(one.subplots(1, 4), planted_clusters.PANELS):
-        settings = planted_clusters.PANELS[panel]
-        places = [setting[planted_clusters.AXIS[panel]] for setting in settings]
-        for method in planted_clusters.METHODS:
-            values = [[cell.found[method] for cell in groups[setting]] for setting in settings]
-            axis.errorbar(
-                places,
-                [np.mean(v or [np.nan]) for v in values],
-                [np.std(v or [np.nan]) for v in values],
-                label=method,
-                marker="o",
-            )
-        axis.set(title=panel, ylabel="ARI", ylim=(-0.05, 1.05))
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(fontsize=7)
-    two = Figure(figsize=(13, 4), layout="constrained")
-    axes = two.subplots(1, 3)
-    for axis, which in zip(axes, usps_clusters.DIGITS):
-        for method in usps_clusters.METHODS:
-            values = [[cell.found[method] for cell in of_digits[which, p]] for p in (2.0, 3.0, 4.0)]
-            axis.errorbar(
-                (2, 3, 4),
-                [np.mean(v or [np.nan]) for v in values],
-                [np.std(v or [np.nan]) for v in values],
-                label=method,
-            )
-        axis.set(title=f"USPS {which}", xlabel="n (ln n)^x triplets", ylabel="ARI", ylim=(-0.05, 1.05))
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize=7)
-    if cell is not None:
-        names = cell.found["methods"]
-        axes[2].imshow(cell.found["ari"], vmin=0, vmax=1, cmap="Greys")
-        axes[2].set_xticks(range(len(names)), names, rotation=90, fontsize=7)
-        axes[2].set_yticks(range(len(names)), names, fontsize=7)
-        axes[2].set(title="cars: ARI between methods")
-    return [
-        Drawing("Fig. 1", f"the planted model, n = {SIZE}, {RUNS} draws; error bars are standard deviations.", one),
-        Drawing("Fig. 2", "USPS digits 1 and 7, all ten (300 of them), and the agreement on the cars.", two),
-    ]
+    one: dict[str, list[Curve]] = {}
+    for panel, settings in planted_clusters.PANELS.items():
+        at = [setting[planted_clusters.AXIS[panel]] for setting in settings]
+        one[panel] = [Curve(m, at, [found(groups[s], m) for s in settings]) for m in planted_clusters.METHODS]
+    two: dict[str, list[Curve]] = {}
+    for which in usps_clusters.DIGITS:
+        cells = [of_digits[which, p] for p in POWERS]
+        two[f"USPS {which}"] = [Curve(m, POWERS, [found(c, m) for c in cells]) for m in usps_clusters.METHODS]
+    names, ari = (cell.found["methods"], cell.found["ari"]) if cell else ([], [])
+    lines = zip(names, ari, strict=True)
+    two["cars: ARI between methods"] = [Curve(name, range(len(line)), [[v] for v in line]) for name, line in lines]
+    said = f"the planted model, n = {SIZE}, {RUNS} draws; error bars are standard deviations."
+    of_two = "USPS digits 1 and 7, all ten (300 of them), by x of n (ln n)^x triplets, and the agreement on the cars."
+    return [drawing("Fig. 1", said, one, ylabel="ARI"), drawing("Fig. 2", of_two, two, ylabel="ARI")]
 
 
 def paper(kept: Kept) -> Paper:

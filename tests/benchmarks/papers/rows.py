@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from tests.benchmarks.papers.kept import Cell
@@ -40,6 +41,15 @@ class Drawing(NamedTuple):
     place: str
     caption: str
     figure: Figure
+
+
+class Curve(NamedTuple):
+    """A line of a drawing: the values at every place, of which mean and standard deviation are drawn."""
+
+    label: str
+    at: Sequence
+    values: Sequence[Sequence[float]]
+    style: str = "o-"
 
 
 class Paper(NamedTuple):
@@ -87,3 +97,27 @@ def provenance(cells: Sequence[Cell | None]) -> str:
     told = [f"{len(have)} kept" if len(have) > 1 else "", " to ".join(dict.fromkeys((days[0], days[-1])))]
     told += [", ".join(with_what), f"{sum(seconds):.0f} CPU s" if len(seconds) == len(have) else ""]
     return "; ".join(part for part in told if part)
+
+
+def found(cells: Sequence[Cell | None], name: str) -> list[float]:
+    """One figure of all cells that are made and have it."""
+    return [cell.found[name] for cell in cells if cell is not None and name in cell.found]
+
+
+def mean(cells: Sequence[Cell | None], name: str) -> float:
+    """Mean of one figure over cells, not a number where none is made."""
+    return float(np.mean(found(cells, name) or [np.nan]))
+
+
+def drawing(place: str, caption: str, panels: dict[str, list[Curve]], **axes) -> Drawing:
+    """Panels side by side, by title, each with its lines; `axes` are settings of all axes."""
+    figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
+    for axis, (title, curves) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for label, at, values, style in curves:
+            some = [each or [np.nan] for each in values]
+            axis.errorbar(at, [np.mean(v) for v in some], [np.std(v) for v in some], fmt=style, ms=4, label=label)
+        axis.set(title=title, **axes)
+        axis.tick_params(axis="x", labelsize=7)
+        if curves:
+            axis.legend(fontsize=7)
+    return Drawing(place, caption, figure)

@@ -1,4 +1,4 @@
-"""A command as a user runs it: a process of its own, with the CPU seconds of it and its children, wall, and memory."""
+"""What the stages share: rows of the table, CPU seconds of calls and of whole commands."""
 
 import json
 import os
@@ -6,9 +6,63 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from time import process_time
 from typing import NamedTuple
 
-ENGINE = (sys.executable, "-m", "stream_engine")
+import numpy as np
+
+REPEATS = 3
+
+
+def larger_is_better(unit: str) -> bool:
+    """Rates and votes; of all other units (times, bytes, percent of more CPU) less is better."""
+    return "/s" in unit or "/CPU-s" in unit or unit == "votes"
+
+
+def row(
+    stage: str,
+    case: str,
+    ours: float | None,
+    unit: str,
+    rival: float | None = None,
+    rival_name: str = "",
+    target: str = "",
+    notes: str = "",
+) -> dict:
+    """A line of the table. `ratio` is above 1 where ours is better."""
+    ratio = None
+    if ours and rival:
+        ratio = ours / rival if larger_is_better(unit) else rival / ours
+    return {
+        "stage": stage,
+        "case": case,
+        "ours": ours,
+        "rival": rival,
+        "rival_name": rival_name,
+        "ratio": ratio,
+        "unit": unit,
+        "target": target,
+        "notes": notes,
+    }
+
+
+def timed(call: Callable, *arguments) -> tuple:
+    """`(what it returned, CPU seconds)`."""
+    began = process_time()
+    found = call(*arguments)
+    return found, process_time() - began
+
+
+def best(*calls: Callable, memory: int = 0, runs: int = 1) -> list[float]:
+    """The least CPU seconds of each call, taken in turns of `runs` runs. `memory` bytes are touched before each turn:
+    on a virtual machine the first touch of a page that the host took back costs more than what is measured."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(REPEATS):
+        for call, taken in zip(calls, times, strict=True):
+            np.empty(memory, np.uint8).fill(1)
+            taken += [timed(call)[1] for _ in range(runs)]
+    return [min(taken) for taken in times]
 
 
 class Spent(NamedTuple):
@@ -38,7 +92,7 @@ def spent(*command: object, most: float = 300.0, **environment: object) -> Spent
     """Run it to its end, or stop it (and its children) after `most` seconds; `environment`: variables besides ours."""
     with tempfile.NamedTemporaryFile("r") as report, tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", LAUNCHER, report.name, *(str(word) for word in command)],
+            [sys.executable, "-I", "-S", "-c", LAUNCHER, report.name, *map(str, command)],
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -61,41 +115,28 @@ def spent(*command: object, most: float = 300.0, **environment: object) -> Spent
 
 def engine(*arguments: object, most: float = 300.0, **environment: object) -> Spent:
     """`stream-engine ARGUMENTS`."""
-    return spent(*ENGINE, *arguments, most=most, **environment)
+    return spent(sys.executable, "-m", "stream_engine", *arguments, most=most, **environment)
 
 
-def python(code: str, *arguments: object, most: float = 300.0) -> Spent:
-    """A rival: a program of its own, whose start-up counts as ours does."""
-    return spent(sys.executable, "-c", code, *arguments, most=most)
-
-
-def best(call, times: int) -> Spent:
+def least(call: Callable[[], Spent], times: int) -> Spent:
     """The run with the least CPU of several, as neighbours on the machine take turns."""
     return min((call() for _ in range(times)), key=lambda each: each.cpu)
 
 
-def row(
+def command_row(
     case: str, ours: Spent, rival: Spent | None = None, rival_name: str = "", target: str = "", notes: str = "", of=None
 ) -> dict:
     """A row in CPU seconds, or with `of` comparisons in millions of them a CPU second; wall, memory and load beside
     it."""
-    rate = (lambda each: of / each.cpu / 1e6) if of else (lambda each: each.cpu)
-    load = os.getloadavg()[0]
-    said = [
-        f"wall {ours.wall:.2f} s, CPU {ours.cpu:.2f} s, peak memory {ours.peak / 1e9:.2f} GB, load {load:.1f}",
-        notes,
+    figure, theirs = (each and (of / each.cpu / 1e6 if of else each.cpu) for each in (ours, rival))
+    problems = [
+        f"{name}: {each.problem}" for name, each in (("ours", ours), (rival_name, rival)) if each and each.problem
     ]
-    for name, each in (("ours", ours), (rival_name, rival)):
-        if each is not None and each.problem:
-            said.insert(0, f"{name}: {each.problem}")
-    return {
-        "stage": "whole commands",
-        "case": case,
-        "ours": rate(ours),
-        "rival": None if rival is None else rate(rival),
-        "rival_name": rival_name,
-        "unit": "M/CPU-s" if of else "CPU-s",
-        "ratio": None if rival is None else rival.cpu / ours.cpu,
-        "target": target,
-        "notes": "; ".join(filter(None, said)),
-    }
+    said = [
+        *problems,
+        f"wall {ours.wall:.2f} s, CPU {ours.cpu:.2f} s, peak memory {ours.peak / 1e9:.2f} GB, "
+        f"load {os.getloadavg()[0]:.1f}",
+        *filter(None, [notes]),
+    ]
+    unit = "M/CPU-s" if of else "CPU-s"
+    return row("whole commands", case, figure, unit, theirs, rival_name, target, "; ".join(said))
