@@ -18,7 +18,6 @@ from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, Event
 from stream_engine.formats.field_values import MAX_VOTES
 from stream_engine.formats.validate import CatchTrial, Event
 
-
 _KINDS = KnownNames(EVENT_TYPES)
 
 
