@@ -3,19 +3,17 @@
 Invariant: a line is read once its newline is there, or once its file has been given up by its writer; then the next
 file of that name is read from its first byte. A file that is renamed and made anew is drained first, until the new one
 has a first byte, which is when its writer has moved on. Every file stays open while it is read, so it is known by its
-descriptor whatever its name is. A look at a file without news is one `stat`; files without news are looked at more and
-more rarely, so that all of them together cost no more than `LOOKS` looks a second.
+descriptor whatever its name is. A look at a file without news is one `stat`, and files without news together get no
+more than `LOOKS` looks per second.
 """
 
 import errno
-import glob
 import os
 import resource
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from heapq import heappop, heappush
-from itertools import count
-from time import monotonic, sleep
+from time import monotonic, sleep, time
 
 from connectors import Lost, Position, Record, Source, UnusableSource
 from connectors.files.line_blocks import FRAMINGS, Blocks, Replaced
@@ -26,8 +24,7 @@ from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
 PAUSE = 0.05  # seconds between two looks at files that had nothing new
 LOOK = 0.5  # seconds between two looks for new files, of few
-LOOKS = 1000  # looks a second at files without news: under one per cent of a core
-GOLDEN = 0.6180339887  # its multiples are spread evenly over an interval
+LOOKS = 2000  # looks per second at files without news: under one per cent of a core
 SETTLED = 1.0  # seconds: two writes within one tick of a file system's clock are not told apart by the time of a file
 STEPS = 4  # of getting to a position, within one look
 
@@ -49,15 +46,12 @@ class FollowedPath:
 
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes, notices: list[str], losses: list[Lost]):
         self.path, self.partition = path, partition_of(path)
-        self.pause = 0.0  # seconds until the next look; kept here for whoever looks
         self._kind, self._position, self._sizes = kind, position, sizes
         self._notices, self._losses = notices, losses
         self._file: Growing | None = None
         self._former: list[Growing] = []  # read to their ends, and open, so that no new file is given their inodes
         self._size = 0  # of the file that is read, at the last look
-        self._seen: tuple[_Status | None, _Status | None] = None, None  # the path's file, and the one that is read
-        self._seen_since, self._read_out_at = 0.0, float("-inf")
-        self._still: _Status | None = None  # of the path's file, when all of it was read and settled
+        self._still: _Status | None = None  # of the path's file, when all of it was read and its time had settled
         self._told_gone, self._told_crowded = False, False
 
     def is_there(self) -> bool:
@@ -78,12 +72,9 @@ class FollowedPath:
             self._former.pop().stream.close()
 
     def is_still(self) -> bool:
-        """Whether the path's file was read to its end and nothing has happened to it since: this is what a look at an
-        idle file costs."""
-        if self._still is None:
-            return False
+        """Whether nothing has happened to the path's file since all of it was read."""
         try:
-            return self._still == _status(os.stat(self.path))
+            return self._still is not None and self._still == _status(os.stat(self.path))
         except OSError:
             return False
 
@@ -92,28 +83,15 @@ class FollowedPath:
         self._still = None
         with failures_of(self.path, self._position, "byte"):
             current = self._current()
-            if self._settled(current):
-                self._still = self._seen[0] if self._seen[1] is None else None
-                return None
             if self._file is None:
                 self._file = self._opened()
             if self._file is None or self._changed_in_place(self._file):
                 return None
             return self._read(self._file, current)
 
-    def _settled(self, current: os.stat_result | None) -> bool:
-        """Whether all was read when the files were as they are now, and long enough after they came to be so."""
-        file = self._file
-        elsewhere = file is not None and (current is None or identity_of(current) != file.identity)
-        ours = _status(os.fstat(file.stream.descriptor)) if file and elsewhere else None
-        now, seen = monotonic(), (current and _status(current), ours)
-        if seen != self._seen:
-            self._seen, self._seen_since = seen, now
-            return False
-        return self._read_out_at - self._seen_since > SETTLED
-
     def _read(self, file: Growing, current: os.stat_result | None) -> Record | None:
-        moved = current is not None and identity_of(current) != file.identity and current.st_size > 0
+        at_path = current is not None and identity_of(current) == file.identity
+        moved = current is not None and not at_path and current.st_size > 0
         blocks = file.blocks
         try:
             block = blocks.take(final=moved)
@@ -124,7 +102,6 @@ class FollowedPath:
         except Replaced as error:
             self._start_over(file, "it begins differently" if error.there is None else _there(error.there))
             return None
-        self._read_out_at = monotonic() if not block and blocks.starved and not moved else float("-inf")
         if block:
             return text_record(block, blocks, self.partition, self._kind.name)
         if moved and blocks.starved:
@@ -134,6 +111,8 @@ class FollowedPath:
             )
             self._former.append(file)
             self._give_up()
+        elif current is not None and at_path and blocks.starved and time() - current.st_mtime > SETTLED:
+            self._still = _status(current)
         return None
 
     def _current(self) -> os.stat_result | None:
@@ -204,7 +183,7 @@ class FollowedPath:
 
     def _give_up(self) -> None:
         """The next file of this name is another one, read from its first byte."""
-        self._file, self._position, self._size, self._read_out_at = None, Position(0), 0, float("-inf")
+        self._file, self._position, self._size = None, Position(0), 0
 
     def close(self) -> None:
         """Close all files."""
@@ -245,8 +224,9 @@ class Followed(Source):
         self._rest, self._positions, self._sizes = rest, positions, sizes
         self._format, self._layout = format, layout
         self._tails: dict[str, FollowedPath] = {}
-        self._due: list[tuple[float, int, FollowedPath]] = []  # a heap: when to look, in turns
-        self._turn = count()
+        self._turns: deque[FollowedPath] = deque()  # to be looked at now
+        self._busy: list[FollowedPath] = []  # with news at the last look
+        self._sweep_at = 0.0  # when all of them are looked at next
         self._notices: list[str] = []
         self._losses: list[Lost] = []
         self._ignored: set[str] = set()
@@ -259,7 +239,6 @@ class Followed(Source):
         if not self._tails:
             self._notices.append(f"{rest}: no file matches; waiting for one to appear")
         self._looked = monotonic()
-        self._folder_time, self._folder_since = 0, 0.0  # when a name in it last changed, and since when that is known
 
     def _position(self, path: str) -> Position:
         return self._positions.get(partition_of(path), Position(0))
@@ -267,7 +246,7 @@ class Followed(Source):
     def _add(self, path: str, kind: Kind) -> None:
         tail = FollowedPath(path, kind, self._position(path), self._sizes, self._notices, self._losses)
         self._tails[path] = tail
-        heappush(self._due, (0.0, next(self._turn), tail))
+        self._turns.append(tail)
 
     def poll(self, timeout: float) -> list[Record]:
         """A block of each file that has news, in turns, up to about one block's bytes."""
@@ -279,42 +258,38 @@ class Followed(Source):
             now = monotonic()
             if now >= until:
                 return []
-            first = self._due[0][0] if self._due else now
-            sleep(min(until - now, max(PAUSE, first - now)))
+            sleep(min(until - now, max(PAUSE, self._sweep_at - now)))
 
     def _round(self) -> list[Record]:
-        now, size = monotonic(), 0
         records: list[Record] = []
-        asked: list[FollowedPath] = []
-        try:
-            while self._due and self._due[0][0] <= now and size < self._sizes.block_bytes:
-                tail = heappop(self._due)[2]
-                asked.append(tail)
-                record = None if tail.is_still() else tail.read()
-                tail.pause = 0.0 if record else self._longer(tail.pause)
-                if record:
-                    records.append(record)
-                    size += len(record.value)
-        finally:
-            for tail in asked:
-                heappush(self._due, (now + tail.pause, next(self._turn), tail))
+        size, now = 0, monotonic()
+        if not self._turns:
+            if now >= self._sweep_at:
+                self._turns.extend(self._tails.values())
+                self._sweep_at = now + self._interval()
+            else:
+                self._turns.extend(self._busy)
+            self._busy.clear()
+        while self._turns and size < self._sizes.block_bytes:
+            tail = self._turns.popleft()
+            if not tail.is_still() and (record := tail.read()):
+                records.append(record)
+                size += len(record.value)
+                self._busy.append(tail)
         return records
 
-    def _longer(self, pause: float) -> float:
-        """The next pause of a file that had no news after this one: none at all where files are few."""
-        longest = len(self._tails) / LOOKS  # on average: spread, so that looks do not come in crowds
-        longest *= 2 / 3 * (1 + next(self._turn) * GOLDEN % 1)
-        return min(longest, max(PAUSE, 2 * pause)) if longest > PAUSE else 0.0
+    def _interval(self) -> float:
+        """Seconds between two looks at each file without news, beyond the pause that they have anyway."""
+        seconds = len(self._tails) / LOOKS
+        return seconds if seconds > PAUSE else 0.0
 
     # -- new files -----------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Take up files that have come to match the glob."""
-        if monotonic() - self._looked < max(LOOK, len(self._tails) / LOOKS):
+        if monotonic() - self._looked < max(LOOK, self._interval()):
             return
         self._looked = monotonic()
-        if not self._folder_changed():
-            return
         known = self._tails.keys() | self._ignored
         if new := [path for path in expand(self._rest, known) if path not in known]:
             ours: set[Identity] = set().union(*(tail.identities() for tail in self._tails.values()))
@@ -323,25 +298,11 @@ class Followed(Source):
         for tail in self._tails.values():
             tail.forget()
 
-    def _folder_changed(self) -> bool:
-        """False when no name in the folder can have changed since the last look; True also when that is not known."""
-        folder = os.path.dirname(self._rest)
-        if glob.has_magic(folder):
-            return True
-        try:
-            status = os.stat(folder or ".")
-        except OSError:
-            return True
-        if status.st_mtime_ns != self._folder_time:
-            self._folder_time, self._folder_since = status.st_mtime_ns, self._looked
-        return self._looked - self._folder_since < SETTLED + LOOK + len(self._tails) / LOOKS
-
     def _take_up(self, path: str, ours: set[Identity]) -> None:
         try:
             kind, identity = _followable(path, self._format, self._layout), identity_of(os.stat(path))
             check_readable(path)
-        except FileNotFoundError:  # a link whose file may come, in whatever folder
-            self._folder_since = self._looked
+        except FileNotFoundError:  # a link whose file may come
             return
         except UnusableSource as error:
             self._ignored.add(path)

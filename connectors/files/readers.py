@@ -67,9 +67,11 @@ def kind_of(path: str, format: str | None, layout: TextLayout = PLAIN_TEXT) -> K
         name, compression, layout = "csv", SHEET, layout._replace(delimiter=",", encoding=None)
     if name is None:
         raise UnusableSource(
-            f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, each "
+            f"{path}: no format is known by the suffix {suffix!r}; known: {' '.join(KINDS)}, those of text "
             f"also with {' or '.join(CODECS)}; or name the format"
         )
+    if compression and name not in FRAMINGS:
+        raise UnusableSource(f"{path}: only text files can be compressed as a whole; decompress it first")
     if suffix == ".tsv" and layout.delimiter is None:
         layout = layout._replace(delimiter="\t")
     return Kind(name, compression, layout)
@@ -201,7 +203,7 @@ class TableReader:
         self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
         self._next_row = position.offset
         with self._failures():
-            self._table = open_table(path, kind.name, kind.compression, position)
+            self._table = open_table(path, kind.name, position)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -121,7 +121,7 @@ class Files(Source):
         """Nothing is read from any file when one of them was replaced."""
         if not self._checked:
             for path, kind, position in self._waiting:
-                if position.offset and not (kind.compression and not kind.is_text):
+                if position.offset:
                     reader = open_reader(path, kind, position, self._sizes)
                     try:
                         reader.check()
@@ -148,7 +148,7 @@ class Files(Source):
 
     def lag(self) -> dict[str, int]:
         """Unread decompressed bytes or rows; of compressed text, unread compressed bytes. What is not known is not in
-        it: the rows of an Arrow file, of a compressed table or of one that has not been opened yet."""
+        it: the rows of an Arrow file, or of a table that has not been opened yet."""
         unread = dict.fromkeys(self._done, 0)
         for path, kind, position in self._waiting[self._reader is not None :]:
             if kind.is_text and os.path.exists(path):

@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from connectors import UnusableSource
-from connectors.files.streams import PIECE
+from connectors.files.streams import PIECE, ByteStream
 
 
-class Sheet:
+class Sheet(ByteStream):
     """The rows of a sheet as bytes of CSV."""
 
-    damage = ""
-
     def __init__(self, path: str, skip_rows: int = 0):
-        self._size, self.trusted, self._rest = os.path.getsize(path), 0, True
+        self._size, self._rest = os.path.getsize(path), True
         self._file = open(path, "rb")  # noqa: SIM115 -- closed with the stream
         try:
             self._book = _workbook(self._file, path)
@@ -32,7 +30,6 @@ class Sheet:
             raise
 
     def read(self) -> bytes:
-        """The next bytes, empty at the end."""
         out, size = [], 0
         for line in self._lines:
             out.append(line)
@@ -43,10 +40,6 @@ class Sheet:
             self._rest = False
         self.trusted += size
         return b"".join(out)
-
-    def jump(self, size: int) -> int:
-        """There is no way past rows but to read them."""
-        return 0
 
     def unread(self) -> int:
         """Bytes of the workbook until its end is reached: how many rows they hold is not known."""

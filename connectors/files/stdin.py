@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
 from connectors.files.readers import Sizes
-from connectors.files.streams import PIECE
+from connectors.files.streams import PIECE, ByteStream
 from connectors.files.tables import stream_rows
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
 
@@ -26,12 +26,9 @@ PARTITION = "-"
 FORMATS = (*FRAMINGS, "arrow")
 
 
-class Pipe(io.RawIOBase):
+class Pipe(ByteStream, io.RawIOBase):
     """A stream of bytes, read past its buffer where it has a descriptor (a thread that waits in `os.read` holds no lock
     that the interpreter's end would need)."""
-
-    damage = ""
-    trusted = 0
 
     def __init__(self, stream: BinaryIO):
         self._stream, self.ended = stream, False
@@ -53,12 +50,6 @@ class Pipe(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """What is there now; `b""` when that is nothing."""
         return self._take(PIECE) if not self.ended and self.wait(0) else b""
-
-    def jump(self, size: int) -> int:
-        return 0
-
-    def unread(self) -> int:
-        return 0
 
     def readable(self) -> bool:
         return True

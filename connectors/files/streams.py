@@ -9,9 +9,8 @@ encoding comes out as UTF-8; bytes that are none are damage. O(bytes).
 
 import codecs
 import os
-import tempfile
 import zlib
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 PIECE = 1 << 20
 LAST = 1 << 12  # bytes that are remembered of what was read last
@@ -20,36 +19,36 @@ _UTF16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 RAW_LEAST, RAW_MOST = 64, 4096  # compressed bytes a step: 64 can become 2 MiB (zstd blocks of one repeated byte)
 
 
-class ByteStream(Protocol):
+class ByteStream:
     """What is read forward in pieces; see the module for `damage` and `trusted`."""
 
-    damage: str
-    trusted: int
+    damage = ""
+    trusted = 0
 
     def read(self) -> bytes:
         """The next bytes, empty when there are none now."""
+        raise NotImplementedError
 
     def jump(self, size: int) -> int:
-        """Pass over up to `size` bytes without reading them; returns how many there were."""
+        """Pass over up to `size` bytes without reading them; returns how many there were. Most can only be read."""
+        return 0
 
     def unread(self) -> int:
-        """Bytes that are there and were not read, as the stream counts them."""
+        """Bytes that are there and were not read, as the stream counts them; 0 where nobody knows."""
+        return 0
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close what it reads, if that is its own."""
 
 
-class Plain:
+class Plain(ByteStream):
     """An open descriptor read as it is. Data that are appended later are read later: `b""` is not final."""
-
-    damage = ""
 
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
-        self.trusted = 0
         self._last = b""  # of what was read, before `trusted`
 
     def read(self) -> bytes:
-        """The next bytes, empty at the end."""
         piece = os.read(self.descriptor, PIECE if self.trusted else FIRST_PIECE)
         self.trusted += len(piece)
         self._last = piece[-LAST:] if len(piece) >= LAST else (self._last + piece)[-LAST:]
@@ -60,7 +59,6 @@ class Plain:
         return os.pread(self.descriptor, len(self._last), self.trusted - len(self._last)) == self._last
 
     def jump(self, size: int) -> int:
-        """Pass over up to `size` bytes without reading them; returns how many there were."""
         size = min(size, self.unread())
         self.trusted, self._last = os.lseek(self.descriptor, size, os.SEEK_CUR), b""
         return size
@@ -95,7 +93,7 @@ def _zstd() -> Codec:
 CODECS = {".gz": _gzip, ".zst": _zstd}
 
 
-class Compressed:
+class Compressed(ByteStream):
     """A gzip file of one or more members, or a zstd file of one or more frames, decompressed."""
 
     def __init__(self, file: BinaryIO, codec: Codec):
@@ -106,12 +104,9 @@ class Compressed:
         self._step_bytes = RAW_LEAST
         self._taken = 0  # compressed bytes behind us
         self._made = 0  # decompressed bytes
-        self.trusted = 0
-        self.damage = ""
         self._ended = False
 
     def read(self) -> bytes:
-        """The next decompressed bytes, empty at the end; `trusted` and `damage` say how far they can be relied on."""
         piece = b""
         while not (piece or self._ended):
             piece = self._step()
@@ -153,29 +148,23 @@ class Compressed:
             self.trusted = self._made
             self.damage = f"the {self._codec.name} data are cut short after {self._taken:,} compressed bytes"
 
-    def jump(self, size: int) -> int:
-        """There is no way past compressed data but to read them."""
-        return 0
-
     def unread(self) -> int:
-        """Compressed bytes that have not been looked at: how much they hold is not known."""
+        """Compressed bytes: how much they hold is not known."""
         return self._size - self._taken
 
     def close(self) -> None:
         self._file.close()
 
 
-class Transcoded:
+class Transcoded(ByteStream):
     """A stream of bytes in some encoding as UTF-8."""
 
     def __init__(self, stream: ByteStream, encoding: str):
         self._stream, self._encoding = stream, encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._taken = 0  # bytes of the stream below
-        self.trusted, self.damage, self._ended = 0, "", False
+        self._taken, self._ended = 0, False  # bytes of the stream below
 
     def read(self) -> bytes:
-        """The next bytes of UTF-8, empty at the end; `damage` says why, if the reason is not the end of the file."""
         while not self._ended:
             piece = self._stream.read()
             self._ended = not piece
@@ -194,12 +183,7 @@ class Transcoded:
                 return text
         return b""
 
-    def jump(self, size: int) -> int:
-        """There is no way past text of another encoding but to read it."""
-        return 0
-
     def unread(self) -> int:
-        """Bytes of the stream below that were not looked at."""
         return self._stream.unread()
 
     def close(self) -> None:
@@ -218,22 +202,3 @@ def open_stream(path: str, suffix: str) -> Plain | Compressed:
     if not suffix:
         return Plain(os.open(path, os.O_RDONLY))
     return Compressed(open(path, "rb", buffering=1 << 16), CODECS[suffix]())
-
-
-def spool(path: str, suffix: str) -> tuple[BinaryIO, str]:
-    """`(file, damage)`: the decompressed bytes in an unnamed temporary file, for formats that are read out of order.
-
-    The file holds only what is vouched for; `damage` is empty when that is everything. Raises `OSError`.
-    """
-    stream, file = open_stream(path, suffix), tempfile.TemporaryFile()  # noqa: SIM115 -- returned open
-    try:
-        while piece := stream.read():
-            file.write(piece)
-        file.truncate(stream.trusted)
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    finally:
-        stream.close()
-    return file, stream.damage

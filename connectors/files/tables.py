@@ -16,7 +16,7 @@ from zlib import crc32
 from connectors import Position
 from connectors.arrow_headers import batches_of
 from connectors.files.line_blocks import HEAD, Replaced, Unreadable
-from connectors.files.streams import PIECE, spool
+from connectors.files.streams import PIECE
 
 MAX_ROWS = 1 << 20
 MAX_UNPACKED = 1 << 30  # bytes that a compressed record batch may hold
@@ -44,22 +44,22 @@ class Table(NamedTuple):
     notices: list[str]  # about the file, filled while it is read
 
 
-def open_table(path: str, kind: str, suffix: str, position: Position) -> Table:
-    """Open a "parquet" or "arrow" file at a row. Compressed ones are unpacked to a temporary file first.
+def open_table(path: str, kind: str, position: Position) -> Table:
+    """Open a "parquet" or "arrow" file at a row.
 
     Raises `Replaced`, `Unreadable` (also from `batches`, after the last whole batch), `OSError`.
     """
-    file, damage = spool(path, suffix) if suffix else (open(path, "rb"), "")  # noqa: SIM115 -- returned open
+    file = open(path, "rb")  # noqa: SIM115 -- returned open
     try:
         opened = _parquet if kind == "parquet" else _arrow
         notices: list[str] = []
-        mark, whole, rows, pieces = opened(file, damage, position.offset, notices)
+        mark, whole, rows, pieces = opened(file, position.offset, notices)
         expected = None if position.mark in (mark, whole) or not position.offset else position.mark
         if expected is not None and whole is not None:
             raise Replaced(None)
         if position.offset and rows is not None and rows < position.offset:
             raise Replaced(rows)
-        return Table(mark, rows, _rows_from(pieces, position.offset, damage, rows, expected), file, notices)
+        return Table(mark, rows, _rows_from(pieces, position.offset, rows, expected), file, notices)
     except BaseException:
         file.close()
         raise
@@ -74,13 +74,11 @@ def whole_mark(file: BinaryIO) -> int:
     return check
 
 
-def _rows_from(
-    pieces: Iterator[_Piece], start: int, damage: str, rows: int | None, expected: int | None = None
-) -> Generator[Rows]:
+def _rows_from(pieces: Iterator[_Piece], start: int, rows: int | None, expected: int | None = None) -> Generator[Rows]:
     """Slices of at most `MAX_ROWS` of the rows from `start` on. Raises `Replaced` when what lies before `start` has
     another check value than `expected`."""
     end = rows or 0
-    for first, batch, mark in _readable(pieces, damage):
+    for first, batch, mark in _readable(pieces):
         end = first + batch.num_rows
         if expected is not None and end >= start:
             if mark != expected:
@@ -93,34 +91,30 @@ def _rows_from(
         raise Replaced(end)
 
 
-def _readable(pieces: Iterator[_Piece], damage: str) -> Iterator[_Piece]:
+def _readable(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
     """The same pieces; whatever pyarrow raises becomes an `Unreadable` of one line."""
     import pyarrow
 
     try:
         yield from pieces
     except (pyarrow.ArrowException, OSError) as error:
-        raise Unreadable(damage or _line(error)) from error
-    if damage:
-        raise Unreadable(damage)
+        raise Unreadable(_line(error)) from error
 
 
 def stream_rows(file: BinaryIO) -> Iterator[Rows]:
     """The batches of an Arrow IPC stream that is read once, such as standard input. Raises `Unreadable`."""
-    return _rows_from(_messages(file, None, []), 0, "", None)
+    return _rows_from(_messages(file, None, []), 0, None)
 
 
 def _line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-def _parquet(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, int, int, Iterator[_Piece]]:
+def _parquet(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, int, int, Iterator[_Piece]]:
     import pyarrow
     from pyarrow import parquet
 
     size = os.fstat(file.fileno()).st_size
-    if damage:
-        raise Unreadable(damage)
     if size < 12:
         raise Unreadable(f"{size} bytes are no Parquet file, which has at least 12")
     try:
@@ -158,11 +152,11 @@ def _row_groups(opened: Any, start: int, mark: int) -> Iterator[_Piece]:
             first += batch.num_rows
 
 
-def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple[int, None, None, Iterator[_Piece]]:
+def _arrow(file: BinaryIO, start: int, notices: list[str]) -> tuple[int, None, None, Iterator[_Piece]]:
     import pyarrow
 
     head = file.read(len(_MAGIC))
-    if not head and not damage:
+    if not head:
         raise Unreadable("0 bytes are no Arrow IPC file or stream, which begins with its schema")
     in_file = head.startswith(_MAGIC)
     _check_batches(file, 8 if in_file else 0)
@@ -171,7 +165,7 @@ def _arrow(file: BinaryIO, damage: str, start: int, notices: list[str]) -> tuple
     try:
         first = next(pieces, None)
     except (pyarrow.ArrowException, OSError) as error:
-        raise Unreadable(damage or _line(error)) from error
+        raise Unreadable(_line(error)) from error
     end = file.tell()
     file.seek(0)
     mark = crc32(file.read(min(HEAD, end)))  # no more than a file that was cut after its first batch holds

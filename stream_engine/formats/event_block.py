@@ -53,19 +53,6 @@ class Block:
             row, np.full(len(row), kind, np.int8), size, fields[-1].lengths, members_of(fields, size), origins, votes
         )
 
-    def add_columns(
-        self,
-        kind: int,
-        row: np.ndarray,
-        columns: Sequence[np.ndarray],
-        last: int,
-        origins: Origins | None = None,
-        votes: np.ndarray | None = None,
-    ) -> None:
-        """Events of one kind with as many names each, as (e,) columns; the last `last` of them are the last field."""
-        size, kinds = np.full(len(row), len(columns)), np.full(len(row), kind, np.int8)
-        self._add(row, kinds, size, last, np.stack(columns, axis=1).reshape(-1), origins, votes)
-
     def add_events(self, rows: list[int], events: list[Event]) -> None:
         """Events of any kinds that were read one by one."""
         if not events:
@@ -84,19 +71,6 @@ class Block:
         kinds = np.array([event.kind for event in events], np.int8)
         votes = np.array([event.votes for event in events], np.int64)
         self._add(np.array(rows, np.int64), kinds, size, last, self.names.ids(members), origins, votes)
-
-    def add_members(
-        self,
-        row: np.ndarray,
-        kind: np.ndarray,
-        size: np.ndarray,
-        last: np.ndarray,
-        members: np.ndarray,
-        origins: Origins | None = None,
-    ) -> None:
-        """Events of any kinds whose `members` (numbers of `names`) stand one after the other: `size` of them in each
-        event, of which `last` are the last field."""
-        self._add(row, kind, size, last, members, origins)
 
     def _add(self, row, kind, size, last, members, origins: Origins | None, votes: np.ndarray | None = None) -> None:
         if votes is not None and (votes == (1, 0)).all():
@@ -117,7 +91,8 @@ class Block:
         texts, members = self.names.texts(), events.members
         if not self.refused and (plain := plain_triplets(events, texts)):
             return plain._replace(filtered=self.filtered, unknown_fields=unknown)
-        start = np.concatenate([[0], np.cumsum(events.size)])
+        start = np.zeros(len(events.size) + 1, np.int64)
+        np.cumsum(events.size, out=start[1:])
         judgements = Judgements(events.kind, start, start[:-1] + events.split, members, name_flags(texts), events.votes)
         faults = faults_of(*judgements[:5], votes=events.votes)
         accepted = faults.fault == FINE
@@ -134,7 +109,8 @@ class Block:
                 self.add_catch_trial(row, CatchTrial(self._worker_of(events, event), passed))
         rejected = [_rejected(row, *locate(row), fault) for row, fault in sorted(self.refused, key=itemgetter(0))]
         self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
-        of_type = np.bincount(events.kind[accepted], minlength=len(EVENT_TYPES)).tolist()
+        kinds = events.kind if accepted.all() else events.kind[accepted]
+        of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
         origins = None if events.origins is None else self._accepted_origins(events.origins, accepted)
         pieces = Pieces(judgements, faults, texts, origins)
         first, *others = pieces.runs()

@@ -44,6 +44,20 @@ class Pool:
         return self._interner.names
 
 
+class KnownNames(Pool):
+    """A pool that never grows: -1 for every other name."""
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__()
+        self._interner.ids_of(names)
+
+    def ids_of_bytes(
+        self, data: np.ndarray, begins: np.ndarray, ends: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(q,) int32: the number of each name data[begins[q] : ends[q]], -1 for unknown ones."""
+        return self._interner.find(data, begins, ends)[0]
+
+
 class FieldNames(NamedTuple):
     """The names of one field over some events: how many each has, and all of them in a row."""
 
@@ -137,8 +151,12 @@ def members_of(fields: Sequence[FieldNames], size: np.ndarray) -> np.ndarray:
     >>> members_of([FieldNames(one, np.array([7, 8])), FieldNames(lists, np.array([1, 2, 3]))], one + lists).tolist()
     [7, 1, 2, 8, 3]
     """
-    if all(len(field.flat) == len(size) and (field.lengths == 1).all() for field in fields):
-        return np.stack([field.flat for field in fields], axis=1).reshape(-1)
+    widths = [len(field.flat) // max(len(size), 1) for field in fields]
+    if all((field.lengths == width).all() for field, width in zip(fields, widths, strict=True)):
+        of_events = [
+            field.flat.reshape(-1, max(width, 1)) for field, width in zip(fields, widths, strict=True) if width
+        ]
+        return np.concatenate(of_events, axis=1).reshape(-1) if of_events else np.empty(0, np.int32)
     members = np.empty(int(size.sum()), np.int32)
     start = np.cumsum(size) - size
     for field in fields:

@@ -61,7 +61,7 @@ class Faults(NamedTuple):
     """What is wrong with which event of a block, and how many comparisons the others are."""
 
     fault: np.ndarray  # (e,) int8, FINE or what is wrong
-    members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about
+    members: np.ndarray  # (e, 2) int64: which of the event's members the fault is about; of others it means nothing
     size: np.ndarray  # (e, 2) int64: triplets and quadruplets; 0 for a faulty event
 
 
@@ -74,7 +74,7 @@ def faults_of(
     votes: np.ndarray | None = None,
 ) -> Faults:
     """The faults of events, for the arguments of `expand`. O(members)."""
-    size, fault_members = np.zeros((len(kind), 2), np.int64), np.zeros((len(kind), 2), np.int64)
+    size, fault_members = np.empty((len(kind), 2), np.int64), np.empty((len(kind), 2), np.int64)
     fault = _faults(kind, start, split, members, flags, bool(flags.any()), size, fault_members)
     if votes is not None:
         size *= votes.sum(axis=1, keepdims=True)
@@ -179,10 +179,11 @@ def _faults(kind, start, split, members, flags, any_flag, size, fault_members):
                 wrong, p, q = _fault_of_pick(members, lo, mid, hi, mark)
             elif kind[e] == RANKING:
                 wrong, p, q = _fault_of_ranking(members, lo, hi, mark)
+        fault[e], size[e, 0], size[e, 1] = wrong, 0, 0
         if wrong == FINE:
             size[e, 0], size[e, 1] = _size(kind[e], members, lo, mid, hi)
-        fault[e] = wrong
-        fault_members[e, 0], fault_members[e, 1] = p - lo, q - lo
+        else:
+            fault_members[e, 0], fault_members[e, 1] = p - lo, q - lo
     return fault
 
 

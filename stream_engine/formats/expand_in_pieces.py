@@ -9,6 +9,7 @@ memory O(members + one piece).
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,10 @@ class Pieces:
 
     def __init__(self, judgements: Judgements, faults: Faults, texts: Names, origins: AcceptedOrigins | None):
         self._judgements, self._faults, self._texts, self._origins = judgements, faults, texts, origins
-        self._accepted_before = np.concatenate([[0], np.cumsum(faults.fault == FINE)])
+
+    @cached_property
+    def _accepted_before(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self._faults.fault == FINE)])
 
     def runs(self) -> list[Run]:
         """What each piece holds; always at least one."""
@@ -117,8 +121,8 @@ class Pieces:
         else:
             made = self._part_of_event(run)
         order = first_appearance(made.triplets, made.quadruplets, made.quadruplet_at, len(self._texts))
-        accepted = slice(int(self._accepted_before[run.begin]), int(self._accepted_before[run.end]))
-        kinds = self._judgements.kind[run.begin : run.end][made.fault == FINE]
+        fine, kinds = made.fault == FINE, self._judgements.kind[run.begin : run.end]
+        kinds = kinds if fine.all() else kinds[fine]
         return Decoded(
             self._texts.taken(order),
             made.triplets,
@@ -127,7 +131,7 @@ class Pieces:
             [],
             {},
             [],
-            provenance=None if self._origins is None else self._provenance(run, made, kinds, accepted),
+            provenance=None if self._origins is None else self._provenance(run, made, kinds),
             kinds=Kinds(made.of_triplet, made.of_quadruplet, kinds, run.first > 0, run.goes_on),
         )
 
@@ -167,9 +171,10 @@ class Pieces:
         shown, chosen = members[start[event] + 1 : split[event]], members[split[event] : start[event + 1]]
         return chosen, shown[~np.isin(shown, chosen)]
 
-    def _provenance(self, run: Run, made: Comparisons, kinds: np.ndarray, accepted: slice) -> Provenance:
+    def _provenance(self, run: Run, made: Comparisons, kinds: np.ndarray) -> Provenance:
         origins = self._origins
         assert origins is not None
+        accepted = slice(int(self._accepted_before[run.begin]), int(self._accepted_before[run.end]))
         begins = not run.begin and not run.first
         return Provenance(
             made.of_triplet,

@@ -6,9 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from stream_engine.data.comparisons import InvalidEvent
-from stream_engine.formats.event_columns import Pool, slices_side_by_side
+from stream_engine.formats.event_columns import Pool
 from stream_engine.formats.field_values import time_of
-from stream_engine.formats.json_scan import FALSE, INTEGER, LIST, NULL, NUMBER, TEXT, Cells, equal_cells
+from stream_engine.formats.json_scan import (
+    FALSE,
+    INTEGER,
+    NULL,
+    NUMBER,
+    TEXT,
+    Cells,
+    equal_cells,
+    item_count,
+    take_items,
+)
 from stream_engine.formats.table_events import SureNames
 from stream_engine.formats.text_values import plain_numbers, plain_times
 
@@ -52,18 +62,11 @@ class JsonColumn(NamedTuple):
 
     def lists(self, pool: Pool, answer: bool) -> SureNames:
         """See `Column`."""
-        listed = self.kind == LIST
-        single = (self.kind == TEXT) | (self.kind == INTEGER) if answer else np.zeros(len(listed), bool)
-        lengths = np.where(listed, self.end - self.begin, single)
-        items = slices_side_by_side(np.where(listed, lengths, 0), self.begin)
-        begins, ends = self.cells.item_begin[items], self.cells.item_end[items]
-        if single.any():
-            flat = np.repeat(single, lengths)
-            every = np.empty((2, len(flat)), np.int64)
-            every[:, ~flat] = begins, ends
-            every[:, flat] = self.begin[single], self.end[single]
-            begins, ends = every
-        return SureNames(lengths, pool.ids_of_bytes(self.text, begins, ends), listed | single)
+        lengths, items = np.empty(len(self.kind), np.int64), (self.cells.item_begin, self.cells.item_end)
+        names = item_count(self.kind, self.begin, self.end, answer, lengths)
+        begins, ends = np.empty(names, np.int64), np.empty(names, np.int64)
+        take_items(self.kind, self.begin, self.end, lengths, *items, begins, ends)
+        return SureNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
         """See `Column`."""

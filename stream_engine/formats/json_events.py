@@ -140,38 +140,40 @@ class Decoder:
 
     def _read(self, value: bytes, places: Places, block: Block) -> None:
         """Read the events at these places into `block`, some at a time."""
-        first, size = 0, len(places.begins)
+        begins, ends = places
+        if not is_utf8(value):  # of an event that is none there is nothing to scan
+            ends = ends.copy()
+            for row, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+                if not is_utf8(value[begin:end]):
+                    ends[row] = begin
+        first, size = 0, len(begins)
         while first < size:
-            begin = int(places.begins[first])
-            last = min(first + self.scan_events, int(np.searchsorted(places.ends, begin + self.scan_bytes, "right")))
-            last = max(last, first + 1)
-            some = Places(places.begins[first:last] - begin, places.ends[first:last] - begin)
-            table = self._table(value[begin : int(places.ends[last - 1])], some)
+            last = int(np.searchsorted(places.ends, int(begins[first]) + self.scan_bytes, "right"))
+            last = max(min(first + self.scan_events, last), first + 1)
+            some = slice(first, last)
+            table = self._table(value, places, Places(begins[some], ends[some]), first)
             read_table(table, self.event_fields, block, np.arange(first, last))
             first = last
 
-    def _table(self, text: bytes, places: Places) -> Table:
-        """The events of a text as a table; one that is too long to be scanned is left to the definition."""
+    def _table(self, value: bytes, places: Places, some: Places, first: int) -> Table:
+        """The events from `first` on as a table; those that are too long to be scanned are left to the definition."""
 
         def event(row: int) -> Event:
-            return self._by_definition(text[places.begins[row] : places.ends[row]])
+            return self._by_definition(value[places.begins[first + row] : places.ends[first + row]])
 
-        size = len(places.begins)
-        if not self._fast or len(text) > self.scan_bytes:
+        size, begin, end = len(some.begins), int(some.begins[0]), int(places.ends[first + len(some.begins) - 1])
+        if not self._fast or end - begin > self.scan_bytes:
             return Table({}, size, event, np.zeros(size, bool))
-        begins, ends = places
-        if not is_utf8(text):  # of an event that is none there is nothing to scan
-            good = [is_utf8(text[begin:end]) for begin, end in zip(begins, ends, strict=True)]
-            ends = np.where(good, ends, begins)
         cells, room = self._room_for(size)
-        room[: len(text)] = np.frombuffer(text, np.uint8)
+        room[: end - begin] = np.frombuffer(value, np.uint8, end - begin, begin)
         cells.used[:], cells.kind[:, :size] = False, ABSENT
-        at, items, free, stopped = 0, 0, len(text), -1
+        begins, ends = some.begins - begin, some.ends - begin
+        at, items, free, stopped = 0, 0, end - begin, -1
         while True:
             at, items, free = scan_events(room, begins, ends, at, self._fields, cells, items, MAX_LIST, free)
             if at == size:
                 break
-            if at == stopped or not self._learn_from(text[places.begins[at] : places.ends[at]]):
+            if at == stopped or not self._learn_from(value[some.begins[at] : some.ends[at]]):
                 cells.readable[at] = False
                 at += 1
             stopped = at

@@ -331,3 +331,29 @@ def equal_cells(text, begin, end, wanted, same):
     for e in range(len(begin)):
         if same[e]:
             same[e] = end[e] - begin[e] == len(wanted) and same_bytes(text, begin[e], wanted, 0, len(wanted))
+
+
+@njit(cache=True, nogil=True)
+def item_count(kind, begin, end, answer, lengths):
+    """lengths[e]: how many names a list holds, 1 for an `answer` outside a list, -1 where neither stands; returns their
+    sum without the latter."""
+    total = 0
+    for e in range(len(kind)):
+        if kind[e] == LIST:
+            lengths[e] = end[e] - begin[e]
+        else:
+            lengths[e] = 1 if answer and (kind[e] == TEXT or kind[e] == INTEGER) else -1
+        total += max(lengths[e], 0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def take_items(kind, begin, end, lengths, item_begin, item_end, begins, ends):
+    """Where the names that `item_count` counted begin and end in the text, in the order of the events."""
+    at = 0
+    for e in range(len(kind)):
+        for item in range(lengths[e]):
+            listed = kind[e] == LIST
+            begins[at] = item_begin[begin[e] + item] if listed else begin[e]
+            ends[at] = item_end[begin[e] + item] if listed else end[e]
+            at += 1

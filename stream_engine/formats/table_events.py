@@ -11,12 +11,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from stream_engine.data.comparisons import MAX_LIST, MAX_WEIGHT, InvalidEvent
+from stream_engine.data.comparisons import EVENT_TYPES, MAX_LIST, MAX_WEIGHT, InvalidEvent
 from stream_engine.formats.event_block import Block
-from stream_engine.formats.event_columns import FieldNames, Origins, Pool, slices_side_by_side
-from stream_engine.formats.event_fields import KIND, TRIPLET, VOTED, EventField, EventFields, place_of
+from stream_engine.formats.event_columns import FieldNames, KnownNames, Origins, Pool, slices_side_by_side
+from stream_engine.formats.event_fields import TRIPLET, VOTED, EventField, EventFields, place_of
 from stream_engine.formats.field_values import MAX_VOTES
 from stream_engine.formats.validate import CatchTrial, Event
+
+_KINDS = KnownNames(EVENT_TYPES)
 
 
 class LeftOut(Exception):
@@ -29,11 +31,6 @@ class SureNames(NamedTuple):
     lengths: np.ndarray  # (n,) int64
     flat: np.ndarray  # (f,) int32
     sure: np.ndarray  # (n,) bool
-
-    @property
-    def one_each(self) -> bool:
-        """Whether every row has one name."""
-        return len(self.flat) == len(self.lengths) and bool((self.lengths == 1).all())
 
     def of_rows(self, rows: np.ndarray) -> FieldNames:
         """The names of these rows, (n,) bool."""
@@ -119,9 +116,6 @@ def read_table(table: Table, event_fields: EventFields, block: Block, row: np.nd
         sure_rows = np.logical_and.reduce([field.sure for field in names])
         of_origins = origins and _of_rows(origins, rows)
         voted = None if votes is None or kind not in VOTED else votes[rows]
-        if sure_rows.all() and all(field.one_each for field in names):
-            block.add_columns(kind, of_kind, [field.flat for field in names], 1, of_origins, voted)
-            continue
         unsure[np.flatnonzero(rows)[~sure_rows]] = True
         block.add(
             kind,
@@ -183,10 +177,7 @@ class _Columns:
         column = self.get(self.event_fields.type_input)
         if column is None:
             return np.full(self.size, TRIPLET, np.int8)
-        pool = Pool()
-        ids = column.names(pool)
-        kind_of = np.array([KIND.get(name, -1) for name in pool.texts()] + [-1], np.int8)
-        return np.where(column.absent(), np.int8(TRIPLET), kind_of[ids])
+        return np.where(column.absent(), np.int8(TRIPLET), column.names(_KINDS).astype(np.int8))
 
     def field(self, field: EventField) -> SureNames:
         """The names of one field."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from stream_engine.data.byte_words import word_at
 from stream_engine.data.compiled import njit
 from stream_engine.data.compiled_arguments import read_only
 
@@ -57,35 +58,50 @@ def _two(text, at):
 
 @njit(cache=True, nogil=True)
 def _times(text, begins, ends, out):
+    date, seconds = np.zeros(2, np.uint64), np.nan  # of the date before: most have it
     for q in range(len(begins)):
-        out[q] = _time(text, begins[q], ends[q])
+        at, end = begins[q], ends[q]
+        out[q] = np.nan
+        if end - at < 20 or end - at > 27:
+            continue
+        words = word_at(text, at), word_at(text, at + 3)
+        if words[0] != date[0] or words[1] != date[1]:
+            date[0], date[1], seconds = words[0], words[1], _date(text, at)
+        out[q] = _clock(text, at + 11, end, seconds)
 
 
 @njit(cache=True, nogil=True)
-def _time(text, at, end):
-    if not (20 <= end - at <= 27) or text[end - 1] != 90 or (end - at > 20 and (text[at + 19] != 46 or end - at == 21)):
-        return np.nan
-    if (text[at + 4] != 45 or text[at + 7] != 45 or text[at + 10] != 84) or (
-        text[at + 13] != 58 or text[at + 16] != 58
-    ):
+def _date(text, at):
+    """Seconds from the epoch to a date, which a T follows; NaN where it is none."""
+    if text[at + 4] != 45 or text[at + 7] != 45 or text[at + 10] != 84:
         return np.nan
     year, month, day = 100 * _two(text, at) + _two(text, at + 2), _two(text, at + 5), _two(text, at + 8)
-    hour, minute, second = _two(text, at + 11), _two(text, at + 14), _two(text, at + 17)
-    if not (1 <= year <= 9999 and 1 <= month <= 12 and hour < 24 and minute < 60 and second < 60):
+    if not (1 <= year <= 9999 and 1 <= month <= 12):
         return np.nan
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= day <= _DAYS_OF[month - 1] + (1 if leap and month == 2 else 0):
         return np.nan
     past = year - 1
     days = 365 * past + past // 4 - past // 100 + past // 400 + _DAYS_BEFORE[month - 1] + day - 719163
-    if leap and month > 2:
-        days += 1
+    return 86400.0 * (days + 1 if leap and month > 2 else days)
+
+
+@njit(cache=True, nogil=True)
+def _clock(text, at, end, date):
+    """Epoch seconds of 12:00:00Z, perhaps with decimals, on a date; NaN where it is no such time."""
+    if text[end - 1] != 90 or text[at + 2] != 58 or text[at + 5] != 58 or np.isnan(date):
+        return np.nan
+    if end - at > 9 and (text[at + 8] != 46 or end - at == 10):
+        return np.nan
+    hour, minute, second = _two(text, at), _two(text, at + 3), _two(text, at + 6)
+    if not (hour < 24 and minute < 60 and second < 60):
+        return np.nan
     parts, unit = np.int64(0), 1_000_000
-    for place in range(at + 20, end - 1):
+    for place in range(at + 9, end - 1):
         digit = np.int64(text[place]) - 48
         if not 0 <= digit <= 9:
             return np.nan
         unit //= 10
         parts += unit * digit
-    total = (((24 * days + hour) * 60 + minute) * 60 + second) * 1_000_000 + parts
+    total = (np.int64(date) + 3600 * hour + 60 * minute + second) * 1_000_000 + parts
     return total / 1e6 if abs(total) < 1 << 53 else np.nan

@@ -80,14 +80,11 @@ def test_zero_padding_after_gzip_is_no_damage_but_anything_else_is(tmp_path):
     assert records == [] and "cut short after 0 compressed bytes" in message
 
 
-@pytest.mark.parametrize(
-    "new, suffix", [(pa.ipc.new_file, "arrow"), (pa.ipc.new_stream, "arrow"), (pa.ipc.new_file, "ipc.gz")]
-)
-def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_path):
-    whole, path, seen = ipc(new), tmp_path / f"x.{suffix}", set()
-    for cut in range(0, len(whole), 7 if suffix == "ipc.gz" else 3):
-        data = whole[:cut]
-        path.write_bytes(gzip.compress(data, 1) if suffix == "ipc.gz" else data)
+@pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, tmp_path):
+    whole, path, seen = ipc(new), tmp_path / "x.arrow", set()
+    for cut in range(0, len(whole), 3):
+        path.write_bytes(whole[:cut])
         source, records = FileSource(str(path), {}), []
         try:
             while not source.finished():
@@ -99,8 +96,8 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
         rows = [row for record in records for row in record.value.to_pylist()]
         assert rows == TABLE.to_pylist()[: len(rows)]
         seen.add(len(rows))
-        path.write_bytes(gzip.compress(whole) if suffix == "ipc.gz" else whole)
-        if records and suffix != "ipc.gz":
+        path.write_bytes(whole)
+        if records:
             rest = drain(FileSource(str(path), {str(path): Position(records[-1].next_offset, records[-1].mark)}))
             assert rows + [row for record in rest for row in record.value.to_pylist()] == TABLE.to_pylist()
     assert seen == {0, 4, 8, 10}
@@ -111,10 +108,8 @@ def test_an_arrow_file_cut_anywhere_gives_its_whole_batches(new, suffix, tmp_pat
     [
         ("x.parquet", b"", "0 bytes are no Parquet file"),
         ("x.parquet", b"junk" * 100, "not a Parquet file"),
-        ("x.parquet.gz", gzip.compress(b"junk" * 100, mtime=0)[:20], "cut short"),
         ("x.arrow", b"", "0 bytes are no Arrow"),
         ("x.arrow", b"junk" * 100, "its first 0 rows were read"),
-        ("x.feather.zst", b"junk", "damaged"),
     ],
 )
 def test_junk_tables_fail_in_one_line(tmp_path, name, data, expected):

@@ -239,6 +239,7 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
     [
         ("", "is a directory; name the files in it"),
         ("missing.jsonl", "No such file or directory"),
+        ("x.parquet.gz", "only text files can be compressed as a whole"),
         ("*.csv", "no file matches"),
         ("x.log", "no format is known by the suffix '.log'; known: .jsonl .ndjson .json .csv .tsv .txt .xlsx .parquet"),
         ("pipe.jsonl", "is not a regular file"),
@@ -248,6 +249,8 @@ def test_an_unterminated_last_line_that_has_grown_is_not_read_as_two(tmp_path):
 def test_unusable(tmp_path, name, expected):
     (tmp_path / "x.log").write_text("1\n")
     os.mkfifo(tmp_path / "pipe.jsonl")
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(b"PAR1")
     if name == "*":
         os.unlink(tmp_path / "pipe.jsonl")
     with pytest.raises(UnusableSource) as refused:

@@ -163,11 +163,11 @@ def test_plain_triplets_are_read_like_all_other_events(monkeypatch, seed):
         events = rows + ([["a", "b", "c", "b"]] if seed % 8 == 5 else [])
         for row, event in enumerate(events):
             kind = "triplet" if len(event) == 3 else "odd_one_out"
-            columns = [np.array([number]) for number in block.names.ids(event)]
+            columns = [FieldNames(np.array([1]), np.array([number])) for number in block.names.ids(event)]
             origins = untold(1) if block.provenance else None
             if seed == 12:
                 origins = Origins(np.array([-1], np.int32), np.ones(1), np.zeros(1), np.array([-1], np.int32))
-            block.add_columns(KIND[kind], np.array([row]), columns, 1, origins)
+            block.add(KIND[kind], np.array([row]), columns, origins)
         if seed % 8 == 6:
             block.refused.append((99, InvalidEvent("wrong_type", "no event")))
         return block.decoded(lambda row: (row, b""), frozenset("u"))

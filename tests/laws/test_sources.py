@@ -82,7 +82,7 @@ def _column(record: Record) -> list[str]:
     return record.value.column("x").to_pylist()
 
 
-def table(suffix: str, pack: Callable[[bytes], bytes] = bytes):
+def table(suffix: str):
     def make(folder: Path, items: list[str], size: int) -> World:
         path, out = _path(folder, f"e{suffix}"), io.BytesIO()
         data = pa.table({"x": pa.array(items, pa.string())})
@@ -92,7 +92,7 @@ def table(suffix: str, pack: Callable[[bytes], bytes] = bytes):
             new = pa.ipc.new_stream if size % 2 else pa.ipc.new_file
             with new(out, data.schema) as writer:
                 writer.write_table(data, max_chunksize=1 + size % 5)
-        Path(path).write_bytes(pack(out.getvalue()))
+        Path(path).write_bytes(out.getvalue())
         return World({path: items}, lambda at: open_source(path, at), _column)
 
     return make
@@ -159,9 +159,7 @@ FIXTURES: dict[str, Callable[[Path, list[str], int], World]] = {
     "csv": csv_rows(),
     "csv.gz": csv_rows(".gz", gzip.compress),
     "parquet": table(".parquet"),
-    "parquet.zst": table(".parquet.zst", _frame),
     "arrow": table(".arrow"),
-    "arrow.gz": table(".ipc.gz", gzip.compress),
     "several files": several_files,
     "memory": memory,
     "deltas": deltas,

@@ -138,7 +138,7 @@ def _in_text(path: str, kind: Kind, now: Position, target: int) -> Place:
 
 def _in_table(path: str, kind: Kind, now: Position, target: int) -> Place:
     with failures_of(path, now, "row"):
-        table = open_table(path, kind.name, kind.compression, now)
+        table = open_table(path, kind.name, now)
         try:
             rows = (
                 table.rows if table.rows is not None else max((each.next_offset for each in table.batches), default=0)
