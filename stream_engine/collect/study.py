@@ -77,7 +77,7 @@ class CatchTrial(_Section, frozen=True):
 
     def __post_init__(self):
         if self.right not in self.shown or len({*self.shown, self.anchor}) != len(self.shown) + 1:
-            raise ValueError("catch: expected distinct objects, the right one among those shown")
+            raise ValueError("catch: expected distinct objects, with the right one among those shown")
 
 
 class Catching(_Section, frozen=True):

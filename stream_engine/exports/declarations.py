@@ -264,12 +264,7 @@ _CLUSTERS: Arrays = {
     "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
     "p_coins": figure("p-value against random answers"),
     "p_continuum": figure("p-value against a continuum, for any number of clusters"),
-    "crowding": figure(
-        (
-            "density at the most crowded border between clusters, relative to inside: 1 in a continuum, 0 for empty "
-            "borders"
-        )
-    ),
+    "crowding": figure("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
     "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
     "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
     "tested_p": array(
@@ -455,10 +450,7 @@ TABLES: Mapping[str, Columns] = {
         "object": _OBJECT,
         "cluster": number("cluster; -1 means not clustered", "i"),
         "stability": number(
-            (
-                "share of random halves of the responses that assign it to its cluster; below .9, it lies between two "
-                "clusters"
-            )
+            "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
         ),
         "second": number("second most frequent cluster; -1 means none", "i"),
         "verdict": text(
@@ -470,12 +462,7 @@ TABLES: Mapping[str, Columns] = {
         "k": number("number of clusters", "i"),
         "p_coins": number("p-value against random answers"),
         "p_continuum": number("p-value against a continuum, for any number of clusters"),
-        "crowding": number(
-            (
-                "density at the most crowded border between clusters, relative to inside: 1 in a continuum, 0 for empty "
-                "borders"
-            )
-        ),
+        "crowding": number("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
     },
     "cluster_numbers": {
         "k": number("tested number of clusters", "i"),
@@ -501,7 +488,7 @@ TABLES: Mapping[str, Columns] = {
         "object": _OBJECT,
         "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
-        "sd_*": number("standard error of each coordinate"),
+        "sd_*": number("standard deviation (uncertainty) of each coordinate"),
     },
     "feature_metric": {
         "object": _OBJECT,

@@ -7,15 +7,23 @@ from stream_engine.manual.markdown import MADE, item
 TYPES = {
     "triplet": ("`anchor`, `near`, `far`", "1", "anchor is nearer to near than to far"),
     "quadruplet": ("`near`: [i, j], `far`: [k, l]", "1", "i is nearer to j than k to l; a triplet if they share one"),
-    "odd_one_out": ("`objects`: [a, b, c], `odd`", "2", "(a, b, odd), (b, a, odd) with a, b as in `objects`"),
+    "odd_one_out": (
+        "`objects`: [a, b, c], `odd`",
+        "2",
+        "(a, b, odd), (b, a, odd), with a and b ordered as in `objects`",
+    ),
     "most_central": ("`objects`: [a, b, c], `central`", "2", "(b, central, c), (c, central, b)"),
     "pick": (
         "`anchor`, `shown`, `chosen`: lists",
         "chosen · others",
-        "by the chosen, as given, then the others, as shown",
+        "sorted by chosen object (as given), then by other object (as shown)",
     ),
-    "ranking": ("`anchor`, `ranked`: [nearest, ..., farthest]", "m (m - 1) / 2", "by the nearer, then the farther"),
-    "label": ("`object`, `label`", "0", "the class of an object; null takes it back"),
+    "ranking": (
+        "`anchor`, `ranked`: [nearest, ..., farthest]",
+        "m (m - 1) / 2",
+        "sorted by the nearer object, then by the farther",
+    ),
+    "label": ("`object`, `label`", "0", "the class of an object; null removes it"),
 }
 assert tuple(TYPES) == EVENT_TYPES
 INTRODUCTION = f"""# Events

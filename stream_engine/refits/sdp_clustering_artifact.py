@@ -196,5 +196,6 @@ def _evidence(task: Task, choice: Choice | None, k_by: str) -> dict[str, Any]:
         "evidence": {**figures, "most_clusters": 1},
         "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
         f"({comparisons / n:.1f} per object) show no more structure than random answers (eigenvalue "
-        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); no program was solved, so there is no certificate; collect more comparisons, or set k",
+        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); no program was solved, so there is no certificate; "
+        "collect more comparisons, or set k",
     }
