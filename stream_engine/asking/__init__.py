@@ -80,8 +80,8 @@ def take(ready: Ready, k: int) -> tuple[Questions, Ready]:
         ready = _filled(ready, max(k - len(ready.queue.rows), BLOCK))
     if not 1 <= k <= len(ready.queue.rows):
         raise CannotAsk(
-            f"ask: {ready.strategy}: got n = {k}, expected 1 to {len(ready.queue.rows)}: the questions that are left; "
-            "use another strategy for more"
+            f"ask: {ready.strategy}: got n = {k}, expected 1 to {len(ready.queue.rows)}: the number of questions "
+            "left; use another strategy for more"
         )
     return ready.queue.of(slice(k)), ready._replace(queue=ready.queue.of(slice(k, None)))
 

@@ -49,11 +49,11 @@ def instead(chosen: asking.Questions, known: Known, strategy: str, random_share:
     if known.learned is not None:
         right = figure(known.learned.report, "accuracy")
         why = (
-            "nobody knows how well the embedding foretells answers"
+            "the accuracy of the embedding is unknown"
             if right is None
-            else f"the embedding foretells {right:.0%} of the answers that it never had"
+            else f"the embedding predicts {right:.0%} of held-out answers"
         )
-    return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random, not by {strategy}"
+    return f"ask: {why}: {at_random:,} of {len(chosen.rows):,} questions are random instead of by {strategy}"
 
 
 def _odd_one_outs(known: Known, n: int, strategy: str, seed: int, random_share: float) -> asking.Questions:
@@ -68,7 +68,7 @@ def _odd_one_outs(known: Known, n: int, strategy: str, seed: int, random_share: 
             return made.of(first[:n])
         if wanted == left:
             raise CannotAsk(
-                f"ask: got n = {n}, expected at most {len(first)}: the sets of three objects with a question "
-                "that has no answer"
+                f"ask: got n = {n}, expected at most {len(first)}: the number of sets of three objects with an "
+                "unanswered question"
             )
         wanted = min(2 * wanted, left)

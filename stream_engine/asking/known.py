@@ -46,8 +46,8 @@ def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
     `CannotAsk`."""
     if "triplet_counts" not in snapshot.settings["accumulators"]:
         raise CannotAsk(
-            f"ask: snapshot {snapshot.sequence} counts no triplets, so nobody knows what was answered; keep "
-            "the accumulator triplet_counts"
+            f"ask: snapshot {snapshot.sequence} has no triplet counts, so answered questions are unknown; add "
+            "triplet_counts to `accumulators`"
         )
     known = Known(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
     return known._replace(implied=follows(snapshot))
@@ -68,15 +68,15 @@ def check_room(known: Known, n: int) -> None:
     objects, answered = len(known.names), len(known.columns.anchor)
     if objects < 3:
         raise CannotAsk(
-            f"ask: got {objects} objects, expected at least 3; feed comparisons, or name objects with --objects"
+            f"ask: got {objects} objects, expected at least 3; read comparisons, or name objects with --objects"
         )
     if objects > MOST_OBJECTS:
         raise CannotAsk(f"ask: got {objects} objects, expected at most {MOST_OBJECTS}")
     left = questions_left(known)
     if not 1 <= n <= left:
         raise CannotAsk(
-            f"ask: got n = {n}, expected 1 to {left}: {objects} objects make {how_many(objects)} questions, "
-            f"{answered} of them have answers"
+            f"ask: got n = {n}, expected 1 to {left}: {objects} objects give {how_many(objects)} questions, of which "
+            f"{answered} have answers"
         )
 
 

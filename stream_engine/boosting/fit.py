@@ -132,7 +132,7 @@ def _check_arguments(sets: np.ndarray, watch: np.ndarray, rounds: int, patience:
     if rounds < 0 or patience < 0 or checks < 1:
         raise ValueError(f"rounds {rounds}, patience {patience}, checks {checks}: expected >= 0, >= 0 and >= 1")
     if len(watch) and (watch.min() < 0 or watch.max() >= len(sets) or not sets[watch].any(axis=1).all()):
-        raise ValueError("watch holds ids without a label or out of range; expected ids of labelled objects")
+        raise ValueError("watch has ids without a label or out of range; expected ids of labelled objects")
     if patience and not len(watch):
         raise ValueError(f"patience {patience} without objects to watch; pass their ids as watch, or patience=0")
     if not np.delete(sets, watch, axis=0).any():

@@ -75,9 +75,9 @@ class Solution(NamedTuple):
     def solved(self) -> str:
         """How well the optimisation is solved, for people; nothing about whether the clusters are real."""
         if not self.certified:
-            return f"not to the tolerance asked for: gap {self.gap:.2g}" if self.iterations else "no program was solved"
+            return f"not to the requested tolerance: gap {self.gap:.2g}" if self.iterations else "no program was solved"
         how = "exactly" if self.certified_by.startswith(("partition", "only")) else f"to a gap of {self.gap:.2g}"
-        return f"{how} (proof: {self.certified_by}); that the program is solved does not say that the clusters are real"
+        return f"{how} (certified by {self.certified_by}); a certified solution does not imply that there are clusters"
 
     def criterion(self, k: int) -> float:
         """SPUR: the sum of the k largest eigenvalues of X over its trace; 1 exactly for a partition into k clusters."""

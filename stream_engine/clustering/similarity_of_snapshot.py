@@ -136,8 +136,8 @@ def _counts(snapshot: Snapshot, accumulator: str, name: str, comparisons: int) -
     arrays = snapshot.section(accumulator)
     if not arrays and comparisons:
         raise NoCounts(
-            f"similarity {name}: the snapshot keeps no {accumulator}, expected it among the accumulators; "
-            "run the engine with it, or choose another similarity"
+            f"similarity {name}: the snapshot has no {accumulator}; add it to `accumulators`, or choose another "
+            "similarity"
         )
     return arrays or {
         "i": np.empty(0, np.int32),

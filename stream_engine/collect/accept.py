@@ -64,13 +64,13 @@ def accept(given: Any, sessions: Sessions, study: str, now: float) -> Counted | 
         raise Refused("not_an_answer", f"id: got {repr(key)[:50]}, expected the id of a question")
     if before := sessions.answered.get(key):
         if before != worker:
-            raise Refused("stranger", f"{key}: was asked of somebody else")
+            raise Refused("stranger", f"{key}: was sent to another participant")
         return None
     screen = sessions.open.get(key)
     if screen is None:
         raise _unknown(key, sessions, study)
     if screen.worker != worker:
-        raise Refused("stranger", f"{key}: was asked of somebody else")
+        raise Refused("stranger", f"{key}: was sent to another participant")
     chosen = _chosen(given, screen)
     if screen.right:
         passed = chosen == [screen.right]
@@ -83,10 +83,10 @@ def accept(given: Any, sessions: Sessions, study: str, now: float) -> Counted | 
 
 def _unknown(key: str, sessions: Sessions, study: str) -> Refused:
     if key in sessions.given_up:
-        return Refused("late", f"{key}: was asked too long ago; ask for new questions")
+        return Refused("late", f"{key}: has expired; request new questions")
     if not key.startswith(f"{study}-"):
-        return Refused("other_study", f"{key[:40]}: is no question of this study, whose ids begin with {study}-")
-    return Refused("not_asked", f"{key[:40]}: was never asked")
+        return Refused("other_study", f"{key[:40]}: is not a question of this study, whose ids begin with {study}-")
+    return Refused("not_asked", f"{key[:40]}: was never sent")
 
 
 def _chosen(given: Mapping[str, Any], screen: Asked) -> list[str]:

@@ -29,13 +29,15 @@ def answer_log(folder: Path, uri: str | None, options: Mapping[str, Any], at_lea
     before = note.read_text("utf-8").strip() if note.exists() else ""
     if uri is None:
         if before:
-            raise BadSettings(f"--log: got none, expected kafka://HOST:PORT/{before}, where this study's answers are")
+            raise BadSettings(
+                f"--log: got none, expected kafka://HOST:PORT/{before}, which has the answers of this study"
+            )
         return LineLog(file, at_least=at_least)
     topic = topic_of(uri)
     if before and before != topic:
-        raise BadSettings(f"--log {uri}: got topic {topic}, expected {before}, where this study's answers are")
+        raise BadSettings(f"--log {uri}: got topic {topic}, expected {before}, which has the answers of this study")
     if not before and file.exists() and file.stat().st_size:
-        raise BadSettings(f"--log {uri}: the answers of this study are in {file}; expected no --log, or a new --state")
+        raise BadSettings(f"--log {uri}: the answers of this study are in {file}; omit --log, or use a new --state")
     log = TopicLog(uri, options)
     if not before:
         write_whole(Disk(), note, [topic.encode()])
@@ -65,6 +67,6 @@ def of_study(lines: Iterable[bytes], study: str, where: str) -> Iterator[bytes]:
                 ours = False
             if not ours:
                 raise UnusableSource(
-                    f"{where}: holds {line[:60]!r}, which is no answer of this study; expected a log of its own"
+                    f"{where}: holds {line[:60]!r}, which is not an answer of this study; expected a log of its own"
                 )
         yield line

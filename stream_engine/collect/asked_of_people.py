@@ -98,7 +98,7 @@ class People:
         room = quota - person.answered - waiting + catching if quota else n
         limit = self.study.access.most_open - waiting
         if not ended and not screens and limit <= 0:
-            raise Refused("too_many", f"{waiting} questions wait for an answer, expected fewer than {waiting}")
+            raise Refused("too_many", f"{waiting} questions are unanswered, expected fewer than {waiting}")
         while not ended and len(screens) < n and room > 0 and limit > 0:
             try:
                 screen = self.pool.screen(worker, person, now)
@@ -146,7 +146,7 @@ class People:
         refused: list[dict[str, Any]] = []
         for at, outcome in enumerate(taken):
             if isinstance(outcome, Future) and (not outcome.done() or outcome.exception() is not None):
-                outcome = Refused("not_durable", "could not be written; send it again")
+                outcome = Refused("not_durable", "could not be stored; send it again")
             if isinstance(outcome, Refused):
                 refused.append({"at": at, "refused": outcome.reason, "why": str(outcome), "status": outcome.status})
         status = min((each["status"] for each in refused), default=200)
@@ -212,4 +212,4 @@ async def _all(written: Sequence[Future]) -> None:
         for each in written:
             await asyncio.wrap_future(each)
     except (OSError, LogBroken):
-        raise Refused("not_durable", "nothing can be written now; try again later") from None
+        raise Refused("not_durable", "answers cannot be stored at the moment; try again later") from None

@@ -88,7 +88,7 @@ class Child:
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
-            self._log.warning("a child process did not end and is killed", child=self._module)
+            self._log.warning("a child process did not exit and is killed", child=self._module)
             self._process.kill()
             self._process.wait()
         if self._process.stdout is not None:
@@ -104,7 +104,7 @@ class Child:
         self._not_before = time.monotonic() + self._pause
         self._process = None
         self._log.warning(
-            "a child process ended and is started again",
+            "a child process exited and is restarted",
             child=self._module,
             status=process.returncode,
             after=round(lived, 1),

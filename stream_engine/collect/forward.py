@@ -41,7 +41,7 @@ class Forward:
             answer = await asyncio.wait_for(_head(connection, reader), PATIENCE)
         except (OSError, h11.ProtocolError, TimeoutError):
             writer.close()
-            return PlainTextResponse("the engine does not answer now; try again in a moment\n", 502)
+            return PlainTextResponse("the engine does not respond; try again in a moment\n", 502)
         sent_on = {name.decode(): value.decode("latin-1") for name, value in answer.headers if name not in _OURS}
         return StreamingResponse(_body(connection, reader, writer), answer.status_code, sent_on)
 

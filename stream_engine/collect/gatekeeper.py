@@ -50,11 +50,11 @@ class Gatekeeper:
         """The code of a participant who may take part. Raises `Refused`."""
         code = check_worker(worker)
         if self._invited_only and not self._access.is_key_of(code, key):
-            raise Refused("stranger", "this study is for those who were invited: use the link that was sent")
+            raise Refused("stranger", "this study is for invited participants only: use the link that you received")
         if not self._workers.allowed(code):
-            raise Refused("too_many", "too many requests of this worker; wait a moment")
+            raise Refused("too_many", "too many requests from this participant; wait a moment")
         if not known(code) and not self._new.allowed(""):
-            raise Refused("too_many", "too many people begin at once; try again in a minute")
+            raise Refused("too_many", "too many participants are starting; try again in a minute")
         return code
 
     async def body(self, request: Request, most: int | None = None) -> bytes:
@@ -65,9 +65,9 @@ class Gatekeeper:
             async for some in request.stream():
                 body += some
                 if len(body) > most:
-                    raise Refused("too_large", f"got more than {most:,} bytes, expected at most so many")
+                    raise Refused("too_large", f"got more than {most:,} bytes, the maximum")
         except ClientDisconnect:
-            raise Refused("not_json", "the connection ended") from None
+            raise Refused("not_json", "the connection was closed") from None
         return bytes(body)
 
     def is_owner(self, request: Request) -> bool:
@@ -87,7 +87,7 @@ class Gatekeeper:
     def not_the_owner(self) -> Response:
         """401, for which a browser asks for a password."""
         ask = {"WWW-Authenticate": 'Bearer realm="stream-engine", Basic realm="stream-engine"'}
-        return PlainTextResponse("a token is needed: that of the owner of the study\n", 401, ask)
+        return PlainTextResponse("the token of the study's owner is required\n", 401, ask)
 
 
 def refusal(error: Refused) -> Response:

@@ -42,7 +42,7 @@ class GroupCommit:
         """Why what was given has to wait for longer than it ever should, or ""."""
         since = self._since
         waited = 0.0 if since is None else time.monotonic() - since
-        return f"{self.name}: nothing could be made durable for {waited:.0f} s" if waited > LONG else ""
+        return f"{self.name}: no write was durable for {waited:.0f} s" if waited > LONG else ""
 
     def _begin(self) -> None:
         self._thread.start()
@@ -78,7 +78,7 @@ class GroupCommit:
             try:
                 self._commit(batch)
             except Exception as error:  # nobody may wait for what no thread will write
-                self._break(f"{self.name}: {type(error).__name__}: {error}; start again", batch)
+                self._break(f"{self.name}: {type(error).__name__}: {error}; restart `collect`", batch)
             self._since = None
 
     def lines(self) -> Iterator[bytes]:

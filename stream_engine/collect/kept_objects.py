@@ -22,7 +22,7 @@ def kept(folder: Path) -> Path:
     if (folder / TABLE).exists():
         return folder / TABLE
     if not folder.is_dir():
-        raise BadStimuli(f"--objects: got none, and none are kept in {folder}; expected FOLDER or FILE")
+        raise BadStimuli(f"--objects: got none, and {folder} has none; expected FOLDER or FILE")
     return folder
 
 

@@ -52,7 +52,7 @@ class LineLog(GroupCommit):
             try:
                 self._disk.fsync(self.path)
             except OSError as error:  # the system may have given up these pages: nobody knows what is on the disk
-                self._break(f"{self.path}: cannot be synced: {error}; look at the disk, then start again", batch)
+                self._break(f"{self.path}: cannot sync: {error}; check the disk, then restart `collect`", batch)
                 return
         self.size += sum(len(each.line) + 1 for each in batch)
         for each in batch:
@@ -68,7 +68,7 @@ class LineLog(GroupCommit):
             self._disk.fsync(self.path)
             written = self._disk.size(self.path) - self.size
         except OSError as again:
-            self._break(f"{self.path}: cannot be written: {error}, nor be cut: {again}", batch)
+            self._break(f"{self.path}: cannot write: {error}; cannot truncate: {again}", batch)
             return
         for each in batch:
             written -= len(each.line) + 1

@@ -66,7 +66,7 @@ def _preflight(path: str, method: str, origin: str) -> Response:
     """What a browser asks before it sends JSON to another site; `origin`: "" for one that may not."""
     allowed = OPEN.get(path, "GET")
     if not origin or method != allowed:
-        why = f"{method[:20]}: expected {allowed}" if origin else "this origin is none of --allow-origin"
+        why = f"{method[:20]}: expected {allowed}" if origin else "this origin is not in --allow-origin"
         return PlainTextResponse(f"{why}\n", 403, {"Vary": "Origin"})
     headers = {
         "Access-Control-Allow-Origin": origin,

@@ -147,7 +147,7 @@ class Owner:
         """The logs as they are now, up to the last durable line."""
         logs, name = self._files(), request.path_params["name"]
         if name not in logs:
-            return refusal(Refused("no_media", f"no such file; there are {', '.join(logs)}"))
+            return refusal(Refused("no_media", f"no such file; expected one of {', '.join(logs)}"))
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(archive.lines(logs[name].lines()), media_type="application/x-ndjson", headers=headers)
 
@@ -172,14 +172,14 @@ class Owner:
         name, folder = request.path_params["name"], self._stimuli.folder
         try:
             if folder is None:
-                raise Refused("bad_object", f"--objects {self._stimuli.path} is no folder; add a line to it instead")
+                raise Refused("bad_object", f"--objects {self._stimuli.path} is not a folder; add a line to it instead")
             if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name:
                 raise Refused("bad_object", f"got the name {name[:50]!r}, expected a file name")
             body = await self._keeper.body(request, LARGEST)
             why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
             stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
             if why or name.rpartition(".")[0] in stems:
-                raise Refused("bad_object", f"{name}: {why or 'the object is there already'}")
+                raise Refused("bad_object", f"{name}: {why or 'the object exists already'}")
         except Refused as error:
             self._people.refuse(error.reason)
             return refusal(error)
@@ -196,13 +196,15 @@ class _Figures(Collector):
     def collect(self) -> list[CounterMetricFamily | GaugeMetricFamily]:
         """A counter of what was asked, answered and refused, by `what`; four gauges of where the study stands now."""
         people = self._people
-        counted = CounterMetricFamily("stream_engine_collect", "What was asked, answered and refused.", labels=["what"])
+        counted = CounterMetricFamily(
+            "stream_engine_collect", "Questions sent, answers accepted and rejected.", labels=["what"]
+        )
         for what, n in people.counts.items():
             counted.add_metric([what], n)
         figures = {
-            "collect_people": ("People who were asked something.", len(people.sessions.people)),
-            "collect_waiting": ("Questions that wait for an answer.", len(people.sessions.open)),
-            "collect_ready": ("Questions by the model that lie ready.", len(people.pool.ready)),
+            "collect_people": ("Participants who received questions.", len(people.sessions.people)),
+            "collect_waiting": ("Unanswered questions.", len(people.sessions.open)),
+            "collect_ready": ("Model-chosen questions in the queue.", len(people.pool.ready)),
             "collect_answers_counted": ("Answers in the log.", people.sessions.total),
         }
         gauges = [GaugeMetricFamily(f"stream_engine_{name}", text, n) for name, (text, n) in figures.items()]

@@ -89,7 +89,7 @@ def collect(place: Place, study: Study, log: FilteringBoundLogger, say: Callable
         try:
             stack.callback(FolderLock(folder).release)
         except FolderInUse as error:
-            raise StateInUse(f"{folder}: process {error.owner} is collecting there") from None
+            raise StateInUse(f"{folder}: process {error.owner} is already collecting in this state") from None
         keep(stimuli, folder / "objects")
         words = words_of(study.texts.language, place.words)
         for given, name in ((place.study, STUDY), (place.words, WORDS)):
@@ -205,15 +205,15 @@ def _tend(
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
                 if new := stimuli.look():
-                    log.info("objects have come", n=len(new), objects=len(stimuli.names))
+                    log.info("objects were added", n=len(new), objects=len(stimuli.names))
                     try:
                         keep(stimuli, objects)
                     except OSError as error:  # they are shown all the same
-                        log.warning("objects could not be kept in the state", why=str(error))
+                        log.warning("objects could not be stored in the state", why=str(error))
                 first = next((f"{where}: {why}" for where, why in stimuli.passed_over.items()), "")
                 if first != told:
                     told = first
-                    log.warning("passed over, no objects", n=len(stimuli.passed_over), first=first)
+                    log.warning("skipped: not objects", n=len(stimuli.passed_over), first=first)
             time.sleep(TICK)
     finally:
         maker.child.stop(5.0)
@@ -228,9 +228,14 @@ def _logs(place: Place, kafka: Mapping[str, Any], log: FilteringBoundLogger) -> 
     logs = Logs(answers, *(LineLog(folder / f"{name}.jsonl") for name in ("sessions", "refused")))
     for each in logs:
         if isinstance(each, LineLog) and (each.torn or each.gap):
-            log.warning("a crash left the log unfinished", file=str(each.path), cut=each.torn, filled=each.gap)
+            log.warning(
+                "the log ends with an incomplete line, after a crash",
+                file=str(each.path),
+                cut=each.torn,
+                filled=each.gap,
+            )
     if isinstance(answers, TopicLog) and answers.missing:
-        log.warning("the topic has given up answers; set its retention.ms to -1", n=answers.missing)
+        log.warning("the topic has deleted answers; set its retention.ms to -1", n=answers.missing)
     return logs
 
 

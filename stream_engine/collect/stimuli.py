@@ -59,7 +59,7 @@ class Stimuli:
         self._seen: tuple[int, ...] = ()
         self._looked = 0.0
         if not self.path.exists():
-            raise BadStimuli(f"--objects {path}: not there; expected a folder or a file")
+            raise BadStimuli(f"--objects {path}: does not exist; expected a folder or a file")
         self.look()
         if len(self.names) < 3:
             some = "".join(f"; {where}: {why}" for where, why in list(self.passed_over.items())[:3])
@@ -90,7 +90,7 @@ class Stimuli:
         for where, name, shown in found:
             why = _wrong(name, shown)
             if not why and name in self.shown and self.shown[name].file != shown.file:
-                why = f"the object {name!r} is there already, as {_file(self.shown[name])}"
+                why = f"the object {name!r} exists already, as {_file(self.shown[name])}"
             if why:
                 self.passed_over[where] = why
             elif name not in self.shown:
@@ -138,9 +138,9 @@ def check_media(name: str, first: bytes) -> str:
     """
     suffix = Path(name).suffix.lower()
     if suffix not in KINDS:
-        return f"expected a name that ends in {', '.join((*KINDS, TEXT))}"
+        return f"expected a file name that ends in {', '.join((*KINDS, TEXT))}"
     media, at, starts = KINDS[suffix]
-    return "" if first[at:].startswith(starts) else f"is no {media}, whatever its name says"
+    return "" if first[at:].startswith(starts) else f"is not {media}, although its name says so"
 
 
 def check_text(first: bytes, size: int) -> str:
@@ -174,7 +174,7 @@ def _short_text(path: Path) -> str:
 def _wrong(name: str, shown: Shown) -> str:
     """Why this is no object, or ""."""
     if not name or not name.isprintable() or len(name.encode()) > MAX_NAME_BYTES:
-        return f"got the name {name[:50]!r}, expected 1 to {MAX_NAME_BYTES} bytes that can be printed"
+        return f"got the name {name[:50]!r}, expected 1 to {MAX_NAME_BYTES} printable bytes"
     if shown.file is None:
         return ""
     try:

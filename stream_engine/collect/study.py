@@ -19,19 +19,19 @@ Kind = Literal["pick", "triplet", "odd_one_out"]
 
 
 class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Keys of a TOML table; unknown ones are refused."""
+    """Keys of a TOML table; unknown keys are errors."""
 
 
 class Asking(_Section, frozen=True):
-    """Which questions are asked, and of what kind."""
+    """Kind and choice of questions."""
 
     type: Kind = "pick"
-    shown: Annotated[int, Meta(ge=2, le=20)] = 2  # objects beside the anchor of a pick
-    choose: Annotated[int, Meta(ge=1, le=19)] = 1  # how many of them are chosen
+    shown: Annotated[int, Meta(ge=2, le=20)] = 2  # number of choices in a pick
+    choose: Annotated[int, Meta(ge=1, le=19)] = 1  # number of choices to select
     strategy: str = DEFAULT  # once there is an embedding
     start: str = "random"  # until then: random, coverage, landmark or landmark-k2
-    random_share: _Share = RANDOM_SHARE  # of the questions, random whatever the model thinks
-    repeat_share: _Share = 0.0  # of the questions, asked again of who has answered them
+    random_share: _Share = RANDOM_SHARE  # share of random questions
+    repeat_share: _Share = 0.0  # share of questions that a participant has answered before
     repeat_after: _Count = 10  # answers between a question and its repetition
 
     def __post_init__(self):
@@ -46,26 +46,26 @@ class Asking(_Section, frozen=True):
 
 
 class Quota(_Section, frozen=True):
-    """When it is enough; 0: never for this reason."""
+    """When the study ends; 0: no limit."""
 
-    person: _Count = 60  # answers of one person
-    total: _Count = 0  # answers in all
-    ellipse: Annotated[float, Meta(ge=0)] = 0.0  # region of 95 % of half of the objects, as a share of the map's size
+    person: _Count = 60  # answers per participant
+    total: _Count = 0  # answers in total
+    ellipse: Annotated[float, Meta(ge=0)] = 0.0  # median 95 % region, as a share of the map's size
     answer_within: _Rate = 86_400.0  # seconds from question to answer
 
 
 class Texts(_Section, frozen=True):
-    """What participants read; empty: what the page says by itself."""
+    """Texts for participants; empty: the default texts of the page."""
 
     title: _Text = ""
-    consent: _Text = ""  # with a text, nobody is asked anything before he has agreed to it
+    consent: _Text = ""  # if set, participants see no questions before they have agreed to it
     instructions: _Text = ""
     question: _Text = ""
     end: _Text = ""
-    excluded: _Text = ""  # for who failed too many catch trials
+    excluded: _Text = ""  # for participants who failed too many catch trials
     language: Annotated[str, Meta(pattern="^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$")] = "en"
-    code: Annotated[str, Meta(max_length=100)] = ""  # completion code of everybody; empty: each person has his own
-    link: Annotated[str, Meta(max_length=2000, pattern="^(https?://.*)?$")] = ""  # where the end page leads
+    code: Annotated[str, Meta(max_length=100)] = ""  # completion code for all; empty: one per participant
+    link: Annotated[str, Meta(max_length=2000, pattern="^(https?://.*)?$")] = ""  # link on the end page
 
 
 class CatchTrial(_Section, frozen=True):
@@ -77,30 +77,30 @@ class CatchTrial(_Section, frozen=True):
 
     def __post_init__(self):
         if self.right not in self.shown or len({*self.shown, self.anchor}) != len(self.shown) + 1:
-            raise ValueError("catch: expected distinct objects, the right one among those shown")
+            raise ValueError("catch: expected distinct objects, with the right one among those shown")
 
 
 class Catching(_Section, frozen=True):
-    """How often catch trials are asked, and what follows from failing them."""
+    """Frequency of catch trials, and the consequence of failing them."""
 
-    every: _Count = 15  # answers between two; 0: none
-    most_failed: _Count = 0  # more: the person is asked no more; 0: no limit
+    every: _Count = 15  # answers between two catch trials; 0: none
+    most_failed: _Count = 0  # exclude participants who fail more; 0: no limit
 
 
 class Access(_Section, frozen=True):
-    """Who may take part, and how much may come at once."""
+    """Who can take part, and rate limits."""
 
-    invited_only: bool = False  # only who comes with a link made by --links
-    worker_from: Annotated[str, Meta(min_length=1, max_length=50)] = "worker"  # parameter of links that names a worker
-    requests_a_second: _Rate = 20.0  # of one worker, on average
-    requests_a_second_from_address: _Rate = 1000.0  # of one address, behind which there may be a whole class
+    invited_only: bool = False  # admit only participants with their own link
+    worker_from: Annotated[str, Meta(min_length=1, max_length=50)] = "worker"  # URL parameter with the worker code
+    requests_a_second: _Rate = 20.0  # per participant, on average
+    requests_a_second_from_address: _Rate = 1000.0  # per address, which a whole class may share
     new_people_a_minute: _Rate = 600.0
-    most_open: _Positive = 200  # questions of one worker that wait for an answer
-    body_bytes: Annotated[int, Meta(ge=1024)] = 64 << 10  # of a POST
+    most_open: _Positive = 200  # unanswered questions per participant
+    body_bytes: Annotated[int, Meta(ge=1024)] = 64 << 10  # maximum size of a POST
 
 
 class Study(_Section, frozen=True):
-    """All of it."""
+    """All settings of a study."""
 
     asking: Asking = Asking()
     quota: Quota = Quota()

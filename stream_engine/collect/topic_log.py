@@ -32,7 +32,7 @@ class TopicLog(GroupCommit):
         except Refused as error:
             raise UnusableSource(f"{error}; check the [kafka] options") from error
         except BrokerUnavailable as error:
-            raise SinkUnavailable(f"{error}; look at the broker, then start again") from error
+            raise SinkUnavailable(f"{error}; check the broker, then restart `collect`") from error
         self._begin()
 
     @property
@@ -60,7 +60,7 @@ class TopicLog(GroupCommit):
             try:
                 self._topic.write([each.line for each in left])
             except Refused as error:
-                self._break(f"{error}; then start again", batch)
+                self._break(f"{error}; then restart `collect`", batch)
                 return
             except BrokerUnavailable:
                 left = self._settled(left)
@@ -78,7 +78,7 @@ class TopicLog(GroupCommit):
                 for line in self._topic.lines():
                     there.add(line)
             except (Refused, UnusableSource) as error:
-                self._break(f"{error}; then start again", batch)
+                self._break(f"{error}; then restart `collect`", batch)
                 return []
             except BrokerUnavailable:
                 with self._wake:
@@ -86,11 +86,11 @@ class TopicLog(GroupCommit):
                 pause = min(2 * pause, PAUSES[1])
                 continue
             if there - ours:
-                self._break(f"{self.name}: another process writes to this topic; end one of the two", batch)
+                self._break(f"{self.name}: another process writes to this topic; stop one of them", batch)
                 return []
             for each in batch:
                 if each.line in there:
                     each.done.set_result(True)
             return [each for each in batch if each.line not in there]
-        self._break(f"{self.name}: ended before the broker came back", batch)
+        self._break(f"{self.name}: stopped before the broker came back", batch)
         return []

@@ -35,31 +35,31 @@ VERBS = {
 }
 # verb -> the first sentence of its help; a verb that is not here is imported for it
 FIRST_SENTENCES = {
-    "run": "Consume SOURCE..., snapshot, refit, serve.",
-    "preview": "Show how the first events of files would be read, and what to look at.",
-    "export": "Write files that scientists load: all, or those named in WHAT.",
+    "run": "Read events from SOURCE..., take snapshots, fit models, and serve results.",
+    "preview": "Show how the first events of files would be read, and point out likely problems.",
+    "export": "Export results as files for NumPy, pandas, R and others: all, or those named in WHAT.",
     "inspect": "Show what a state holds: data quality, prediction accuracy, agreement, clusters, what is missing.",
-    "refit": "One refit of a published snapshot, in the foreground.",
-    "check-config": "Say what is wrong with a configuration file, or print the settings in force.",
-    "dead-letters": "Show refused events: grouped by reason (list), or one by one (show).",
-    "demo": "The main job on built-in real data, end to end: handwritten digits, compared by noisy judges.",
-    "report": "Write a page that shows a state; or what is in SOURCE..., read as `run` reads it, with its refits.",
+    "refit": "Fit one model to a published snapshot, in the foreground.",
+    "check-config": "Validate a configuration file and print the effective settings.",
+    "dead-letters": "Show rejected events: grouped by reason (list), or one by one (show).",
+    "demo": "Run the engine end to end on built-in data: handwritten digits with simulated noisy answers.",
+    "report": "Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does.",
     "produce": "Send files of events to a topic.",
-    "merge": "Sum states that read disjoint partitions into the one that a single process would have counted.",
-    "warm-up": "Compile what is compiled on first use, so that a run starts at full speed.",
-    "ask": "What to ask people next: questions as JSON lines, the most useful first.",
-    "predict": "Answer questions: the probability that the first of two objects, or pairs, is the nearer one.",
-    "collect": "Ask people in a page at /ask and learn from their answers, until SIGTERM or SIGINT.",
-    "spark-counts": "Count on Spark: deltas in DIR for `run deltas://DIR`.",
-    "reshard": "Make states of N shares out of a whole set of states.",
-    "seek": "Move PARTITION to OFFSET, or past its next N records with +N; records passed over are counted as lost.",
-    "verify": "Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs.",
-    "backup": "A consistent copy of a state, also while a run is at work in it.",
-    "forget": "Take an object, or a worker, out of a state for good: counts, name, label, dead letters, snapshots.",
+    "merge": "Sum states that read disjoint partitions. The result equals that of a single process.",
+    "warm-up": "Compile all kernels in advance, so that a run starts at full speed.",
+    "ask": "Choose the questions to ask next and write them as JSON lines, sorted by priority.",
+    "predict": "Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.",
+    "collect": "Serve a study: ask participants at /ask and update models with their answers, until SIGTERM or SIGINT.",
+    "spark-counts": "Count events on Spark and write deltas to DIR for `run deltas://DIR`.",
+    "reshard": "Redistribute a complete set of states over N shards.",
+    "seek": "Move the position in PARTITION to OFFSET, or N records forward with +N. Skipped records count as lost.",
+    "verify": "Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences.",
+    "backup": "Make a consistent copy of a state, even while a run is writing to it.",
+    "forget": "Permanently delete an object or a participant: counts, name, label, dead letters, snapshots.",
 }
 
 state_option = click.option("--state", required=True, metavar="DIR", help="State directory.")
-snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest", help="Which snapshot.")
+snapshot_option = click.option("--snapshot", default="latest", metavar="N|latest", help="Snapshot to read.")
 
 
 def verb(name: str) -> click.Command:

@@ -26,20 +26,20 @@ from stream_engine.state.store import Store
 
 @click.command("ask")
 @state_option
-@click.option("--n", "n", default=100, show_default=True, metavar="N", help="How many questions.")
+@click.option("--n", "n", default=100, show_default=True, metavar="N", help="Number of questions.")
 @click.option(
     "--strategy",
     default=asking.DEFAULT,
     show_default=True,
     metavar="|".join(asking.STRATEGIES),
-    help="How they are chosen.",
+    help="How to choose questions.",
 )
 @click.option(
     "--random-share",
     default=asking.RANDOM_SHARE,
     show_default=True,
     metavar="SHARE",
-    help="Of the questions that a model chooses, which share is random all the same.",
+    help="Share of random questions among those that a model chooses.",
 )
 @click.option(
     "--type",
@@ -47,15 +47,15 @@ from stream_engine.state.store import Store
     default="pick",
     show_default=True,
     metavar="|".join(TYPES),
-    help="What an answer adds: chosen; near and far; odd.",
+    help="Type of the questions. An answer adds chosen (pick), near and far (triplet), or odd (odd_one_out).",
 )
 @click.option(
-    "--objects", metavar="FILE", help="Names, one a line, that may be asked about although nobody has compared them."
+    "--objects", metavar="FILE", help="File of additional object names, one per line, that have no comparisons yet."
 )
 @snapshot_option
-@click.option("--seed", default=0, show_default=True, help="Seed.")
-@click.option("--out", metavar="FILE|kafka://HOST:PORT/TOPIC", help="Instead of standard output.")
-@click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
+@click.option("--out", metavar="FILE|kafka://HOST:PORT/TOPIC", help="Output file or topic. Default: standard output.")
+@click.option("--config", metavar="FILE", help="TOML configuration file with the [kafka] options of the client.")
 def command(
     state: str,
     n: int,
@@ -68,7 +68,7 @@ def command(
     out: str | None,
     config: str | None,
 ) -> None:
-    """What to ask people next: questions as JSON lines, the most useful first."""
+    """Choose the questions to ask next and write them as JSON lines, sorted by priority."""
     options = configuration.load(config, {}).kafka
     asked = ask(state, n, strategy, kind, seed, objects, snapshot, random_share)
     if out is None:
@@ -119,15 +119,15 @@ def ask(
 
 
 def _names(path: Path) -> list[str]:
-    """The names in a text file, one a line."""
+    """The names in a text file, one per line."""
     try:
         names = [line for line in path.read_text("utf-8").splitlines() if line]
     except UnicodeDecodeError as error:
         raise CannotAsk(
-            f"--objects {path}: byte {error.start} is not UTF-8; expected a text file, one name a line"
+            f"--objects {path}: byte {error.start} is not UTF-8; expected a text file with one name per line"
         ) from None
     if not names:
-        raise CannotAsk(f"--objects {path}: got no name, expected one a line")
+        raise CannotAsk(f"--objects {path}: got no name, expected one per line")
     for number, name in enumerate(names, 1):
         if len(name.encode()) > MAX_NAME_BYTES:
             raise CannotAsk(

@@ -1,4 +1,4 @@
-"""`stream-engine check-config`: what is wrong with a configuration file, or the settings in force."""
+"""`stream-engine check-config`: validate a configuration file and print the effective settings."""
 
 import json
 
@@ -10,11 +10,11 @@ from stream_engine.service import settings as configuration
 @click.command("check-config")
 @click.argument("file")
 def command(file: str) -> None:
-    """Say what is wrong with a configuration file, or print the settings in force."""
+    """Validate a configuration file and print the effective settings."""
     from stream_engine.service.runnable import check_runnable
 
     settings = configuration.load(file, {})
     check_runnable(settings)
     click.echo(json.dumps(configuration.shown(settings), indent=1, ensure_ascii=False))
-    told = "keys and values are right (columns: `stream-engine preview` reads the first rows)"
-    click.echo(f"{file}: {told}; the settings in force are above, with the defaults", err=True)
+    told = "keys and values are valid (to check columns, use `stream-engine preview`)"
+    click.echo(f"{file}: {told}; the effective settings, including defaults, are above", err=True)

@@ -1,4 +1,4 @@
-"""`stream-engine collect`: a page that asks people, and the engine that learns from their answers, in one command."""
+"""`stream-engine collect`: the participants' page and the engine that counts their answers, in one command."""
 
 from pathlib import Path
 
@@ -9,20 +9,42 @@ from stream_engine.commands import state_option
 
 @click.command("collect")
 @click.option(
-    "--objects", metavar="FOLDER|FILE", help="Pictures, sounds, texts; a table of them; or names. Not set: as before."
+    "--objects",
+    metavar="FOLDER|FILE",
+    help=(
+        "Stimuli: a folder of pictures, sounds or texts, a table of them, or a list of names. Default: the previous "
+        "ones."
+    ),
 )
 @state_option
-@click.option("--listen", default="127.0.0.1:8000", show_default=True, metavar="HOST:PORT", help="Where people ask.")
-@click.option("--study", metavar="FILE", help="TOML file: texts, questions, quotas, catch trials. Not set: as before.")
 @click.option(
-    "--words", metavar="FILE", help="TOML file: the page's own words in another language. Not set: as before."
+    "--listen",
+    default="127.0.0.1:8000",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Address of the participants' page.",
 )
-@click.option("--config", metavar="FILE", help="TOML file of the engine, as for `run`; also its [http] and [log].")
-@click.option("--log", metavar="URI", help="kafka://HOST:PORT/TOPIC that keeps the answers, instead of a file in DIR.")
-@click.option("--prefix", default="", metavar="/PATH", help="Before all paths, where a proxy does not take it away.")
-@click.option("--behind-proxy", is_flag=True, help="Take addresses of people from the proxy's X-Forwarded-For.")
-@click.option("--allow-origin", multiple=True, metavar="ORIGIN", help="https://HOST whose pages may ask and answer.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the questions.")
+@click.option(
+    "--study",
+    metavar="FILE",
+    help="TOML file of the study: texts, questions, quotas, catch trials. Default: the previous one.",
+)
+@click.option("--words", metavar="FILE", help="TOML file with a translation of the page. Default: the previous one.")
+@click.option(
+    "--config", metavar="FILE", help="TOML configuration file of the engine, as for `run`, including [http] and [log]."
+)
+@click.option(
+    "--log", metavar="URI", help="Topic that stores the answers instead of a file in DIR: kafka://HOST:PORT/TOPIC."
+)
+@click.option("--prefix", default="", metavar="/PATH", help="Prefix of all paths, if the proxy does not strip it.")
+@click.option("--behind-proxy", is_flag=True, help="Take client addresses from the proxy's X-Forwarded-For header.")
+@click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Origin whose pages may request questions and send answers: https://HOST.",
+)
+@click.option("--seed", default=0, show_default=True, help="Random seed of the questions.")
 def command(
     objects: str | None,
     state: str,
@@ -36,7 +58,7 @@ def command(
     allow_origin: tuple[str, ...],
     seed: int,
 ) -> None:
-    """Ask people in a page at /ask and learn from their answers, until SIGTERM or SIGINT."""
+    """Serve a study: ask participants at /ask and update models with their answers, until SIGTERM or SIGINT."""
     import structlog
 
     from stream_engine.collect import serve
@@ -46,7 +68,7 @@ def command(
     from stream_engine.service import settings as configuration
 
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
-        raise click.UsageError(f"--prefix: got {prefix!r}, expected /PATH without a / at its end")
+        raise click.UsageError(f"--prefix: got {prefix!r}, expected /PATH without a trailing /")
     settings = configuration.load(config, {})
     logs.configure(settings.log.format, settings.log.level)
     origins = tuple(checked_origin(each) for each in allow_origin)

@@ -1,4 +1,4 @@
-"""`stream-engine dead-letters`: the refused events of a state, grouped (`list`) or one by one (`show`).
+"""`stream-engine dead-letters`: the rejected events of a state, grouped (`list`) or one by one (`show`).
 
 Both read only and take no lock; a run may be at work.
 """
@@ -32,7 +32,7 @@ _ARROW = b"\xff\xff\xff\xff"  # begins a message that is an Arrow stream, not a 
 
 def _options(command: Any) -> Any:
     for option in (
-        click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters, if not DIR/dead_letters."),
+        click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters. Default: DIR/dead_letters."),
         click.option("--state", required=True, metavar="DIR", help="State directory."),
     ):
         command = option(command)
@@ -41,15 +41,15 @@ def _options(command: Any) -> Any:
 
 @click.group("dead-letters")
 def command() -> None:
-    """Show refused events: grouped by reason (list), or one by one (show)."""
+    """Show rejected events: grouped by reason (list), or one by one (show)."""
 
 
 def _opened(state: str, dead_letters: str | None) -> tuple[Snapshot, Path]:
     folder = dead_letters or str(Path(state) / "dead_letters")
     if "://" in folder:
         raise UnusableSource(
-            f"--dead-letters: got {folder}, expected a folder; those of a topic are in DIR/dead_letters too, and "
-            "`stream-engine run` reads such a topic like any other"
+            f"--dead-letters: got {folder}, expected a folder; DIR/dead_letters also holds what was sent to a topic, "
+            "and `stream-engine run` can read that topic"
         )
     return Store(state).named("latest"), Path(folder)
 
@@ -58,7 +58,7 @@ def _opened(state: str, dead_letters: str | None) -> tuple[Snapshot, Path]:
 @_options
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 def list_letters(state: str, dead_letters: str | None, as_json: bool) -> None:
-    """Count refused events by reason and partition, with the first of each."""
+    """Count rejected events by reason and partition, and show the first of each."""
     contents = grouped(*_opened(state, dead_letters))
     click.echo(json.dumps(contents, indent=1, ensure_ascii=False) if as_json else _table(contents))
 
@@ -121,7 +121,7 @@ def _table(contents: Mapping[str, Any]) -> str:
             f"{'':14}first at {_place(first)}: {first['message']}: {_short(first['value'])}",
         ]
     if contents["damaged"]:
-        lines.append(f"{contents['damaged']:12,}  damaged lines that cannot be read; `verify` names their files")
+        lines.append(f"{contents['damaged']:12,}  damaged lines; `verify` names their files")
     if contents["removed"]:
         lines.append(f"{contents['removed']:12,}  removed by the size limit ({contents['removed_bytes']:,} bytes)")
     if contents["lost"]:
@@ -142,8 +142,8 @@ def _short(value: str) -> str:
 @click.option("--reason", type=click.Choice(list(REASONS)), help="Show only events refused for this reason.")
 @click.option("--partition", metavar="NAME", help="Show only events of this partition, as `list` names it.")
 @click.option("--limit", type=int, metavar="N", help="Number of events to show (0: all).  [default: 20; --raw: 0]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--raw", is_flag=True, help="Write the events as they came, one a line, for `stream-engine run`.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
+@click.option("--raw", is_flag=True, help="Write the original events, one per line, for `stream-engine run`.")
 def show(
     state: str,
     dead_letters: str | None,
@@ -153,7 +153,7 @@ def show(
     as_json: bool,
     raw: bool,
 ) -> None:
-    """Show refused events, oldest first: place, reason, message and value."""
+    """Show rejected events, oldest first: position, reason, message and value."""
     snapshot, folder = _opened(state, dead_letters)
     skipped: Counter[str] = Counter()
     wanted = _readable(letters_of(snapshot.counters.get("sinks", {}), folder), skipped)
@@ -191,9 +191,9 @@ def _write_raw(letters: Iterator[DeadLetter], skipped: Counter[str]) -> None:
     for letter in letters:
         value = letter.value
         if letter.reason == "incomplete" or (letter.reason == "too_large" and not 0 < len(value) < SHOWN):
-            skipped["only a part of the event was kept"] += 1
+            skipped["the stored event is truncated"] += 1
         elif value.startswith(_ARROW):
-            skipped["Arrow messages are not lines; read their topic again"] += 1
+            skipped["Arrow messages are not lines of text; read their topic again"] += 1
         else:
             json_text = value.lstrip()[:1] in (b"{", b"[")  # where a line break is white space
             sys.stdout.buffer.write((value.replace(b"\n", b" ") if json_text else value) + b"\n")

@@ -42,9 +42,9 @@ BROKEN = [
 
 @click.command("demo")
 @click.option("--state", default="demo", show_default=True, metavar="DIR", help="State directory.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the made events and the refits.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the simulated events and the refits.")
 def command(state: str, seed: int) -> None:
-    """The main job on built-in real data, end to end: handwritten digits, compared by noisy judges."""
+    """Run the engine end to end on built-in data: handwritten digits with simulated noisy answers."""
     click.echo(demo(Path(state), seed))
 
 
@@ -104,7 +104,7 @@ def demo(state: Path, seed: int) -> str:
         return result
 
     with compiling():
-        target, told = timed("making the events", write_events, events, seed)
+        target, told = timed("simulating the events", write_events, events, seed)
         began = time.perf_counter()
     warm_up.PARTS["a run"]()
     took["loading and compiling"] = time.perf_counter() - began
@@ -178,21 +178,21 @@ def page(
     waited = ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items())
     rate = summary["events"] / took["reading"]
     lines = [
-        ("the run said", result),
-        ("objects", f"{summary['objects']} handwritten digits, compared by judges who err one time in ten"),
+        ("last line of run", result),
+        ("objects", f"{summary['objects']} handwritten digits; one in ten simulated answers is wrong"),
         (
             "events",
-            f"{summary['events']:,} read in {took['reading']:.1f} s: {rate:,.0f} events/s, all statistics and the "
-            "partial order in it, models not",
+            f"{summary['events']:,} read in {took['reading']:.1f} s: {rate:,.0f} events/s, including all counts and "
+            "the partial order, without models",
         ),
         ("waited", f"{sum(took.values()):.0f} s: {waited}"),
-        ("refused", f"{refused}: put in on purpose; kept in {state / 'dead_letters'}"),
-        ("contradictions", f"{summary['contradicting_pairs']:,} questions were answered both ways"),
+        ("refused", f"{refused}: planted on purpose; kept in {state / 'dead_letters'}"),
+        ("contradictions", f"{summary['contradicting_pairs']:,} questions have conflicting answers"),
         ("guard", "a partial order of comparisons: " + ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
         ("clusters", _clusters(published.artifacts["sdp_clustering"], target[number])),
         ("classifier", _classifier(published, target[number].astype(str), ~told[number])),
         ("snapshot", str(Store(state).snapshot_path(published.snapshot.sequence))),
-        ("export", f"{state / 'export'}: files for numpy; with --format csv for people"),
+        ("export", f"{state / 'export'}: files for NumPy (--format csv writes tables)"),
         ("report", f"{shown}: open it in a browser"),
     ]
     return "\n" + "\n".join(f"{name:16}{text}" for name, text in lines)
@@ -204,8 +204,8 @@ def _clusters(made: Artifact, truth: np.ndarray) -> str:
 
     agreement = adjusted_rand_score(truth, made.arrays["labels"])
     return (
-        f"{made.report.get('note') or 'nobody tested whether there are any'}; the {int(made.arrays['k'])} groups, "
-        f"found without being told how many, agree with the ten digits by {agreement:.2f} (ARI; 1 the same, 0 chance)"
+        f"{made.report.get('note') or 'not tested against a continuum'}; the {int(made.arrays['k'])} groups, a number "
+        f"chosen by SPUR, have an adjusted Rand index with the ten digits of {agreement:.2f} (1: identical, 0: chance)"
     )
 
 

@@ -1,4 +1,4 @@
-"""`stream-engine export`: files that scientists load. Takes no lock; a run may be at work on the state."""
+"""`stream-engine export`: write results as files. Takes no lock; a run may be writing to the state."""
 
 from functools import partial
 from pathlib import Path
@@ -16,19 +16,19 @@ OBJECT_ORDERS = ("seen", "name")
 
 @click.command("export")
 @state_option
-@click.option("--out", required=True, metavar="DIR", help="Folder for the files.")
+@click.option("--out", required=True, metavar="DIR", help="Output folder.")
 @snapshot_option
-@click.option("--format", default="npz", type=click.Choice(files.FORMATS), help="Of arrays; documents are JSON.")
+@click.option("--format", default="npz", type=click.Choice(files.FORMATS), help="Format of arrays; documents are JSON.")
 @click.option(
     "--object-order",
     default="seen",
     show_default=True,
     type=click.Choice(OBJECT_ORDERS),
-    help="Objects numbered as they came, or by name: then equal counts give equal files.",
+    help="Order of objects: by first appearance or by name. With name, equal counts give equal files.",
 )
 @click.argument("what", nargs=-1)
 def command(state: str, out: str, snapshot: str, format: str, object_order: str, what: tuple[str, ...]) -> None:
-    """Write files that scientists load: all, or those named in WHAT."""
+    """Export results as files for NumPy, pandas, R and others: all, or those named in WHAT."""
     for path in export(state, out, snapshot, format, what, object_order):
         click.echo(path)
 

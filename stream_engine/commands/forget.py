@@ -1,4 +1,4 @@
-"""`stream-engine forget`: take an object, or a worker, out of a state for good, exactly or not at all."""
+"""`stream-engine forget`: permanently delete an object or a participant from a state, exactly or not at all."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -16,18 +16,25 @@ from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
 
 _ELSEWHERE = (
-    "Older snapshots and all artifacts were removed; the next run makes its refits anew. Backups, exports, logs, the "
-    "sources and dead letters in a topic are yours to clean"
+    "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "
+    "from backups, exports, logs, sources and dead-letter topics"
 )
 
 
 @click.command("forget")
 @state_option
-@click.option("--object", "name", metavar="O", help="Its comparisons, its label and its name.")
-@click.option("--worker", metavar="W", help="All answers, where worker_votes holds them; else the name.")
-@click.option("--keep-answers", is_flag=True, help="Of a worker: forget the name alone.")
-@click.option("--drop", multiple=True, metavar="ACCUMULATOR", help="Go on without one that cannot forget (repeatable).")
-@click.option("--dead-letters", metavar="FOLDER", help="Where they are, if not in DIR/dead_letters.")
+@click.option("--object", "name", metavar="O", help="Object to delete, with its comparisons, label and name.")
+@click.option(
+    "--worker", metavar="W", help="Participant to delete: all answers if worker_votes counts them, otherwise the name."
+)
+@click.option("--keep-answers", is_flag=True, help="Delete only the participant's name.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="ACCUMULATOR",
+    help="Remove an accumulator that cannot delete exactly (repeatable).",
+)
+@click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters. Default: DIR/dead_letters.")
 def command(
     state: str,
     name: str | None,
@@ -36,11 +43,11 @@ def command(
     drop: tuple[str, ...],
     dead_letters: str | None,
 ) -> None:
-    """Take an object, or a worker, out of a state for good: counts, name, label, dead letters, snapshots."""
+    """Permanently delete an object or a participant: counts, name, label, dead letters, snapshots."""
     if (name is None) == (worker is None):
-        raise click.UsageError("forget: name one --object or one --worker")
+        raise click.UsageError("forget: expected either --object or --worker")
     if keep_answers and worker is None:
-        raise click.UsageError("--keep-answers: of a --worker only")
+        raise click.UsageError("--keep-answers: expected --worker")
     lock = Lock(state)
     try:
         click.echo(_forget(Store(state), name, worker, keep_answers, drop, dead_letters))
@@ -68,7 +75,7 @@ def _forget(
         Path(folder) if folder else store.directory / "dead_letters", naming(*sorted(names)), store.disk
     )
     if unknown and not letters:
-        raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to forget") from None
+        raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
     return _said(replace(store, after), letters, before, done, drop, name is not None)
 
@@ -89,22 +96,24 @@ def _said(
 ) -> str:
     left = "an unknown number of" if done.comparisons is None else f"{done.comparisons:,}"
     lines = [
-        f"snapshot {after.sequence}: {left} comparisons and {letters:,} dead letters are forgotten; "
-        f"{len(after.objects):,} objects, {after.counters['comparisons']:,} comparisons stay"
+        f"snapshot {after.sequence}: {left} comparisons and {letters:,} dead letters were deleted; "
+        f"{len(after.objects):,} objects and {after.counters['comparisons']:,} comparisons remain"
     ]
     if done.answers_stay:
         lines.append(
-            "The answers stay: this state does not hold them by worker (worker_votes does), or --keep-answers said so. "
-            "The name is gone"
+            "The name was deleted. The answers remain, because of --keep-answers or because this state does not "
+            "count them by worker (worker_votes does)"
         )
     if before.settings["guard"] and not done.answers_stay:
         lines.append(
-            f"The partial order dropped {done.kept:,} comparisons; those that it had refused because of them do not "
-            "come back"
+            f"The partial order lost {done.kept:,} comparisons; comparisons that it dropped earlier because of these "
+            "stay dropped"
         )
     if drop:
-        lines.append(f"The state goes on without {', '.join(sorted(drop))}: run it with accumulators without them")
-    lines.append("An event that names it from now on brings it in again, as new. " + _ELSEWHERE)
+        lines.append(
+            f"The state no longer has {', '.join(sorted(drop))}: remove them from `accumulators` before the next run"
+        )
+    lines.append("A later event that names it adds it again as new. " + _ELSEWHERE)
     return "\n".join(lines)
 
 

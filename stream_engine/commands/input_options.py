@@ -12,31 +12,46 @@ from stream_engine.service import settings as configuration
 from stream_engine.service.settings import Settings
 
 _READING = (
-    ("--type", "type", dict(type=click.Choice(EVENT_TYPES), help="The type of every event.")),
+    ("--type", "type", dict(type=click.Choice(EVENT_TYPES), help="Type of all events.")),
     (
         "--columns",
         "columns",
-        dict(metavar="A=B,...", help="Names of fields in the input: anchor=probe,objects=a|b|c."),
+        dict(metavar="A=B,...", help="Map fields to columns: anchor=probe,objects=a|b|c."),
     ),
-    ("--format", "format", dict(type=click.Choice(list(FORMATS)), help="Instead of going by the file name.")),
+    ("--format", "format", dict(type=click.Choice(list(FORMATS)), help="File format. Default: by file name.")),
     (
         "--delimiter",
         "delimiter",
-        dict(metavar="C", help="Of text tables: , ; | tab. Default: as the header shows."),
+        dict(metavar="C", help="Column separator in text tables: , ; | tab. Default: detected from the header."),
     ),
-    ("--encoding", "encoding", dict(metavar="NAME", help="Of text: latin-1, utf-16. Default: UTF-8.")),
-    ("--no-header", "header", dict(is_flag=True, flag_value=False, help="Columns have no names: call them 1, 2, 3.")),
-    ("--skip-rows", "skip_rows", dict(type=click.IntRange(0), metavar="N", help="Lines before the header.")),
+    ("--encoding", "encoding", dict(metavar="NAME", help="Text encoding, such as latin-1 or utf-16. Default: UTF-8.")),
+    (
+        "--no-header",
+        "header",
+        dict(is_flag=True, flag_value=False, help="Treat the first row as data and name the columns 1, 2, 3."),
+    ),
+    (
+        "--skip-rows",
+        "skip_rows",
+        dict(type=click.IntRange(0), metavar="N", help="Number of lines to skip before the header."),
+    ),
     (
         "--answers-by",
         "answers_by",
-        dict(type=click.Choice(list(FIRST_OF)), help="odd, central, chosen: names, places from 1, or from 0."),
+        dict(
+            type=click.Choice(list(FIRST_OF)),
+            help="How odd, central and chosen name an object: by name, by position (from 1) or by index (from 0).",
+        ),
     ),
 )
-_WHERE = "Only matching events; others are counted as filtered."
+_WHERE = "Read only matching events; count the others as filtered."
 _LABELS = (
-    ("--labels", "labels", dict(metavar="FILE", help="File of object,label.")),
-    ("--labels-columns", "labels_columns", dict(metavar="A=B,...", help="Names of its columns: label=sweet.")),
+    ("--labels", "labels", dict(metavar="FILE", help="Table of labels with the columns object, label.")),
+    (
+        "--labels-columns",
+        "labels_columns",
+        dict(metavar="A=B,...", help="Map fields to columns of the table of labels: label=sweet."),
+    ),
 )
 _MAPPINGS = {"input.columns": "--columns", "input.labels_columns": "--labels-columns"}
 
@@ -57,7 +72,7 @@ def labels_options(command: Command) -> Command:
 def input_options(command: Command) -> Command:
     """Add SOURCE..., a run's configuration and all that says how it reads; `settings_of` makes settings of them."""
     command = reading_options(labels_options(command))
-    command = click.option("--config", metavar="FILE", help="TOML file of the run.")(command)
+    command = click.option("--config", metavar="FILE", help="TOML configuration file of the run.")(command)
     return click.argument("source", nargs=-1)(command)
 
 

@@ -104,7 +104,7 @@ def as_page(contents: Mapping[str, Any]) -> str:
     wrong = [each for topic in found.values() for each in topic if each["level"] == "warning"]
     sections: dict[str, list[str]] = {
         f"State {contents['state']}, snapshot {contents['summary']['snapshot']}": _counted(contents),
-        "Data quality": list(_lines(wrong)) or ["no problem was found"],
+        "Data quality": list(_lines(wrong)) or ["No problem was found."],
     }
     for topic, title in TITLES.items():
         lines = list(_lines(each for each in found[topic] if each["level"] == "result"))
@@ -133,11 +133,13 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
     rows = {
         "events": f"{summary['events']:,}" + (f" ({kinds})" if kinds else ""),
         "rejected": f"{sum(summary['rejected'].values()):,}",
-        "filtered": f"{summary['filtered']:,} by --where or as catch trials" if summary["filtered"] else "",
+        "filtered": f"{summary['filtered']:,} by --where or because they are catch trials"
+        if summary["filtered"]
+        else "",
         "objects": f"{summary['objects']:,}{labelled}",
         "participants": f"{contents['workers']:,}" if contents["workers"] else "",
-        "comparisons": f"{summary['comparisons']:,} (an event holds one or more)",
-        "questions": f"{questions:,} different (an anchor and two others)",
+        "comparisons": f"{summary['comparisons']:,} (one event can hold several)",
+        "questions": f"{questions:,} distinct (an anchor and two other objects)",
         "responses": _kept(contents.get("judgements")),
         "read": _positions(summary["positions"]),
     }
@@ -149,8 +151,8 @@ def _counted(contents: Mapping[str, Any]) -> list[str]:
 def _kept(kept: Mapping[str, Any] | None) -> str:
     if not kept:
         return ""
-    whole = "all of them" if kept["complete"] else f"a sample, {kept['comparisons']:,} of {kept['of']:,} comparisons"
-    return f"{kept['kept']:,} are kept whole, {whole}"
+    whole = "all of them" if kept["complete"] else f"a sample: {kept['comparisons']:,} of {kept['of']:,} comparisons"
+    return f"{kept['kept']:,} stored ({whole})"
 
 
 def _positions(positions: Mapping[str, int]) -> str:
@@ -167,7 +169,7 @@ def _place(partition: str, offset: int) -> str:
     if not os.path.isabs(partition.removeprefix("labels:")):
         return f"message {offset:,}"
     kind = KINDS.get(os.path.splitext(partition.lower())[1])
-    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} of its text in UTF-8"
+    return f"row {offset:,}" if kind in ("parquet", "arrow") else f"byte {offset:,} (of the text as UTF-8)"
 
 
 def _models(rows: list[dict[str, Any]]) -> list[str]:
@@ -214,7 +216,7 @@ def predictions(figures: Mapping[str, Any]) -> list[str]:
     try:
         return _predictions(figures)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return ["progressive.json does not hold the figures of a run; remove it"]
+        return ["progressive.json is not valid; delete it"]
 
 
 def _predictions(figures: Mapping[str, Any]) -> list[str]:
@@ -222,7 +224,7 @@ def _predictions(figures: Mapping[str, Any]) -> list[str]:
     if not figures:
         return []
     lines = [
-        f"until snapshot {figures['snapshot']}; {figures['sampled']:,} of {figures['seen']:,} comparisons drawn",
+        f"until snapshot {figures['snapshot']}; {figures['sampled']:,} of {figures['seen']:,} comparisons sampled",
         f"{'predictor':24}{'type':14}{'tested':>10}{'accuracy':>10}{'recently':>10}{'log loss':>10}"
         f"{'calibration error':>19}",
     ]

@@ -17,13 +17,13 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 @click.command("merge")
 @click.argument("states", nargs=-1, required=True, metavar="STATE...")
-@click.option("--out", required=True, metavar="STATE", help="State directory of the sum.")
+@click.option("--out", required=True, metavar="STATE", help="State directory for the sum.")
 def command(states: tuple[str, ...], out: str) -> None:
-    """Sum states that read disjoint partitions into the one that a single process would have counted."""
+    """Sum states that read disjoint partitions. The result equals that of a single process."""
     merged, new = merge(states, out)
     click.echo(
         f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
-        f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it was there already")
+        f"{len(merged.objects):,} objects from {len(set(states))} states" + ("" if new else "; it existed already")
     )
 
 
@@ -51,7 +51,7 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
 def _newest(state: str) -> Snapshot:
     store = Store(state)
     if not store.sequences():
-        raise NoSuchSnapshot(f"{state}: no snapshot there to merge")
+        raise NoSuchSnapshot(f"{state}: has no snapshot")
     return store.newest(order_of)
 
 
@@ -63,8 +63,8 @@ def _published(store: Store, engine: Engine) -> tuple[Snapshot, bool]:
     strangers = sorted(newest.positions.keys() - engine.positions.keys())
     if strangers:
         raise OverlappingStates(
-            f"{store.directory}: holds {', '.join(strangers)}, which none of the states given has read; "
-            "name another --out"
+            f"{store.directory}: holds {', '.join(strangers)}, which none of the given states has read; choose "
+            "another --out"
         )
     engine.sequence = newest.sequence - 1  # so that equal states have equal bytes
     merged = engine.snapshot()

@@ -24,10 +24,12 @@ from stream_engine.state.store import Store
 @click.command("predict")
 @state_option
 @click.argument("source", nargs=-1, required=True)
-@click.option("--model", metavar="NAME", help="Instead of the one with the least held-out log loss: see inspect.")
-@click.option("--out", metavar="FILE", help="Instead of standard output; .csv, .jsonl or .parquet.")
+@click.option(
+    "--model", metavar="NAME", help="Model to use. Default: the one with the lowest held-out log loss (see inspect)."
+)
+@click.option("--out", metavar="FILE", help="Output file: .csv, .jsonl or .parquet. Default: standard output.")
 @reading_options
-@click.option("--config", metavar="FILE", help="TOML file of a run, whose [input] says how SOURCE is read.")
+@click.option("--config", metavar="FILE", help="TOML configuration file of a run, whose [input] describes SOURCE.")
 @snapshot_option
 def command(
     state: str, source: tuple[str, ...], model: str | None, out: str | None, snapshot: str, **given: Any

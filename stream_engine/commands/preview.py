@@ -9,11 +9,18 @@ from stream_engine.commands.input_options import input_options, settings_of
 
 
 @click.command("preview")
-@click.option("--events", default=100_000, show_default=True, type=click.IntRange(1), metavar="N", help="So many.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option(
+    "--events",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of events to read.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @input_options
 def command(events: int, as_json: bool, **given: Any) -> None:
-    """Show how the first events of files would be read, and what to look at. Nothing is written."""
+    """Show how the first events of files would be read, and point out likely problems. Writes nothing."""
     from stream_engine.service.preview import as_text, preview
 
     if not given["source"]:

@@ -13,11 +13,13 @@ from stream_engine.service import settings as configuration
 @click.command("produce")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.argument("target", metavar="kafka://HOST:PORT/TOPIC")
-@click.option("--batch", default=1, show_default=True, metavar="N", help="Events in a message.")
-@click.option("--encoding", default="json", show_default=True, type=click.Choice(ENCODINGS), help="Of a message.")
-@click.option("--rate", type=float, metavar="R", help="At most so many events a second.")
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Of the files, instead of going by their names.")
-@click.option("--config", metavar="FILE", help="TOML file whose [kafka] section the client gets.")
+@click.option("--batch", default=1, show_default=True, metavar="N", help="Number of events per message.")
+@click.option(
+    "--encoding", default="json", show_default=True, type=click.Choice(ENCODINGS), help="Encoding of messages."
+)
+@click.option("--rate", type=float, metavar="R", help="Maximum number of events per second.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Format of the files. Default: by file name.")
+@click.option("--config", metavar="FILE", help="TOML configuration file with the [kafka] options of the client.")
 def command(
     files: tuple[str, ...],
     target: str,
@@ -34,5 +36,5 @@ def command(
         sent = send(messages, target, options=options, rate=rate, progress=bars.sent)
     click.echo(
         f"{sent.items:,} events in {sent.messages:,} messages, {sent.bytes:,} bytes, in {sent.seconds:.1f} s"
-        + (f"; {messages.skipped:,} lines could not be sent" if messages.skipped else "")
+        + (f"; {messages.skipped:,} lines were not sent" if messages.skipped else "")
     )

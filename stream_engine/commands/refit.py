@@ -35,16 +35,21 @@ RESERVED = 1 << 30  # bytes
 @state_option
 @click.argument("kind", type=click.Choice(list(REFITS)))
 @snapshot_option
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A parameter of the refit.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Parameter of the refit.")
 @click.option(
     "--objects",
     metavar="FILE",
-    help="Only the objects named in it, one a line (so many with the most evidence: --set objects=N).",
+    help=(
+        "File of object names, one per line, to fit the model to. For the N objects with the most answers, use --set "
+        "objects=N."
+    ),
 )
-@click.option("--config", metavar="FILE", help="TOML file: [kernels] and [refits] count. --set is over it.")
+@click.option(
+    "--config", metavar="FILE", help="TOML configuration file; uses [kernels] and [refits]. --set takes precedence."
+)
 @click.option("--params", default="{}", hidden=True)
-@click.option("--seed", type=int, help="Seed. Default: the configuration's, else 0.")
-@click.option("--memory-gb", type=float, metavar="GB", help="Memory that it may take. Default: what is free.")
+@click.option("--seed", type=int, help="Random seed. Default: that of the configuration, otherwise 0.")
+@click.option("--memory-gb", type=float, metavar="GB", help="Memory limit. Default: free memory.")
 @click.option("--progress", "shown", default="bar", type=click.Choice(["bar", "json", "none"]), hidden=True)
 def command(
     state: str,
@@ -58,7 +63,7 @@ def command(
     memory_gb: float | None,
     shown: str,
 ) -> None:
-    """One refit of a published snapshot, in the foreground."""
+    """Fit one model to a published snapshot, in the foreground."""
     if memory_gb is not None:
         limit_memory(memory_gb)
     settings = configuration.load(config, {"refits.seed": seed})
@@ -96,7 +101,7 @@ def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) ->
 
 
 def names_in(path: str) -> list[str]:
-    """The names of objects in a file, one a line; for `--objects FILE`. Raises `BadSettings`."""
+    """The names of objects in a file, one per line; for `--objects FILE`. Raises `BadSettings`."""
     try:
         names = [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line]
     except OSError as error:
@@ -104,7 +109,7 @@ def names_in(path: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise BadSettings(f"--objects: {path}: {error}") from None
     if not names:
-        raise BadSettings(f"--objects: {path}: got no names, expected one a line")
+        raise BadSettings(f"--objects: {path}: got no names, expected one per line")
     return names
 
 

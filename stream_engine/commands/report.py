@@ -16,11 +16,15 @@ from stream_engine.state.store import Store
 
 @click.command("report")
 @input_options
-@click.option("--state", metavar="DIR", help="State directory to show; instead of SOURCE...")
-@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="The page.")
-@click.option("--figures", metavar="DIR", help="Folder for the figures as SVG and PDF, too.")
-@click.option("--workers", is_flag=True, help="Show workers one by one, by name.")
-@click.option("--objects", metavar="FOLDER|FILE", help="Pictures named after objects, or a table object,image,text.")
+@click.option("--state", metavar="DIR", help="State directory to report on, instead of SOURCE...")
+@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="Output file.")
+@click.option("--figures", metavar="DIR", help="Folder for the figures as SVG and PDF.")
+@click.option("--workers", is_flag=True, help="List individual participants by name.")
+@click.option(
+    "--objects",
+    metavar="FOLDER|FILE",
+    help="Pictures of objects: files named after them, or a table object,image,text.",
+)
 @snapshot_option
 def command(
     state: str | None,
@@ -32,7 +36,7 @@ def command(
     source: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Write a page that shows a state; or what is in SOURCE..., read as `run` reads it, with its refits."""
+    """Write a self-contained HTML report of a state, or of SOURCE..., which it first reads as `run` does."""
     if bool(state) == bool(source):
         raise click.UsageError("report: expected either --state DIR or SOURCE..., got " + ("both" if state else "none"))
     if not Path(out).resolve().parent.is_dir():

@@ -11,14 +11,12 @@ from stream_engine.state.store import Lock
 
 
 @click.command("reshard")
-@click.option(
-    "--state", "first", required=True, multiple=True, metavar="A [B ...]", help="The old states (repeatable)."
-)
+@click.option("--state", "first", required=True, multiple=True, metavar="A [B ...]", help="Old state (repeatable).")
 @click.option("--into", required=True, type=click.IntRange(1, 10_000), metavar="N", help="Number of new states.")
-@click.option("--out", required=True, metavar="DIR", help="Folder for them: DIR/shard-0 ...")
+@click.option("--out", required=True, metavar="DIR", help="Folder for the new states: DIR/shard-0 ...")
 @click.argument("more", nargs=-1, metavar="[B ...]")
 def command(first: tuple[str, ...], into: int, out: str, more: tuple[str, ...]) -> None:
-    """Make states of N shares out of a whole set of states."""
+    """Redistribute a complete set of states over N shards."""
     states = (*first, *more)
     with ExitStack() as stack:
         old = old_states(states)
@@ -29,6 +27,6 @@ def command(first: tuple[str, ...], into: int, out: str, more: tuple[str, ...]) 
     for each in made:
         counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
         click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
-    click.echo("The counts of all are in shard-0; the others begin empty at their positions. `merge` gives the sum.")
+    click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
     if not new:
-        click.echo(f"{out}: it was there already")
+        click.echo(f"{out}: existed already")

@@ -19,23 +19,29 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
 
 @click.command("run")
 @click.argument("source", nargs=-1)
-@_option("--state", key="state", metavar="DIR", help="State directory: snapshots, artifacts, dead letters.")
-@click.option("--config", metavar="FILE", help="TOML file; every option here has a key there.")
+@_option("--state", key="state", metavar="DIR", help="State directory for snapshots, artifacts and dead letters.")
+@click.option("--config", metavar="FILE", help="TOML configuration file. It has a key for every option.")
 @_option(
-    "--follow", key="follow", is_flag=True, flag_value=True, help="Keep reading as files grow, until SIGTERM or SIGINT."
+    "--follow",
+    key="follow",
+    is_flag=True,
+    flag_value=True,
+    help="Keep reading files as they grow, until SIGTERM or SIGINT.",
 )
-@click.option("--start-over", is_flag=True, help="Remove what the state holds, and read all anew.")
+@click.option(
+    "--start-over", is_flag=True, help="Delete the contents of the state and read all sources from the beginning."
+)
 @_option(
     "--listen",
     key="listen",
     metavar="HOST:PORT",
-    help="Serve a page for people at /, and /metrics, /healthz, /readyz, /snapshot, /export.",
+    help="Address of the HTTP server: live page at /, and /metrics, /healthz, /readyz, /snapshot, /export.",
 )
 @_option(
     "--objects",
     key="http.objects",
     metavar="FOLDER|FILE",
-    help="Pictures named after objects, or a table object,image,text, which the page at / shows.",
+    help="Pictures for the live page: files named after objects, or a table object,image,text.",
 )
 @reading_options
 @labels_options
@@ -44,52 +50,54 @@ def _option(*names: str, key: str, **more: Any) -> Callable[[Any], Any]:
     key="snapshot.every",
     type=int,
     metavar="N",
-    help="Comparisons between snapshots (0: never); by default a quarter more.",
+    help="Comparisons between snapshots (0: none). Default: whenever the counts grew by a quarter.",
 )
 @_option(
     "--snapshot-interval", key="snapshot.interval", type=float, metavar="SECONDS", help="Seconds between snapshots."
 )
-@_option("--keep", key="snapshot.keep", type=int, metavar="K", help="Snapshots that stay.")
+@_option("--keep", key="snapshot.keep", type=int, metavar="K", help="Number of snapshots to retain.")
 @click.option(
     "--refit",
     "refit",
     multiple=True,
     type=click.Choice([*REFITS, *(f"+{kind}" for kind in REFITS)]),
     metavar="[+]KIND",
-    help="+KIND: this refit beside the others; KIND: it instead of them (repeatable).",
+    help="Model to fit. KIND replaces the default refits, +KIND adds to them (repeatable).",
 )
-@click.option("--no-refits", is_flag=True, help="Count only.")
+@click.option("--no-refits", is_flag=True, help="Do not fit any model.")
 @_option(
     "--dead-letters",
     key="dead_letters",
     metavar="TARGET",
-    help="Folder instead of DIR/dead_letters, or kafka://... beside it.",
+    help="Where to keep rejected events: a folder instead of DIR/dead_letters, or also a topic (kafka://...).",
 )
 @_option(
     "--max-reject-ratio",
     key="input.max_reject_ratio",
     type=float,
     metavar="R",
-    help="Stop when more than this is refused.",
+    help="Stop if the share of rejected events exceeds R.",
 )
 @_option(
     "--memory-gb",
     key="memory_gb",
     type=float,
     metavar="GB",
-    help="Memory for the process and its refits; near it the stream waits. Default: what is free.",
+    help="Memory limit for the process and its refits; close to it, reading pauses. Default: free memory.",
 )
-@_option("--seed", key="refits.seed", type=int, metavar="S", help="Seed of the refits.")
-@_option("--guard", key="guard", type=bool, metavar="on|off", help="Keep a partial order of the comparisons, or none.")
-@_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: where a first start begins.")
+@_option("--seed", key="refits.seed", type=int, metavar="S", help="Random seed of the refits.")
+@_option(
+    "--guard", key="guard", type=bool, metavar="on|off", help="Whether to maintain a partial order of the comparisons."
+)
+@_option("--start", key="input.start", type=click.Choice(START_MODES), help="Kafka: offset for the first start.")
 @_option(
     "--on-offset-loss",
     key="input.on_offset_loss",
     type=click.Choice(ON_OFFSET_LOSS),
-    help="Kafka: when retention was faster.",
+    help="Kafka: what to do if the next offset has expired.",
 )
-@_option("--shard", key="input.shard", metavar="I/N", help="Kafka: this process's share of the partitions.")
-@_option("--log-format", key="log.format", type=click.Choice(logs.FORMATS), help="How log lines look.")
+@_option("--shard", key="input.shard", metavar="I/N", help="Kafka: share of the partitions that this process reads.")
+@_option("--log-format", key="log.format", type=click.Choice(logs.FORMATS), help="Format of log lines.")
 def command(
     source: tuple[str, ...],
     config: str | None,
@@ -98,7 +106,10 @@ def command(
     start_over: bool,
     **given: Any,
 ) -> None:
-    """Consume SOURCE..., snapshot, refit, serve. SOURCE: a file, a glob, - or kafka://HOST:PORT/TOPIC."""
+    """Read events from SOURCE..., take snapshots, fit models, and serve results.
+
+    SOURCE is a file, a glob pattern, - (standard input) or kafka://HOST:PORT/TOPIC.
+    """
     # these bring the HTTP server and the predictors, which --help does without
     import structlog
 

@@ -1,4 +1,4 @@
-"""`stream-engine seek`: a position moved on purpose, which is noted in the state for ever."""
+"""`stream-engine seek`: move a position; the history of the state records it."""
 
 from collections.abc import Callable
 
@@ -14,21 +14,25 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 @click.command("seek")
 @state_option
-@click.option("--count-again", is_flag=True, help="Go back, though what lies between is then counted a second time.")
+@click.option("--count-again", is_flag=True, help="Allow moving backward; the records in between are counted again.")
 @click.option(
-    "--from", "since", type=int, metavar="OFFSET", help="Only if it stands there; then a second call is safe."
+    "--from",
+    "since",
+    type=int,
+    metavar="OFFSET",
+    help="Move only if the current position is OFFSET; this makes a repeated call safe.",
 )
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Of a file, instead of going by its name.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Format of the file. Default: by file name.")
 @click.argument("partition")
 @click.argument("offset")
 def command(state: str, count_again: bool, since: int | None, format: str | None, partition: str, offset: str) -> None:
-    """Move PARTITION to OFFSET, or past its next N records with +N; records passed over are counted as lost.
+    """Move the position in PARTITION to OFFSET, or N records forward with +N. Skipped records count as lost.
 
     PARTITION is TOPIC/NUMBER or a file.
     """
     digits = offset.removeprefix("+")
     if not (digits.isascii() and digits.removeprefix("-").isdigit()):
-        raise click.UsageError(f"OFFSET: got {offset!r}, expected a number, or +N to pass over the next N records")
+        raise click.UsageError(f"OFFSET: got {offset!r}, expected a number, or +N to skip the next N records")
     place, number = place_behind if offset.startswith("+") else place_at, int(digits)
     _say(_moved(state, partition, lambda name, now: place(name, now, number, format), count_again, since))
 
@@ -42,7 +46,7 @@ def _moved(
 ) -> Move:
     store = Store(state)
     if not store.sequences():
-        raise NoSuchSnapshot(f"{state}: no snapshot there; name the --state of a run")
+        raise NoSuchSnapshot(f"{state}: has no snapshot; expected the --state of a run")
     lock = Lock(state)
     try:
         return move(store, partition, find, count_again, since)
@@ -52,8 +56,8 @@ def _moved(
 
 def _say(moved: Move) -> None:
     if moved.at == moved.to:
-        click.echo(f"{moved.partition}: stands at {moved.at:,} already; nothing was moved")
+        click.echo(f"{moved.partition}: is at {moved.at:,} already; nothing changed")
         return
     records = "an unknown number of records" if moved.records is None else f"{moved.records:,} records"
-    then = f"{records} passed over, counted as lost" if moved.to > moved.at else f"{records} will be counted again"
+    then = f"{records} skipped and counted as lost" if moved.to > moved.at else f"{records} will be counted again"
     click.echo(f"{moved.partition}: moved from {moved.at:,} to {moved.to:,} in snapshot {moved.sequence}; {then}")

@@ -27,15 +27,17 @@ VERSION = "4.2.0"  # of pyspark in the extra [spark]; Spark and its Kafka packag
 @click.argument(
     "job", nargs=-1, required=True, type=click.UNPROCESSED, metavar="SOURCE... --out DIR [OPTIONS OF THE JOB]"
 )
-@click.option("--master", default="local[2]", show_default=True, metavar="URL", help="Where to run.")
+@click.option("--master", default="local[2]", show_default=True, metavar="URL", help="Spark master URL.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="Spark property (repeatable).")
-@click.option("--jars", metavar="FILES", help="Jars of spark-sql-kafka, instead of fetching the package.")
-@click.option("--driver-memory", default="1g", show_default=True, metavar="SIZE", help="Of the driver.")
-@click.option("--print-only", is_flag=True, help="Print the line and run nothing.")
+@click.option("--jars", metavar="FILES", help="Jars of spark-sql-kafka. Default: download the package.")
+@click.option("--driver-memory", default="1g", show_default=True, metavar="SIZE", help="Memory of the Spark driver.")
+@click.option("--print-only", is_flag=True, help="Print the command without running it.")
 def command(
     job: tuple[str, ...], master: str, conf: tuple[str, ...], jars: str | None, driver_memory: str, print_only: bool
 ) -> None:
-    """Count on Spark: deltas in DIR for `run deltas://DIR`. Prints the spark-submit line, then runs it here.
+    """Count events on Spark and write deltas to DIR for `run deltas://DIR`.
+
+    Prints the spark-submit command, then runs it on this machine.
 
     Options of the job: --type --columns --where --format --start --follow --every --per-batch --option.
     """
@@ -87,7 +89,7 @@ def _check_files(job: Job) -> None:
         file for source in job.sources if split_uri(source)[0] == "file" for file in expand(split_uri(source)[1])
     ):
         if os.path.basename(file)[0] in "_.":
-            raise UnusableSource(f"{file}: Spark passes over files whose names begin with _ or ., silently; rename it")
+            raise UnusableSource(f"{file}: Spark silently ignores files whose names begin with _ or .; rename it")
         if not os.path.isdir(file):
             kind_of(file, job.format)
 

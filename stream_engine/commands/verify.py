@@ -18,29 +18,29 @@ class Wrong(RuntimeError):
 
 @click.command("verify")
 @state_option
-@click.option("--dead-letters", metavar="FOLDER", help="Where its dead letters are, instead of DIR/dead_letters.")
+@click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters. Default: DIR/dead_letters.")
 @click.option(
     "--from",
     "starts",
     multiple=True,
     metavar="PARTITION=OFFSET",
-    help="Where the first run began in a partition, when that was not its beginning (--start latest).",
+    help="Offset at which the first run began in a partition, if not at its beginning (--start latest).",
 )
 @input_options
 def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **given: Any) -> None:
-    """Check every snapshot, artifact and dead letter; with SOURCE... recount from them and say what differs."""
+    """Check every snapshot, artifact and dead letter; with SOURCE..., also recount and report differences."""
     begun = dict(_start(text) for text in starts)
     settings = settings_of(given) if given["source"] or given["config"] or given["input__labels"] else None
     wrong = _print(check_state(state, dead_letters or _folder(settings)))
     if settings and (settings.source or settings.input.labels):
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
-            raise Wrong(f"{state}: no snapshot is whole, there is nothing to recount")
+            raise Wrong(f"{state}: no valid snapshot; nothing to recount")
         settings = with_options_of(settings, snapshot.counters.get("input", {}))
         wrong += _print(_told(recount(settings, snapshot, begun), snapshot.sequence))
     if wrong:
-        raise Wrong(f"{state}: {wrong} {'thing is' if wrong == 1 else 'things are'} wrong")
-    click.echo(f"{state}: nothing is wrong")
+        raise Wrong(f"{state}: {wrong} {'problem' if wrong == 1 else 'problems'} found")
+    click.echo(f"{state}: no problem found")
 
 
 def _start(text: str) -> tuple[str, int]:
@@ -70,16 +70,16 @@ def _told(found: Recount, sequence: int) -> list[Finding]:
     findings = [Finding("sources", WRONG, problem) for problem in found.problems]
     findings += [Finding(what, WRONG, line) for line in found.differing]
     if not findings:
-        equal = "to the last byte" if found.same_bytes else "in all that does not depend on the order of arrival"
-        findings.append(Finding(what, OK, f"{found.records:,} records give the same state {equal}"))
+        equal = "to the last byte" if found.same_bytes else "in everything that does not depend on the order of arrival"
+        findings.append(Finding(what, OK, f"{found.records:,} records give an equal state {equal}"))
     if found.differing and found.deeds:
-        text = f"done to the state on purpose, and not in the sources: {', '.join(found.deeds)}"
+        text = f"manual changes, which are not in the sources: {', '.join(found.deeds)}"
         if any(deed.startswith("reshard") for deed in found.deeds):
             text += "; after reshard without sources the counts are in shard-0: merge all new states and verify that"
         findings.append(Finding(what, NOTE, text))
     if not found.one_order:
-        text = "several partitions, or a former guard policy: the partial order was checked, not recounted"
+        text = "several partitions or an earlier guard policy: the partial order was checked, not recounted"
         findings.append(Finding(what, NOTE, text))
     elif not found.same_bytes and not found.differing and not found.problems:
-        findings.append(Finding(what, NOTE, "equal section by section, not in bytes: another version wrote it"))
+        findings.append(Finding(what, NOTE, "sections are equal, bytes differ: another version wrote it"))
     return findings

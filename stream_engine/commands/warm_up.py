@@ -23,7 +23,7 @@ PROCESSES = 2
 
 @click.command("warm-up")
 def command() -> None:
-    """Compile what is compiled on first use, so that a run starts at full speed."""
+    """Compile all kernels in advance, so that a run starts at full speed."""
     for what, seconds in in_processes():
         click.echo(f"{what:24}{seconds:6.2f} s")
 

@@ -70,7 +70,7 @@ def choose(
         return Choice(Setting(kernel, d, ridge), "given", [], ())
     if held.times.sum() < FEW or not len(questions.rows):
         usual = Setting(kernel or USUAL.kernel, d or min(USUAL.d, most), ridge or USUAL.ridge)
-        return Choice(usual, "too few answers to hold any out", [], ())
+        return Choice(usual, "too few answers for a validation set", [], ())
     search = _Search(questions, held, fixed_lapse, progress, ridge is not None)
     ridges = [ridge] if ridge is not None else _ridges(questions)
     first = d if d is not None else min(FIRST, most)

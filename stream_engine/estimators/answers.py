@@ -58,8 +58,8 @@ def rows_of(estimator: Any, X: Any, y: Any = None, reset: bool = False) -> np.nd
     answers = np.asarray(y)
     if answers.shape != (len(rows),) or not np.isin(answers, (-1, 1) if answers.dtype != bool else (False, True)).all():
         raise ValueError(
-            f"y: got {answers.shape} values {np.unique(answers)[:5].tolist()}, expected one answer a row of X: 1 or "
-            "True where the first is nearer, -1 or False where the second is"
+            f"y: got {answers.shape} values {np.unique(answers)[:5].tolist()}, expected one answer per row of X: 1 or "
+            "True if the first object is nearer, -1 or False if the second is"
         )
     turned = rows[:, [0, 2, 1]] if rows.shape[1] == 3 else rows[:, [2, 3, 0, 1]]
     return np.where((answers > 0)[:, None], rows, turned)
@@ -104,7 +104,7 @@ def _plain(value: Any) -> str | int | None:
 
 
 def _no_object(row: int, X: np.ndarray) -> ValueError:
-    return ValueError(f"X row {row}: got {X[row].tolist()}, expected objects: names (text) or whole numbers")
+    return ValueError(f"X row {row}: got {X[row].tolist()}, expected objects: names (text) or integers")
 
 
 def answers_of(rows: np.ndarray, n_objects: int | None, weight: np.ndarray | None = None) -> Answers:
@@ -152,7 +152,7 @@ def _numbered(rows: np.ndarray, n_objects: int | None) -> tuple[np.ndarray, np.n
     outside = (rows < 0) | (rows >= n_objects) if rows.dtype.kind == "i" else np.ones(rows.shape, bool)
     if outside.any():
         row = rows[outside.any(axis=1).argmax()].tolist()
-        raise ValueError(f"X: got {row}, expected whole numbers from 0 on, below n_objects = {n_objects}")
+        raise ValueError(f"X: got {row}, expected integers from 0, below n_objects = {n_objects}")
     return np.arange(n_objects), rows
 
 
@@ -162,8 +162,9 @@ def places_of(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
     if (places < 0).any():
         strangers = np.unique(rows[places < 0])
         warnings.warn(
-            f"X: {(places < 0).any(axis=1).sum()} of {len(rows)} rows name objects that fit did not see "
-            f"({', '.join(map(str, strangers[:3].tolist()))}{', ...' if len(strangers) > 3 else ''}): a coin answers",
+            f"X: {(places < 0).any(axis=1).sum()} of {len(rows)} rows contain objects that are not in the training "
+            f"data ({', '.join(map(str, strangers[:3].tolist()))}{', ...' if len(strangers) > 3 else ''}); their "
+            "answers are predicted at chance level",
             stacklevel=4,
         )
     return places
@@ -193,14 +194,14 @@ def weights_of(sample_weight: Any, m: int) -> np.ndarray | None:
         return None
     given = np.asarray(sample_weight)
     if given.shape != (m,):
-        raise ValueError(f"sample_weight: got shape {given.shape}, expected ({m},), a number for each row of X")
+        raise ValueError(f"sample_weight: got shape {given.shape}, expected ({m},), one number per row of X")
     if given.dtype.kind not in "iufb" or (given < 0).any() or (given != np.rint(given)).any():
         raise ValueError(
-            f"sample_weight: got {given.dtype} values such as {given[:3].tolist()}, expected whole numbers from 0 on: "
-            "how often each row of X was answered"
+            f"sample_weight: got {given.dtype} values such as {given[:3].tolist()}, expected integers from 0: the "
+            "number of times that each row of X was answered"
         )
     if len(given) and not given.any():
-        raise ValueError("sample_weight: got weights that are all zero, expected at least one above")
+        raise ValueError("sample_weight: got only zero weights, expected at least one above zero")
     return given.astype(np.int64)
 
 
@@ -229,7 +230,7 @@ def _who(answers: Answers, groups: Any) -> dict[str, Any]:
     given = np.asarray(groups)
     rows = int(max(answers.of_triplet.max(initial=-1), answers.of_quadruplet.max(initial=-1))) + 1
     if given.ndim != 1 or len(given) < rows:
-        raise ValueError(f"groups: got shape {given.shape}, expected who gave the answer of each row of X")
+        raise ValueError(f"groups: got shape {given.shape}, expected the participant of each row of X")
     names, worker = np.unique(given.astype(np.str_), return_inverse=True)
     e, kind = len(given), np.zeros(len(given), np.int8)
     of = answers.of_triplet.astype(np.int32), answers.of_quadruplet.astype(np.int32)
@@ -241,8 +242,8 @@ def only_triplets(answers: Answers, what: str) -> None:
     """Raises ValueError where there are quadruplets of four objects."""
     if len(answers.quadruplets):
         raise ValueError(
-            f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} is made of "
-            "them alone"
+            f"X: got {len(answers.quadruplets)} comparisons of four objects, expected triplets: {what} uses only "
+            "triplets"
         )
 
 

@@ -77,7 +77,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("TripletBoostClassifier: got no triplets, expected TripletBoostClassifier(triplets)")
         named = values_of(X)
         if X.shape[1] != 1 or len(np.unique(named)) < len(named):
-            raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, names or whole numbers")
+            raise ValueError(f"X: got shape {X.shape}, expected one column of distinct objects, names or integers")
         rows = rows_of(None, self.triplets)
         answers = answers_of(_alike(rows, named), None)
         only_triplets(answers, "TripletBoost")
@@ -140,7 +140,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         if len(unknown := np.flatnonzero(objects < 0)):
             raise ValueError(
                 f"X row {unknown[0]}: got {X[unknown[0]].tolist()}, expected one of the {len(self.objects_)} objects "
-                "that the triplets and fit name"
+                "in the triplets and in fit"
             )
         return np.unique(objects, return_inverse=True)
 

@@ -58,19 +58,19 @@ def _ordered(X: Any, y: Any) -> tuple[np.ndarray, int]:
         X, y, n = _entries(X)
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
-        raise ValueError(f"X: got {rows.dtype} of shape {rows.shape}, expected (m, 3) whole numbers")
+        raise ValueError(f"X: got {rows.dtype} of shape {rows.shape}, expected (m, 3) integers")
     rows = rows.astype(np.int64)
     if len(odd := np.flatnonzero((rows < 0).any(axis=1))):
-        raise ValueError(f"X row {odd[0]}: got {rows[odd[0]].tolist()}, expected objects as whole numbers from 0 on")
+        raise ValueError(f"X row {odd[0]}: got {rows[odd[0]].tolist()}, expected objects as integers from 0")
     n = int(rows.max(initial=-1)) + 1 if n is None else n
     if y is None:
         return rows, n
     answers = np.asarray(y)
     if answers.shape != (len(rows),) or answers.dtype.kind not in "biuf" or (answers != np.rint(answers)).any():
-        raise ValueError(f"y: got {answers.dtype} of shape {answers.shape}, expected a truth or a count for each row")
+        raise ValueError(f"y: got {answers.dtype} of shape {answers.shape}, expected a boolean or a count for each row")
     votes = np.where(answers, 1, -1) if answers.dtype.kind == "b" else answers.astype(np.int64)
     if len(undecided := np.flatnonzero(votes == 0)):
-        raise ValueError(f"y row {undecided[0]}: got 0 votes, expected an answer: an undecided question has no order")
+        raise ValueError(f"y row {undecided[0]}: got 0 votes, expected a nonzero number: a tie has no order")
     ordered = np.where((votes > 0)[:, None], rows, rows[:, [0, 2, 1]])
     return np.repeat(ordered, np.abs(votes), axis=0), n
 

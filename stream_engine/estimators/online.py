@@ -157,7 +157,10 @@ def _names(x: dict) -> tuple[str, str, str]:
         if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or name == "":
             raise InvalidEvent(
                 "wrong_type" if key in x else "missing_field",
-                f"x[{key!r}]: got {name!r}, expected the name of an object; a question has anchor, left, right",
+                (
+                    f"x[{key!r}]: got {name!r}, expected the name of an object; a question has the keys anchor, left, "
+                    "right"
+                ),
             )
         names.append(str(name))
     anchor, left, right = names

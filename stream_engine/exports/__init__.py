@@ -1,4 +1,4 @@
-"""From published files to what scientists load: `WHAT` -> files. One file per family, registered here.
+"""From published files to export files: `WHAT` -> files. One module per family, registered here.
 
 An export module has `contents(published) -> {name: Content}`; which bytes a content becomes in npz, parquet or csv
 is decided once, in exports/files.py. Nothing here reads a live engine.
@@ -74,7 +74,7 @@ class Content(NamedTuple):
 
 
 class NothingToExport(LookupError):
-    """The state does not hold what was asked for; the message says what would make it."""
+    """The state does not have the requested results; the message says how to compute them."""
 
 
 def contents(what: str, published: Published) -> dict[str, Content]:

@@ -60,7 +60,7 @@ def _axes(kind: str) -> Axes:
     if kind == "online_embedding":
         return ONLINE_EMBEDDING.axes
     if kind not in REFITS:
-        raise NothingToExport(f"{kind}: cannot be put in the order of names; leave --object-order out")
+        raise NothingToExport(f"{kind}: cannot be sorted by name; omit --object-order")
     return vars(refit_module(kind)).get("AXES", {})
 
 
@@ -72,8 +72,8 @@ def _artifact(kind: str, artifact: Artifact, order: np.ndarray) -> tuple[Artifac
         spoken = {name: declared(axes, name, artifact.params) for name in artifact.arrays}
     except Undeclared as name:
         raise NothingToExport(
-            f"{kind}: AXES of {REFITS.get(kind, kind)} does not say what the array '{name}' speaks of, so it cannot be "
-            "put in the order of names; declare it there, or leave --object-order out"
+            f"{kind}: AXES of {REFITS.get(kind, kind)} does not declare the axes of the array '{name}', so it cannot "
+            "be sorted by name; declare them there, or omit --object-order"
         ) from None
     objects = order[order < _known_objects(artifact.arrays, spoken, len(order))]
     rank = _ranks(objects)

@@ -58,7 +58,7 @@ def _table(published: Published) -> dict[str, Any]:
     made = {kind: published.artifacts[kind] for kind in KINDS if kind in published.artifacts}
     if not made:
         raise NothingToExport(
-            "no predictions in this state; `stream-engine refit --state DIR classify` makes them from labels"
+            "no predictions in this state; run `stream-engine refit --state DIR classify` (it needs labels)"
         )
     kind, artifact = max(made.items(), key=lambda each: (each[1].sequence, each[0] == "classify"))
     arrays, report = artifact.arrays, artifact.report

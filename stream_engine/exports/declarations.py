@@ -13,11 +13,11 @@ from typing import NamedTuple
 from stream_engine.data.array_checks import pattern_of
 from stream_engine.statistics.weighted_counts import HOWS
 
-KINDS = {"i": "whole", "u": "whole", "f": "real", "b": "yes or no", "U": "text"}  # by numpy's `dtype.kind`
+KINDS = {"i": "integer", "u": "integer", "f": "float", "b": "boolean", "U": "text"}  # by numpy's `dtype.kind`
 VALUES = {
-    "ids": "of objects; -1 stands for none",
-    "classes": "places in `classes`; -1 stands for none",
-    "merges": "a dendrogram in scipy's format, whose leaves are the places of s",
+    "ids": "ids of objects; -1 means none",
+    "classes": "indices into `classes`; -1 means none",
+    "merges": "a linkage matrix in SciPy's format, whose leaves are indices along axis s",
 }
 SCALARS = "scalars"  # NAME.scalars.json: the figures of an export, where its other arrays are tables
 
@@ -85,35 +85,37 @@ def number(meaning: str, kinds: str = "f", unit: str = "") -> Array:
 
 
 NAMES = array("n", "U", "the objects' names; `names[id]` is object `id`")
-SUBSET_NAMES = array("s", "U", "the names of the rows and columns of what is over `ids`")
+SUBSET_NAMES = array("s", "U", "names of the objects along axis s")
 
 _KEY = {
-    "anchor": ids("t", "what the two others are compared with", ""),
-    "lo": ids("t", "of the two others the one with the lower id", ""),
-    "hi": ids("t", "the other", ""),
+    "anchor": ids("t", "the object that the other two are compared with", ""),
+    "lo": ids("t", "of the other two objects, the one with the lower id", ""),
+    "hi": ids("t", "the one with the higher id", ""),
 }
 _TIMES = {
-    "n_lo": array("t", "iuf", "how often lo was nearer", ""),
-    "n_hi": array("t", "iuf", "how often hi was nearer", ""),
+    "n_lo": array("t", "iuf", "number of answers that lo is nearer", ""),
+    "n_hi": array("t", "iuf", "number of answers that hi is nearer", ""),
 }
 
 
 def _similarity(of: str) -> dict[str, Array]:
     return {
-        "W": array("n, n", "iuf", f"{of}: symmetric, larger for more alike", ""),
-        "i": ids("p", "above 4,096 objects, the entries that are not zero: the one object", ""),
-        "j": ids("p", "the other object, i < j", ""),
-        "w": array("p", "iuf", "the entry", ""),
+        "W": array("n, n", "iuf", f"{of}; symmetric, larger means more similar", ""),
+        "i": ids("p", "above 4,096 objects, instead of W: first object of each nonzero entry", ""),
+        "j": ids("p", "second object of each nonzero entry, i < j", ""),
+        "w": array("p", "iuf", "value of each nonzero entry", ""),
     }
 
 
 def _kernel(of: str) -> dict[str, Array]:
     return {
         "K": array("n, n", "f", of, ""),
-        "data": array("z", "f", "above 16,384 objects, a factor with K = FF', as a CSC matrix: its values", ""),
-        "indices": ids("z", "the object (row) of each value", ""),
-        "indptr": array("c", "iu", "where each column begins"),
-        "shape": figure("rows and columns of the factor", shape="2"),
+        "data": array(
+            "z", "f", "above 16,384 objects, instead of K: values of the factor F with K = FF', as a CSC matrix", ""
+        ),
+        "indices": ids("z", "object (row) of each value", ""),
+        "indptr": array("c", "iu", "start of each column"),
+        "shape": figure("number of rows and columns of the factor", shape="2"),
     }
 
 
@@ -122,77 +124,97 @@ _FOUR = ("near_i", "near_j", "far_i", "far_j")
 
 _COUNTED: dict[str, Arrays] = {
     "adds3": _similarity("AddS-3 (Perrot et al. 2020, section 4)"),
-    "adds4": _similarity("AddS-4, in which a triplet is the quadruplet that it is"),
+    "adds4": _similarity("AddS-4 (a triplet counts as a quadruplet)"),
     "triplet_counts": {**_KEY, **_TIMES},
     "k1": _kernel("k1 (Kleindessner & von Luxburg 2017, section 2)"),
     "k2": _kernel("k2 (Kleindessner & von Luxburg 2017, section 2)"),
     **{f"adds3_{how}": _similarity(f"AddS-3, {says}") for how, says in HOWS.items()},
     **{f"triplet_counts_{how}": {**_KEY, **_TIMES} for how in HOWS},
     "partial_order": {
-        "kept": ids("m, 4", "the comparisons that the guard keeps: near pair, far pair", columns=_FOUR),
+        "kept": ids("m, 4", "comparisons in the partial order: near pair, far pair", columns=_FOUR),
         "reduced": ids("r, 4", "their transitive reduction", columns=_FOUR),
-        "canonical": ids("q, 4", "the order of the net votes alone, whatever the order of arrival", columns=_FOUR),
-        "weight_kept": figure("fraction of the net vote weight that `kept` keeps"),
-        "canonical_weight_kept": figure("fraction of the net vote weight that `canonical` keeps"),
+        "canonical": ids(
+            "q, 4", "canonical order: built from net votes, independent of the order of arrival", columns=_FOUR
+        ),
+        "weight_kept": figure("share of the net vote weight in `kept`"),
+        "canonical_weight_kept": figure("share of the net vote weight in `canonical`"),
         "implied": figure(
-            "triplets that follow from `kept` without having been said; and between which two numbers the truth lies "
-            "(95 %)",
+            "number of triplets implied by `kept` that nobody answered, with its 95 % CI",
             shape="3",
         ),
-        "implied_exact": figure("whether all were looked at, else a sample was"),
+        "implied_exact": figure("whether `implied` is exact, rather than estimated from a sample"),
     },
     "questions": {
-        "anchor": ids("t", "what the two others are compared with", within="questions"),
-        "near": ids("t", "which was nearer by the majority; at a tie the first by name", within="questions"),
-        "far": ids("t", "the other", within="questions"),
-        "n_near": array("t", "iu", "how many answers said so", within="questions"),
-        "n_far": array("t", "iu", "how many said the opposite", within="questions"),
-        "confidence": array("t", "f", "probability that the majority is right, by these answers", within="questions"),
+        "anchor": ids("t", "the object that the other two are compared with", within="questions"),
+        "near": ids(
+            "t", "the nearer object according to the majority; in a tie, the first by name", within="questions"
+        ),
+        "far": ids("t", "the other object", within="questions"),
+        "n_near": array("t", "iu", "number of answers for `near`", within="questions"),
+        "n_far": array("t", "iu", "number of answers for `far`", within="questions"),
+        "confidence": array(
+            "t", "f", "probability that the majority is right, given these answers", within="questions"
+        ),
         "predicted": array(
-            "t", "f", "probability that `near` is nearer, by AddS-3 of all other answers", within="questions"
+            "t",
+            "f",
+            "probability that `near` is nearer, predicted by AddS-3 from all other answers",
+            within="questions",
         ),
     },
     "confidence": {
         **_KEY,
-        "confidence": array("t", "f", "probability that the majority of its answers is right, from these alone", ""),
-        "predicted": array("t", "f", "probability that lo is nearer, from all other answers", ""),
+        "confidence": array("t", "f", "probability that the majority is right, given the answers to this question", ""),
+        "predicted": array("t", "f", "probability that lo is nearer, predicted from all other answers", ""),
     },
     "evidence": {
-        "answers": array("n", "i", "comparisons that name the object", within="evidence"),
-        "as_anchor": array("n", "i", "of these, triplets whose anchor it is", within="evidence"),
-        "questions": array("n", "i", "distinct ones", within="evidence"),
-        "contradicted": array("n", "i", "answers in the minority of their own question", within="evidence"),
-        "agreement": array("n", "f", "share of its answers that all others foretell; 1/2 of none", within="evidence"),
+        "answers": array("n", "i", "number of comparisons with the object", within="evidence"),
+        "as_anchor": array("n", "i", "number of triplets with the object as anchor", within="evidence"),
+        "questions": array("n", "i", "number of distinct questions", within="evidence"),
+        "contradicted": array(
+            "n", "i", "number of answers that disagree with the majority for their question", within="evidence"
+        ),
+        "agreement": array(
+            "n", "f", "share of its answers that all other answers predict; 1/2 if there are none", within="evidence"
+        ),
         "cluster_stability": array("n", "f", "`stability` of `clusters`", within="evidence"),
-        "right_*": array("n", "f", "share of the answers about it that this model gets right", within="evidence"),
+        "right_*": array(
+            "n", "f", "share of the answers about it that this model predicts correctly", within="evidence"
+        ),
     },
     "workers": {
-        "worker": array("w", "U", "name", within="workers"),
-        "events": array("w", "i", "events that name the worker", within="workers"),
-        "comparisons": array("w", "i", "comparisons in them", within="workers"),
-        "agreed": array("w", "i", "with the net vote of the others", within="workers"),
-        "disagreed": array("w", "i", "with the net vote of the others", within="workers"),
-        "repeats": array("w", "i", "answers to a question that the worker had answered", within="workers"),
-        "contradictions": array("w", "i", "of these, answered the other way", within="workers"),
-        "passed": array("w", "i", "catch trials passed", within="workers"),
-        "failed": array("w", "i", "catch trials failed", within="workers"),
-        "accuracy": array("w", "f", "estimated share of answers that are right", within="workers"),
-        "weight": array("w", "f", "what an answer of the worker counts", within="workers"),
+        "worker": array("w", "U", "name of the participant", within="workers"),
+        "events": array("w", "i", "number of events", within="workers"),
+        "comparisons": array("w", "i", "number of comparisons", within="workers"),
+        "agreed": array("w", "i", "number of answers that agree with the net vote of the others", within="workers"),
+        "disagreed": array(
+            "w", "i", "number of answers that disagree with the net vote of the others", within="workers"
+        ),
+        "repeats": array(
+            "w", "i", "number of answers to a question that the participant had answered before", within="workers"
+        ),
+        "contradictions": array("w", "i", "number of these answers that differ from the first", within="workers"),
+        "passed": array("w", "i", "number of catch trials passed", within="workers"),
+        "failed": array("w", "i", "number of catch trials failed", within="workers"),
+        "accuracy": array("w", "f", "estimated share of correct answers", within="workers"),
+        "weight": array("w", "f", "weight of each answer of the participant", within="workers"),
     },
     "judgements": {
-        **{name: ids("c", f"{name} of a comparison", within="judgements") for name in _FOUR},
-        "judgement": array("c", "i", "the judgement that a comparison belongs to", within="judgements"),
-        "times": array("g", "iu", "how often each judgement was given", within="judgements"),
-        "worker": array("g", "i", "by whom, a place in `worker_names`; -1 unknown", within="judgements"),
-        "time": array("g", "f", "when; not a number: unknown", within="judgements", unit="s since 1970"),
-        "sampler": array("g", "i", "what asked it, a place in `sampler_names`; -1 unknown", within="judgements"),
-        "worker_utf8": array("b", "u", "their names, all bytes in a row", within="judgements"),
-        "worker_offsets": array("w + 1", "iu", "where each begins", within="judgements"),
-        "sampler_utf8": array("e", "u", "likewise of the samplers", within="judgements"),
-        "sampler_offsets": array("a + 1", "iu", "where each begins", within="judgements"),
-        "worker_names": array("w", "U", "the workers' names", within="judgements"),
-        "sampler_names": array("a", "U", "the samplers' names", within="judgements"),
-        "complete": figure("whether all judgements of the stream are here"),
+        **{name: ids("c", f"{name} of each comparison", within="judgements") for name in _FOUR},
+        "judgement": array("c", "i", "index of the response that each comparison belongs to", within="judgements"),
+        "times": array("g", "iu", "number of times that each response was given", within="judgements"),
+        "worker": array("g", "i", "participant, an index into `worker_names`; -1 means unknown", within="judgements"),
+        "time": array("g", "f", "time of the response; NaN means unknown", within="judgements", unit="s since 1970"),
+        "sampler": array(
+            "g", "i", "sampling strategy, an index into `sampler_names`; -1 means unknown", within="judgements"
+        ),
+        "worker_utf8": array("b", "u", "names of participants, concatenated as UTF-8", within="judgements"),
+        "worker_offsets": array("w + 1", "iu", "start of each name", within="judgements"),
+        "sampler_utf8": array("e", "u", "names of sampling strategies, concatenated as UTF-8", within="judgements"),
+        "sampler_offsets": array("a + 1", "iu", "start of each name", within="judgements"),
+        "worker_names": array("w", "U", "names of participants", within="judgements"),
+        "sampler_names": array("a", "U", "names of sampling strategies", within="judgements"),
+        "complete": figure("whether all responses of the stream are stored"),
     },
 }
 
@@ -211,11 +233,11 @@ OF_REFITS = {
 }
 # arrays of artifacts that are in no export, with the reason
 LEFT_OUT = {
-    "sdp_clustering": {"warm_*": "where the solver goes on from", "level_*": "of version 0.1.0"},
-    "spectral": {"criterion": "of version 0.1.0"},
-    "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3: the export `adds3_trusted`"),
-    "embedding": dict.fromkeys(("worker_lapse", "utf8", "offsets"), "about workers: the export `workers`"),
-    "feature_metric": dict.fromkeys(("utf8", "offsets"), "`names` in its place"),
+    "sdp_clustering": {"warm_*": "state from which the solver resumes", "level_*": "written by version 0.1.0"},
+    "spectral": {"criterion": "written by version 0.1.0"},
+    "reliability": dict.fromkeys(("i", "j", "w", "squares"), "a weighted AddS-3; see the export `adds3_trusted`"),
+    "embedding": dict.fromkeys(("worker_lapse", "utf8", "offsets"), "about participants; see the export `workers`"),
+    "feature_metric": dict.fromkeys(("utf8", "offsets"), "replaced by `names`"),
 }
 
 
@@ -224,116 +246,132 @@ def _label(what: str, within: str) -> Array:
 
 
 _CLUSTERS: Arrays = {
-    "labels": _label("the cluster of each object, -1 not clustered", "clusters"),
-    "stability": array("n", "f", "share of random halves of responses that put it into its cluster", within="clusters"),
-    "second": _label("the cluster that it is in most often besides, -1 none", "clusters"),
-    "together": array("n, n", "f", "share of these halves in which two objects are in one cluster"),
+    "labels": _label("cluster of each object; -1 means not clustered", "clusters"),
+    "stability": array(
+        "n", "f", "share of random halves of the responses that assign the object to its cluster", within="clusters"
+    ),
+    "second": _label("second most frequent cluster of each object; -1 means none", "clusters"),
+    "together": array("n, n", "f", "share of these halves in which two objects are in the same cluster"),
     "k": figure("number of clusters"),
-    "lam": figure("weight of the trace, where it chose k; not a number elsewhere"),
-    "objective": figure("value of the relaxation (Perrot et al. 2020, section 5)"),
-    "upper_bound": figure("no solution has a larger value"),
-    "gap": figure("relative distance between the two"),
-    "residuals": figure("how far the solution is from feasible: the solver's four residuals", shape="4 | "),
-    "stability_ari": array("b", "f", "adjusted Rand index of the clusters in halves of two different splits"),
-    "criterion": array("c", "f", "SPUR of each number of clusters that was tried", "criterion"),
-    "criterion_k": array("c", "i", "these numbers", "criterion"),
-    "criterion_converged": array("c", "b", "whether it was solved to its tolerance", "criterion"),
-    "p_coins": figure("how often answers without any structure look as clustered"),
-    "p_continuum": figure("how often a continuum looks as clustered, whatever the number of clusters"),
-    "crowding": figure("density at the most crowded border of clusters: 1 as in a continuum, 0 nobody"),
-    "tested_k": array("t", "i", "numbers of clusters that were tested", within="cluster_numbers"),
-    "tested_crowding": array("t", "f", "`crowding` of each", within="cluster_numbers"),
-    "tested_p": array("t", "f", "p against a continuum, corrected for the choice", within="cluster_numbers"),
+    "lam": figure("weight of the trace, if it determined k; otherwise NaN"),
+    "objective": figure("objective of the relaxation (Perrot et al. 2020, section 5)"),
+    "upper_bound": figure("proven upper bound of the objective"),
+    "gap": figure("relative difference between bound and objective"),
+    "residuals": figure("feasibility of the solution: the four residuals of the solver", shape="4 | "),
+    "stability_ari": array("b", "f", "adjusted Rand index between clusterings of halves of two different splits"),
+    "criterion": array("c", "f", "SPUR objective for each candidate number of clusters", "criterion"),
+    "criterion_k": array("c", "i", "candidate numbers of clusters", "criterion"),
+    "criterion_converged": array("c", "b", "whether the solver reached its tolerance", "criterion"),
+    "p_coins": figure("p-value against random answers"),
+    "p_continuum": figure("p-value against a continuum, for any number of clusters"),
+    "crowding": figure("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
+    "tested_k": array("t", "i", "tested numbers of clusters", within="cluster_numbers"),
+    "tested_crowding": array("t", "f", "`crowding` for each number", within="cluster_numbers"),
+    "tested_p": array(
+        "t", "f", "p-value against a continuum, corrected for the choice of the number", within="cluster_numbers"
+    ),
 }
 _BOOSTER: Arrays = {
-    "j": ids("c", "each triplet classifier asks which of two objects is nearer: the one", "classifiers"),
-    "k": ids("c", "the other", "classifiers"),
-    "alpha": array("c", "f", "its weight", "classifiers"),
-    "o_j": array("c, bytes", "u", "the label set that it votes for where j is nearer: bit y of the row is class y"),
-    "o_k": array("c, bytes", "u", "the label set where k is nearer"),
-    "classes": array("y", "U", "the classes, by the numbers that stand for them", "classes"),
-    "predicted": array("n", "i", "the predicted class, -1 none", "predicted", values="classes"),
-    "given": array("n", "i", "the class of its label, -1 none", "predicted", values="classes"),
-    "score": array("n", "f", "weight of the classifiers that vote for it", "predicted"),
-    "margin": array("n", "f", "lead over the next class, of the weight of all that applied", "predicted"),
-    "abstained": array("n", "b", "whether no classifier said anything about it", "predicted"),
-    "part": array(
-        "n", "iu", "1 trained on, 2 test, 3 stopping, 4 not in the subset, 5 no more; 0 no label", "predicted"
+    "j": ids("c", "each triplet classifier compares the distances to two objects: the first", "classifiers"),
+    "k": ids("c", "the second", "classifiers"),
+    "alpha": array("c", "f", "weight of the classifier", "classifiers"),
+    "o_j": array("c, bytes", "u", "label set that it votes for if j is nearer; bit y of the row is class y"),
+    "o_k": array("c, bytes", "u", "label set that it votes for if k is nearer"),
+    "classes": array("y", "U", "names of the classes", "classes"),
+    "predicted": array("n", "i", "predicted class; -1 means none", "predicted", values="classes"),
+    "given": array("n", "i", "class of the label; -1 means none", "predicted", values="classes"),
+    "score": array("n", "f", "total weight of the classifiers that vote for the predicted class", "predicted"),
+    "margin": array(
+        "n", "f", "margin over the next class, relative to the weight of all applicable classifiers", "predicted"
     ),
-    "given_sets": array("n, bytes", "u", "all its labels, bits as in `o_j`"),
-    "predicted_sets": array("n, bytes", "u", "all predicted labels"),
-    "curve_rounds": array("v", "iu", "rounds after which was looked", "curve"),
+    "abstained": array("n", "b", "whether no classifier was applicable", "predicted"),
+    "part": array(
+        "n",
+        "iu",
+        "1 training, 2 test, 3 early stopping, 4 not in the subset, 5 no longer used; 0 no label",
+        "predicted",
+    ),
+    "given_sets": array("n, bytes", "u", "all labels, as bits like `o_j`"),
+    "predicted_sets": array("n, bytes", "u", "all predicted labels, as bits like `o_j`"),
+    "curve_rounds": array("v", "iu", "number of rounds at each evaluation", "curve"),
     "log_bound": array("v", "f", "logarithm of the bound on the training error", "curve"),
-    "bound": array("v", "f", "the bound", "curve"),
-    "train_error": array("v", "f", "error on the training part", "curve"),
-    "watched_error": array("v", "f", "error on the part that is watched", "curve"),
+    "bound": array("v", "f", "bound on the training error", "curve"),
+    "train_error": array("v", "f", "error on the training set", "curve"),
+    "watched_error": array("v", "f", "error on the set for early stopping", "curve"),
 }
 _PREDICTIONS: Arrays = {
-    "object": array("n", "U", "name", within="predictions"),
-    "label": array("n", "U", "its own label; empty: none", within="predictions"),
+    "object": array("n", "U", "name of the object", within="predictions"),
+    "label": array("n", "U", "label; empty if none", within="predictions"),
     "predicted": array("n", "U", "predicted label", within="predictions"),
-    "score": array("n", "f", "of `classify` the probability of it, of the booster its votes", within="predictions"),
-    "abstained": array("n", "b", "whether nothing could be said", within="predictions"),
-    "probability_*": array("n", "f", "of each class, by `classify`", within="predictions"),
+    "score": array(
+        "n",
+        "f",
+        "probability of the predicted label (`classify`), or weight of its votes (booster)",
+        within="predictions",
+    ),
+    "abstained": array("n", "b", "whether there is no prediction", within="predictions"),
+    "probability_*": array("n", "f", "probability of each class (`classify`)", within="predictions"),
 }
 _CLASSIFY: Arrays = {
-    "predicted": array("n", "i", "the predicted class, -1 none", "predicted", values="classes"),
-    "given": array("n", "i", "the class of its label, -1 none", "predicted", values="classes"),
+    "predicted": array("n", "i", "predicted class; -1 means none", "predicted", values="classes"),
+    "given": array("n", "i", "class of the label; -1 means none", "predicted", values="classes"),
     "probability": array("n, y", "f", "probability of each class"),
-    "score": array("n", "f", "probability of the predicted one", "predicted"),
-    "abstained": array("n", "b", "whether nothing could be said about it", "predicted"),
-    "reported": array("n", "b", "whether the reported figures are about it", "predicted"),
-    "fold": array("n", "i", "in which part of the labelled objects it was, -1 in none", "predicted"),
-    "classes": array("y", "U", "the classes, by the numbers that stand for them", "classes"),
+    "score": array("n", "f", "probability of the predicted class", "predicted"),
+    "abstained": array("n", "b", "whether there is no prediction", "predicted"),
+    "reported": array("n", "b", "whether the object is in the test set", "predicted"),
+    "fold": array("n", "i", "cross-validation fold; -1 means none", "predicted"),
+    "classes": array("y", "U", "names of the classes", "classes"),
 }
 _KERNEL: Arrays = {
-    "method": figure("the refit that made it", "U"),
+    "method": figure("refit that learned the kernel", "U"),
     "K": array("s, s", "f", "the learned kernel"),
-    "K0": array("s, s", "f", "its part that is no mixture of auxiliary kernels"),
+    "K0": array("s, s", "f", "component of K that is not a mixture of auxiliary kernels"),
     "L": array("s, r", "f", "K = LL' + the mixture of auxiliary kernels"),
     "mu": array("a", "f", "weight of each auxiliary kernel", "auxiliary"),
-    "auxiliary": array("a", "U", "their names", "auxiliary"),
-    "objective": figure("value of the problem that it solves"),
-    "satisfied": figure("fraction of the comparisons that it satisfies"),
-    "explained": figure("share of the spread on each axis of the map", shape="d | "),
-    "coordinates": array("n, d", "f", "a map: kernel PCA of K"),
-    "neighbours": ids("n, j", "the nearest objects of each, nearest first"),
-    "linkage": Array("s - 1, 4", "f", "dendrogram in scipy's format over the rows of K", "linkage", values="merges"),
-    "ids": ids("s", "whom K is over, where not over all", "subset"),
-    "known": array("n", "iu", "0 nothing is known of it, 1 learned, 2 joined by its auxiliary kernels"),
-    "factor": array("n, f", "f", "F with K ~ FF', over all objects"),
-    "triplets": ids("m, 3", "the triplets it was learned from", columns=("anchor", "near", "far")),
-    "dual": array("m", "f", "the dual variable of each"),
-    "constraints": ids("m, 4", "the comparisons it was learned from", columns=("near_i", "near_j", "far_i", "far_j")),
+    "auxiliary": array("a", "U", "names of the auxiliary kernels", "auxiliary"),
+    "objective": figure("objective of the optimization problem"),
+    "satisfied": figure("share of the comparisons that K satisfies"),
+    "explained": figure("share of the variance on each axis of the map", shape="d | "),
+    "coordinates": array("n, d", "f", "coordinates of the map: kernel PCA of K"),
+    "neighbours": ids("n, j", "nearest objects of each object, nearest first"),
+    "linkage": Array(
+        "s - 1, 4", "f", "linkage matrix in SciPy's format over the rows of K", "linkage", values="merges"
+    ),
+    "ids": ids("s", "objects that K covers, if not all", "subset"),
+    "known": array("n", "iu", "0: no data; 1: learned; 2: added by its auxiliary kernels"),
+    "factor": array("n, f", "f", "F with K ≈ FF', over all objects"),
+    "triplets": ids("m, 3", "triplets in the training set", columns=("anchor", "near", "far")),
+    "dual": array("m", "f", "dual variable of each triplet"),
+    "constraints": ids("m, 4", "comparisons in the training set", columns=("near_i", "near_j", "far_i", "far_j")),
     "W": array("a, s | a, s, s | a, v | a, v, v", "f", "weight of each object (or feature) in each auxiliary kernel"),
-    "map_*": array("v, s | v, u", "f", "K is the sum of N'N over these N, each times its auxiliary kernel"),
+    "map_*": array("v, s | v, u", "f", "maps N; K is the sum over N'N, each applied to its auxiliary kernel"),
 }
 _EMBEDDING: Arrays = {
-    "X": array("n, d", "f", "where the objects lie, on principal axes", within="embedding"),
-    "asked": array("n", "b", "whether anything was asked about it; the others lie at 0", within="embedding"),
-    "covariance": array("n, d, d", "f", "of each place"),
-    "lapse": figure("share of answers that are given at random"),
+    "X": array("n, d", "f", "coordinates of the objects on principal axes", within="embedding"),
+    "asked": array("n", "b", "whether the object has answers; the others are at 0", within="embedding"),
+    "covariance": array("n, d, d", "f", "covariance of the coordinates of each object"),
+    "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
-    "held_out": figure("what the next two were measured on; `none`: nothing", "U"),
-    "held_out_accuracy": figure("share of held-out comparisons that come as expected; not a number: unknown"),
-    "held_out_log_loss": figure("not a number: unknown", unit="nats an answer"),
+    "held_out": figure("kind of held-out answers for the next two; `none`: there are none", "U"),
+    "held_out_accuracy": figure("accuracy on held-out comparisons; NaN means unknown"),
+    "held_out_log_loss": figure("log loss on held-out comparisons; NaN means unknown", unit="nats per answer"),
 }
-_UNITS = {"log_loss": "nats an answer", "seconds": "s"}
+_UNITS = {"log_loss": "nats per answer", "seconds": "s"}
 _MODELS: Arrays = {
-    "model": array("m", "U", "name", within="models"),
+    "model": array("m", "U", "name of the model", within="models"),
     **{
         name: array("m", "f", meaning, within="models", unit=_UNITS.get(name, ""))
         for name, meaning in {
-            "accuracy": "share of held-out comparisons that come as expected",
-            "standard_error": "of it; not a number: of fewer than five judgements",
-            "accuracy_by_worker": "the same of workers that it never heard",
-            "standard_error_by_worker": "of it",
-            "workers": "how many these were",
-            "log_loss": "of held-out comparisons; .693 at chance",
-            "calibration_error": "how far stated probabilities are from what happens",
-            "ceiling": "how often an answer is that of most others",
-            "ceiling_at_most": "no model that answers alike for everybody is right more often",
+            "accuracy": "accuracy on held-out comparisons",
+            "standard_error": "standard error of the accuracy; NaN with fewer than five responses",
+            "accuracy_by_worker": "accuracy for participants whose answers are all held out",
+            "standard_error_by_worker": "standard error of accuracy_by_worker",
+            "workers": "number of these participants",
+            "log_loss": "log loss on held-out comparisons; 0.693 at chance",
+            "calibration_error": "mean difference between stated probabilities and observed frequencies",
+            "ceiling": "inter-rater agreement: share of answers that match the majority of the others",
+            "ceiling_at_most": "noise ceiling for a model without individual differences",
             "seconds": "CPU time of the refit",
         }.items()
     },
@@ -341,29 +379,29 @@ _MODELS: Arrays = {
 ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "clusters": _CLUSTERS,
     "spectral": {
-        "labels": _label("the cluster of each object, -1 not clustered", "spectral"),
+        "labels": _label("cluster of each object; -1 means not clustered", "spectral"),
         "k": figure("number of clusters"),
-        "objective": figure("similarity within clusters"),
-        "eigenvalues": array("e", "f", "that chose k, largest first"),
-        "edge": figure("which they had to exceed; not a number where they did not choose"),
+        "objective": figure("total similarity within clusters"),
+        "eigenvalues": array("e", "f", "eigenvalues that determine k, largest first"),
+        "edge": figure("threshold for these eigenvalues; NaN if k was given"),
     },
     "hierarchy": {
-        "linkage": array("l - 1, 4", "f", "dendrogram in scipy's format; leaf i is `names[i]`", within="hierarchy"),
-        "names": array("l", "U", "of the leaves", within="hierarchy"),
-        "leaves": ids("l", "their ids", "leaves"),
-        "revenue": figure("what it maximises"),
-        "revenue_bound": figure("no tree has more"),
+        "linkage": array("l - 1, 4", "f", "linkage matrix in SciPy's format; leaf i is `names[i]`", within="hierarchy"),
+        "names": array("l", "U", "names of the leaves", within="hierarchy"),
+        "leaves": ids("l", "ids of the leaves", "leaves"),
+        "revenue": figure("comparison-based revenue of the tree"),
+        "revenue_bound": figure("upper bound of the revenue of any tree"),
     },
     "kernel_pca": {
-        "coordinates": array("n, d", "f", "where the objects lie", within="kernel_pca"),
-        "mapped": array("n", "b", "whether it is on the map; the others lie at 0", within="kernel_pca"),
-        "eigenvalues": array("d", "f", "of each axis", "axes"),
-        "lambda_min": figure("the smallest eigenvalue, by which the kernel was shifted where asked to"),
+        "coordinates": array("n, d", "f", "coordinates of the objects", within="kernel_pca"),
+        "mapped": array("n", "b", "whether the object is on the map; the others are at 0", within="kernel_pca"),
+        "eigenvalues": array("d", "f", "eigenvalue of each axis", "axes"),
+        "lambda_min": figure("smallest eigenvalue; the shift of the kernel, if requested"),
     },
     "feature_metric": {
-        "points": array("n, d", "f", "where every object that has features lies", within="feature_metric"),
-        "compared": array("n", "b", "whether anybody compared it", within="feature_metric"),
-        "map": array("d, f", "f", "from the standardised features to the places"),
+        "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
+        "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
+        "map": array("d, f", "f", "linear map from standardized features to coordinates"),
     },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,
@@ -373,101 +411,103 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "models": _MODELS,
 }
 
-_OBJECT = text("name")
+_OBJECT = text("name of the object")
 # table -> column, or a pattern of columns -> what it holds; the columns of all other tables are arrays within them
 TABLES: Mapping[str, Columns] = {
     "objects": {
         "object": _OBJECT,
-        "answers": number("comparisons that name it", "i"),
-        "contradicted": number("of these, answers in the minority of their own question", "i"),
-        "agreement": number("share of its answers that all others predict"),
-        "cluster": number("its cluster (refit `sdp_clustering`); empty: in none", "i"),
-        "stability": number("share of random halves of responses that put it into its cluster"),
-        "x": number(
-            "its coordinate on the first axis of the map (refit `embedding`); empty: nothing was asked about it"
+        "answers": number("number of comparisons with the object", "i"),
+        "contradicted": number(
+            "number of answers that disagree with the majority for their question (ties count half)", "i"
         ),
-        "y": number("on the second axis"),
-        "z": number("on the third axis"),
-        "axis_*": number("on further axes, `axis_4`, `axis_5`, …"),
+        "agreement": number("share of its answers that all other answers predict"),
+        "cluster": number("cluster (refit `sdp_clustering`); empty if none", "i"),
+        "stability": number("share of random halves of the responses that assign it to its cluster"),
+        "x": number("coordinate on the first axis of the map (refit `embedding`); empty if it has no answers"),
+        "y": number("coordinate on the second axis"),
+        "z": number("coordinate on the third axis"),
+        "axis_*": number("coordinates on further axes, `axis_4`, `axis_5`, …"),
         "ellipse_a": number(
-            "larger half axis of the region of x and y in which it lies with probability .95, given the model; in one "
-            "dimension half the interval"
+            "semi-major axis of the 95 % confidence ellipse of x and y, given the model; in one dimension, half the "
+            "interval"
         ),
-        "ellipse_b": number("smaller half axis"),
-        "ellipse_angle": number("direction of the larger one from the x axis", unit="rad"),
-        "nearest_?": text("the three objects that lie nearest, `nearest_1` first"),
-        "label": text("its label"),
-        "predicted": text("the label that is predicted of it: see `predictions`"),
+        "ellipse_b": number("semi-minor axis"),
+        "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
+        "nearest_?": text("the three nearest objects, `nearest_1` first"),
+        "label": text("label"),
+        "predicted": text("predicted label; see `predictions`"),
     },
     "judgements": {
-        "judgement": number("number of the judgement; one of several comparisons has several rows", "i"),
-        "times": number("how often it was given", "i"),
-        "worker": text("by whom; empty: unknown"),
-        "time": number("when; empty: unknown", unit="s since 1970"),
-        "sampler": text("what asked it; empty: unknown"),
-        "near_?": text("the pair that was judged more alike"),
-        "far_?": text("the other pair; of a triplet the anchor is `near_i` and `far_i`"),
+        "judgement": number("number of the response; a response with several comparisons has several rows", "i"),
+        "times": number("number of times that the response was given", "i"),
+        "worker": text("participant; empty if unknown"),
+        "time": number("time of the response; empty if unknown", unit="s since 1970"),
+        "sampler": text("sampling strategy; empty if unknown"),
+        "near_?": text("the pair that was judged more similar"),
+        "far_?": text("the other pair; for a triplet, the anchor is `near_i` and `far_i`"),
     },
     "clusters": {
         "object": _OBJECT,
-        "cluster": number("its cluster, -1 not clustered", "i"),
-        "stability": number("share of random halves of responses that put it into its cluster; below .9: between two"),
-        "second": number("the cluster that it is in most often besides, -1 none", "i"),
+        "cluster": number("cluster; -1 means not clustered", "i"),
+        "stability": number(
+            "share of random halves of the responses that assign it to its cluster; below .9: between clusters"
+        ),
+        "second": number("second most frequent cluster; -1 means none", "i"),
         "verdict": text(
-            "of all of them, in every row: whether there are clusters, or the groups are pieces of a continuum"
+            "result of the test for clusters, the same in every row: clusters, a continuum, or cannot tell"
         ),
     },
     "cluster_verdict": {
-        "verdict": text("whether there are clusters"),
-        "k": number("how many", "i"),
-        "p_coins": number("how often answers at random look as clustered"),
-        "p_continuum": number("how often a continuum looks as clustered, whatever the number of clusters"),
-        "crowding": number("density at the most crowded border of clusters: 1 as in a continuum, 0 nobody"),
+        "verdict": text("result of the test for clusters"),
+        "k": number("number of clusters", "i"),
+        "p_coins": number("p-value against random answers"),
+        "p_continuum": number("p-value against a continuum, for any number of clusters"),
+        "crowding": number("density at the most crowded border between clusters, relative to inside (continuum: 1)"),
     },
     "cluster_numbers": {
-        "k": number("number of clusters that was tested", "i"),
-        "crowding": number("density at the most crowded border of so many clusters"),
-        "p": number("how often a continuum looks as clustered, corrected for the choice"),
+        "k": number("tested number of clusters", "i"),
+        "crowding": number("density at the most crowded border for this number of clusters"),
+        "p": number("p-value against a continuum, corrected for the choice of the number"),
     },
-    "spectral": {"object": _OBJECT, "cluster": number("its cluster, -1 not clustered", "i")},
+    "spectral": {"object": _OBJECT, "cluster": number("cluster; -1 means not clustered", "i")},
     "hierarchy": {
         "merge": number("number of the merge, from 1", "i"),
-        "left": text("the object that it joins; empty: an earlier merge"),
-        "left_merge": number("which merge; 0: an object", "i"),
-        "right": text("the other, likewise"),
-        "right_merge": number("which merge; 0: an object", "i"),
-        "height": number("how unlike the two are"),
-        "objects": number("how many objects are joined then", "i"),
+        "left": text("first object; empty if it is an earlier merge"),
+        "left_merge": number("number of the first merge; 0 if it is an object", "i"),
+        "right": text("second object; empty if it is an earlier merge"),
+        "right_merge": number("number of the second merge; 0 if it is an object", "i"),
+        "height": number("dissimilarity at which they join"),
+        "objects": number("number of objects after the merge", "i"),
     },
     "kernel_pca": {
         "object": _OBJECT,
-        "mapped": number("whether it is on the map; else it lies at 0", "b"),
+        "mapped": number("whether it is on the map; otherwise its coordinates are 0", "b"),
         "axis_*": number("its coordinates"),
     },
     "embedding": {
         "object": _OBJECT,
-        "asked": number("whether anything was asked about it; else it lies at 0", "b"),
-        "axis_*": number("its coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
-        "sd_*": number("standard deviation of each coordinate"),
+        "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
+        "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
+        "sd_*": number("standard deviation (uncertainty) of each coordinate"),
     },
     "feature_metric": {
         "object": _OBJECT,
-        "compared": number("whether anybody compared it", "b"),
+        "compared": number("whether it has comparisons", "b"),
         "axis_*": number("its coordinates"),
     },
     "kernel_weights": {
         "object": _OBJECT,
-        "*": number("its weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),
+        "*": number("weight in each auxiliary kernel (McFee & Lanckriet 2011, fig. 8)"),
     },
     "classifiers": {
         "model": text("classifier"),
-        "setting": number("neighbours, penalty or rounds"),
-        "objects": number("how many objects it is judged by"),
-        "accuracy": number("share of them that it predicts correctly, without having seen their labels"),
-        "standard_error": number("of it"),
-        "log_loss": number("of them", unit="nats an object"),
-        "abstained": number("share of which it says nothing"),
-        "best": number("whether it makes `predictions`", "b"),
+        "setting": number("number of neighbours, penalty, or number of rounds"),
+        "objects": number("number of objects in its evaluation"),
+        "accuracy": number("cross-validated accuracy"),
+        "standard_error": number("standard error of the accuracy"),
+        "log_loss": number("cross-validated log loss", unit="nats per object"),
+        "abstained": number("share of objects without a prediction"),
+        "best": number("whether `predictions` are from this classifier", "b"),
     },
 }
 

@@ -13,7 +13,7 @@ from stream_engine.statistics.confidence import answers_by_object, left_one_out,
 def _columns(published: Published):
     columns = triplet_columns(published.snapshot)
     if not len(columns.anchor):
-        raise NothingToExport("no triplet counts are kept in this state; add triplet_counts to `accumulators`")
+        raise NothingToExport("this state has no triplet counts; add triplet_counts to `accumulators`")
     return columns
 
 

@@ -16,8 +16,7 @@ def judgements(published: Published) -> dict[str, Content]:
     kept = judgements_of(published.snapshot)
     if kept is None:
         raise NothingToExport(
-            "judgements are not kept in this state; add `judgements` to `accumulators` and run over the sources into a "
-            "new state"
+            "this state has no responses; add `judgements` to `accumulators` and read the sources into a new state"
         )
     objects, of = published.snapshot.objects, kept.judgement
     columns = dict(zip(("near_i", "near_j", "far_i", "far_j"), kept.rows.T))

@@ -15,7 +15,7 @@ from stream_engine.state.published import Published
 def artifact_of(published: Published, kind: str) -> Artifact:
     """The newest artifact of a kind. Raises `NothingToExport`."""
     if kind not in published.artifacts:
-        raise NothingToExport(f"no {kind} artifact in this state; `stream-engine refit --state DIR {kind}` makes one")
+        raise NothingToExport(f"no {kind} artifact in this state; run `stream-engine refit --state DIR {kind}`")
     return published.artifacts[kind]
 
 
@@ -88,9 +88,7 @@ def kernel(published: Published) -> dict[str, Content]:
     (K ~ FF') and `known` are over all."""
     learned = {kind: a for kind, a in published.artifacts.items() if {"K", "W", "L"} & set(a.arrays)}
     if not learned:
-        raise NothingToExport(
-            "no learned kernel in this state; `stream-engine refit --state DIR kernel_learning` makes one"
-        )
+        raise NothingToExport("no learned kernel in this state; run `stream-engine refit --state DIR kernel_learning`")
     made = {kind: _kernel(published, artifact) for kind, artifact in sorted(learned.items())}
     first = made.get("kernel_learning") or next(iter(made.values()))
     others = {kind: content for kind, content in made.items() if kind != "kernel_learning"}

@@ -21,8 +21,8 @@ from stream_engine.exports.declarations import (
 PAGE = Path(__file__).parent.parent / "docs" / "exports.md"
 WIDTH = 118
 DOCUMENTS = {
-    "objects": "`objects.json`: the names, the place of each being its id. Table `objects`.",
-    "summary": "`summary.json`: what was read, what was refused and why, what is known.",
+    "objects": "`objects.json`: names of all objects; the index of a name is the id of the object. Table `objects`.",
+    "summary": "`summary.json`: counts of events and comparisons, rejected events by reason, and results.",
 }
 
 
@@ -32,25 +32,25 @@ def _names(what: frozenset[str]) -> str:
 
 INTRODUCTION = f"""# Exports
 
-`stream-engine export --state DIR --out DIR [--format npz|csv|parquet] [WHAT …]` writes files that other programs load:
-those named, or all but a few. A run with `--listen` serves the same files at `/export/NAME.FORMAT`. This page is
-generated from the code; every array and every column is on it.
+`stream-engine export --state DIR --out DIR [--format npz|csv|parquet] [WHAT …]` writes files that other programs can
+load: the named exports, or all but a few. A run with `--listen` serves the same files at `/export/NAME.FORMAT`. This
+page is generated from the code and lists every array and every column.
 
-- **Objects have names in every format.** csv and parquet hold tables, and names in place of ids. npz holds one file an
-  export, with ids, and `names` beside them: object `id` is `names[id]`. Where `names` would be very large it is
-  `names_utf8`, all bytes in a row, and `names_offsets`, where each begins.
-- **Tables for people** (`objects`, `models`, `clusters`, …) stand beside npz as csv.
-- **Documents** (`objects.json`, `summary.json`) are JSON, and the single figures of an export are in one
-  `NAME.{SCALARS}.json` beside its csv or parquet.
-- **Names of files** do not depend on what else a state holds.
-- In csv and parquet an array is in the table that stands in brackets behind it, else in one named NAME.ARRAY. The
-  first column of what is over objects is `object` (`_object` where an object is called that).
-- **Written only when named:** {_names(exports.ON_REQUEST)} (about people; never
-  served); {_names(exports.FITTED_ANEW)} (estimate the reliability of workers anew);
+- **Objects have names in every format.** CSV and Parquet contain tables, with names instead of ids. NPZ has one file
+  per export, with ids and an array `names`: object `id` is `names[id]`. If `names` would be very large, it is replaced
+  by `names_utf8`, the concatenated bytes, and `names_offsets`, the start of each name.
+- **Tables** (`objects`, `models`, `clusters`, …) are also written as CSV next to the NPZ files.
+- **Documents** (`objects.json`, `summary.json`) are JSON. With CSV and Parquet, the scalars of an export are in
+  `NAME.{SCALARS}.json`.
+- **File names** do not depend on what else a state contains.
+- In CSV and Parquet, an array is a column of the table in brackets after it, or otherwise a table NAME.ARRAY. The first
+  column of an array over objects is `object` (`_object` if an object has that name).
+- **Written only if you name them:** {_names(exports.ON_REQUEST)} (about participants; never
+  served); {_names(exports.FITTED_ANEW)} (estimate the reliability of participants);
   {_names(exports.EVERY_QUESTION)} (a row for each question).
 
-Shapes: n objects, s of a subset (all, where `subset_names` is not there); another letter is one length throughout a
-file, () a single figure.
+Shapes: n is the number of objects, s the size of a subset (all objects, if there is no `subset_names`); any other
+letter is one length throughout a file; () is a scalar.
 """
 
 
@@ -90,7 +90,7 @@ def _where(what: str, each: Array) -> str:
 
 
 def _tables() -> Iterator[str]:
-    yield from _item("Columns of what a state does not hold are left out.", "")
+    yield from _item("A table omits columns for which the state has no data.", "")
     within = {each.within for arrays in ARRAYS.values() for each in arrays.values()}
     for table in sorted({*TABLES, *within} - {""}):
         made = exports.TABLES.get(table, table)

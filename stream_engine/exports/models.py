@@ -41,10 +41,7 @@ def models(published: Published) -> dict[str, Content]:
     more often: `statistics.held_out.Ceiling`), seconds (CPU, of the refit; counts need none)."""
     rows = table(published)
     if not rows:
-        raise NothingToExport(
-            "no model that says how well it predicts in this state; `stream-engine refit --state DIR kernel_learning` "
-            "makes one"
-        )
+        raise NothingToExport("no evaluated model in this state; run `stream-engine refit --state DIR kernel_learning`")
     names = [row["model"] for row in rows]
     columns = {name: [row[name] for row in rows] for name in (*COLUMNS, "seconds")}
     figures = {name: np.array([np.nan if v is None else v for v in values]) for name, values in columns.items()}

@@ -26,7 +26,7 @@ def partial_order(published: Published) -> dict[str, Content]:
     snapshot = published.snapshot
     state = snapshot.section("partial_order")
     if not state:
-        raise NothingToExport("no partial order is kept in this state: guard is off")
+        raise NothingToExport("this state has no partial order: guard is off")
     kept = state["kept"]
     with ThreadPoolExecutor(1) as beside:  # neither of the two needs the other, and kernels run at the same time
         reduced = beside.submit(_reduced, kept)

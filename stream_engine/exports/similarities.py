@@ -13,7 +13,7 @@ from stream_engine.statistics import kernels
 def _adds(published: Published, accumulator: str) -> dict[str, Content]:
     state, n = published.snapshot.section(accumulator), len(published.snapshot.objects)
     if not state:
-        raise NothingToExport(f"{accumulator} is not kept in this state; add it to `accumulators`")
+        raise NothingToExport(f"this state has no {accumulator}; add it to `accumulators`")
     if n > DENSE_LIMIT:
         return {accumulator: Content({key: state[key] for key in ("i", "j", "w")})}
     return {accumulator: Content({"W": dense_matrix(state["i"], state["j"], state["w"], n)})}

@@ -1,4 +1,4 @@
-"""objects and summary.json: what was read, what was refused and why, what is known."""
+"""objects and summary.json: counts of events and comparisons, rejected events by reason, and results."""
 
 from typing import Any
 

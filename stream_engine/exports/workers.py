@@ -28,8 +28,8 @@ def workers(published: Published) -> dict[str, Content]:
     repeats and contradictions with self, catch trials passed and failed, estimated accuracy, weight."""
     if "reliability" not in published.artifacts:
         raise NothingToExport(
-            "no reliability artifact in this state; keep worker_votes among the accumulators, and "
-            "`stream-engine refit --state DIR reliability` makes one"
+            "no reliability artifact in this state; include worker_votes in `accumulators` and run `stream-engine "
+            "refit --state DIR reliability`"
         )
     arrays = published.artifacts["reliability"].arrays
     names = unpack_names(arrays["utf8"], arrays["offsets"])

@@ -1,4 +1,4 @@
-"""How far people agree with each other and with themselves, and what the partial order drops."""
+"""Inter-rater and test-retest agreement, conflicting answers, and what the partial order drops."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,9 @@ def agreement(facts: Facts) -> Iterator[Finding]:
         text += f"{percent(others)}" + (f" ({count(answers)} answers)." if answers else ".")
         yield Finding("inter_rater_agreement", text, {"share": others, "answers": answers})
     elif facts.published.artifacts:
-        text = "Inter-rater agreement is not known: hardly any question was answered more than once. Ask some again."
+        text = (
+            "Inter-rater agreement is unknown: almost no question has more than one answer. Ask some questions again."
+        )
         yield Finding("agreement_unknown", text, level=GAP)
     if own is not None:
         text = f"The same participant, asked again, gives the same answer in {percent(own)}."
@@ -48,10 +50,11 @@ def order(facts: Facts) -> Iterator[Finding]:
     kept = facts.summary["order_kept"]  # now: `accepted` counts from the beginning, whatever was forgotten since
     if not kept:
         return
-    text = f"The partial order keeps {some(kept, 'comparison')}; {count(again)} more of all that came repeated one."
+    text = f"The partial order keeps {some(kept, 'comparison')}; {count(again)} later comparisons repeated one of them."
     if against or cycles:
         text += (
-            f" It dropped {count(against)} that said the opposite of one that was kept and {count(cycles)} that closed "
-            "a cycle. Only the partial order drops comparisons; map, clusters and similarities use all of them."
+            f" It dropped {count(against)} comparisons that contradict one that it keeps and {count(cycles)} that "
+            "would close a cycle. Only the partial order drops comparisons; map, clusters and similarities use all "
+            "of them."
         )
     yield Finding("partial_order", text, {"kept": kept, **guard})

@@ -1,10 +1,11 @@
-"""Whether there are clusters: what the clustering's verdict says, once a model predicts anything at all."""
+"""Whether there are clusters: the verdict of the clustering, provided that a model predicts better than chance."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stream_engine.findings import GAP, Finding
 from stream_engine.findings.facts import Facts
+from stream_engine.findings.words import p_value
 from stream_engine.state.artifact_figures import figure
 
 LEVEL = 0.05  # as `refits.cluster_verdict`, which loads the compiler
@@ -16,11 +17,11 @@ def clusters(facts: Facts) -> Iterator[Finding]:
         return
     report = facts.report("sdp_clustering")
     if facts.beats_chance is False:
-        text = "Whether there are clusters cannot be said: no model predicts the answers better than chance."
+        text = "Clusters cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("clusters_gated", text, level=GAP)
         return
     if not facts.connected:
-        text = "Whether there are clusters cannot be said: some objects were never compared with the others."
+        text = "Clusters cannot be assessed, because some objects were never compared with the others."
         yield Finding("clusters_gated", text, level=GAP)
         return
     said = str(report.get("note") or report.get("verdict") or "").strip()[:500]
@@ -39,11 +40,11 @@ def _tested(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
-    """Of which share of what the p of a clustering's verdict is, out of how many, and what follows; "" without a test.
+    """What the p-values of the test for clusters mean, and from how many simulations they are; "" without a test.
 
     >>> tested = {"p_continuum": 0.5, "p_coins": 0.01, "drawn": 21}
     >>> explained({"verdict_test": tested}, {"test": 99})  # doctest: +ELLIPSIS
-    'p: the share of ... counted among them: 0.5 (21 continua), 0.01 (99 answered at random). Clusters are said ...'
+    'p is the share of ...: .5 (21 continua), .01 (99 with random answers). Clusters are reported if ...'
     """
     tested = report.get("verdict_test")
     continuum, coins = (figure(report, "verdict_test", name) for name in ("p_continuum", "p_coins"))
@@ -51,13 +52,13 @@ def explained(report: Mapping[str, Any], params: Mapping[str, Any]) -> str:
         return ""
     told = []
     if continuum is not None:
-        told.append(f"{continuum:.2g} ({_number(tested.get('drawn'))}continua)")
+        told.append(f"{p_value(continuum)} ({_number(tested.get('drawn'))}continua)")
     if coins is not None:  # drawing went on to the end only where they are few
-        told.append(f"{coins:.2g} ({_number(params.get('test') if coins <= LEVEL else None)}answered at random)")
+        told.append(f"{p_value(coins)} ({_number(params.get('test') if coins <= LEVEL else None)}with random answers)")
     return (
-        "p: the share of simulated studies without clusters that look as clustered, this study counted among them: "
-        f"{', '.join(told)}. Clusters are said where both are at most .05; where that is out of reach, simulating ends "
-        "early."
+        "p is the share of simulated studies without clusters that look at least as clustered (counting this study "
+        f"as one of them): {', '.join(told)}. Clusters are reported if both are at most .05; the simulation stops "
+        "early once this is impossible."
     )
 
 

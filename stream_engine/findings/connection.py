@@ -23,11 +23,14 @@ def connected(facts: Facts) -> Iterator[Finding]:
         each = listed([count(n) for n in sizes.tolist()])
         text = (
             f"The objects fall into {len(sizes)} sets that were never compared with each other ({each} objects; the "
-            f"smallest: {listed(small, 3)}). Distances between sets mean nothing: exclude one, or ask questions across "
-            "them."
+            f"smallest: {listed(small, 3)}). Distances between sets are meaningless: exclude one, or ask questions "
+            "that span them."
         )
         yield Finding("disconnected", text, {"sets": len(sizes), "sizes": sizes.tolist()}, level=WARNING)
     if never := int((found < 0).sum()):
         yield Finding(
-            "never_compared", f"{some(never, 'object')} without any comparison.", {"objects": never}, level=WARNING
+            "never_compared",
+            f"{some(never, 'object has', 'objects have')} no comparison.",
+            {"objects": never},
+            level=WARNING,
         )

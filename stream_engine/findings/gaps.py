@@ -1,4 +1,4 @@
-"""What is missing before more can be said, each with the command that makes it."""
+"""What is missing for further results, each with the command that provides it."""
 
 from collections.abc import Iterator
 

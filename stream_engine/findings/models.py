@@ -1,11 +1,11 @@
-"""How well models predict held-out answers, and what the map may be taken for."""
+"""How well models predict held-out answers, and how to interpret the map."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stream_engine.findings import GAP, WARNING, Finding
 from stream_engine.findings.facts import Facts
-from stream_engine.findings.words import count, percent, some
+from stream_engine.findings.words import count, p_value, percent, some
 from stream_engine.state.artifact_figures import figure
 
 FEW = 20  # held-out comparisons, below which a share of them says nothing
@@ -13,19 +13,19 @@ CLOSE = 0.015  # to the noise ceiling: as good as it
 CHECK_COLUMNS = "stream-engine preview SOURCE"
 NAMES = {
     "embedding": "the map",
-    "kernel_learning": "a kernel learned from the answers",
+    "kernel_learning": "a kernel learned from the answers and auxiliary kernels",
     "partial_order_embedding": "a kernel learned from the partial order",
-    "adds3": "AddS-3 similarities, summed up from comparisons of three objects",
-    "adds4": "AddS-4 similarities, summed up from comparisons of two pairs",
-    "k1": "similarity of the rankings that two objects induce on all others",
-    "k2": "similarity of the places that two objects have in the rankings of all others",
+    "adds3": "AddS-3 similarity, from comparisons of three objects",
+    "adds4": "AddS-4 similarity, from comparisons of two pairs",
+    "k1": "how similarly two objects rank all others",
+    "k2": "how similarly all other objects rank two objects",
     "majority": "the majority of earlier answers to the same question",
     "chance": "a random answer",
 }
 
 
 def explained(names: Iterable[str]) -> str:
-    """What the models of a table are.
+    """What each model in a table is.
 
     >>> explained(["majority", "chance"])
     'majority: the majority of earlier answers to the same question; chance: a random answer'
@@ -49,14 +49,14 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
     if best is None:
         if facts.published.artifacts:
             yield Finding(
-                "accuracy_unknown", "There are too few answers to hold any out, so no model could be tested.", level=GAP
+                "accuracy_unknown", "No model could be tested: there are too few answers to hold some out.", level=GAP
             )
         return
     share, error, name = best["accuracy"], best["standard_error"], best["model"].replace("_", " ")
     figures = {"model": best["model"], "accuracy": share, "standard_error": error, "held_out": held_out}
     if error is None:
-        of = f"only {some(held_out, 'answer')} could be held out" if held_out else "too few answers could be held out"
-        yield Finding("accuracy_unknown", f"Prediction accuracy is not known: {of}.", figures, level=GAP)
+        of = f"there are only {some(held_out, 'held-out answer')}" if held_out else "there are too few held-out answers"
+        yield Finding("accuracy_unknown", f"Prediction accuracy is unknown: {of}.", figures, level=GAP)
         return
     of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
     if facts.beats_chance:
@@ -65,9 +65,9 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         yield Finding("accuracy", text, figures)
     else:
         text = (
-            f"No model predicts {of} better than chance: the best ({name}) is right in {percent(share)} "
-            f"({interval(share, error)}). Map, clusters and dimensions mean nothing yet; check that the columns say "
-            "which object was chosen, or collect more answers."
+            f"No model predicts {of} better than chance: the best ({name}) predicts {percent(share)} correctly "
+            f"({interval(share, error)}). The map, clusters and dimensions are not interpretable yet. Check that the "
+            "columns state which object was chosen, or collect more answers."
         )
         yield Finding("chance_level", text, figures, CHECK_COLUMNS, WARNING)
     if (most := best["ceiling_at_most"]) is not None and facts.beats_chance:
@@ -84,13 +84,13 @@ def placed(facts: Facts) -> Iterator[Finding]:
     if d is None:
         return
     if facts.beats_chance is False:
-        text = "The map is drawn, but objects are where they are by chance: no model predicts the answers."
+        text = "The map is not interpretable: no model predicts the answers better than chance."
         yield Finding("map_gated", text, {"dimensions": d})
         return
     kernel = {"ste": "STE", "t-ste": "t-STE"}.get(str(report.get("kernel")), "embedding")
     text = f"Objects judged similar are close together ({kernel}, {some(int(d), 'dimension')})."
     if not facts.connected:
-        text += " How the sets that were never compared lie to each other is arbitrary."
+        text += " The relative position of sets that were never compared is arbitrary."
     yield Finding("map", text, {"dimensions": d})
     yield from _dimensions(report, int(d), facts.published.artifacts["embedding"].params.get("dimensions") is None)
 
@@ -99,7 +99,7 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
     least, tested = figure(report, "dimensions_at_least"), report.get("dimensions_tested")
     if least is None:
         if isinstance(tested, str) and tested.startswith("no: "):
-            text = f"How many dimensions are needed was not tested: {tested.removeprefix('no: ')[:200]}."
+            text = f"The number of dimensions was not tested: {tested.removeprefix('no: ')[:200]}."
             yield Finding("dimensions_untested", text, level=GAP)
         return
     p = tested.get("p_values", []) if isinstance(tested, Mapping) else []
@@ -107,8 +107,8 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
     if least > 1:
         text = f"The answers support at least {some(int(least), 'dimension')}: fewer predict significantly worse"
         more = p[int(least) - 1] if len(p) >= least else None
-        text += f"; one more is not significant (p = {more:.2g})." if type(more) in (int, float) else "."
+        text += f"; adding one more is not significant (p = {p_value(more)})." if type(more) in (int, float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
-        text = f"The map has {d}, because that predicts held-out answers best among those tried."
+        text = f"The map has {d} dimensions, the number that predicts held-out answers best."
         yield Finding("dimensions_for_prediction", text, figures)

@@ -9,11 +9,11 @@ from stream_engine.findings.facts import Facts
 from stream_engine.findings.words import count, percent, some
 from stream_engine.statistics.participants import LEAST
 
-FEWEST = 5  # participants, below whom nothing is said about how many are flagged: it would point at somebody
+FEWEST = 5  # participants, below which flags are not counted: a count could identify a person
 
 
 def participants(facts: Facts) -> Iterator[Finding]:
-    """How many participants were checked and flagged; names are only where somebody asked for them."""
+    """How many participants were checked and flagged; names are shown only on request."""
     found = facts.participants
     if found is None:
         if facts.summary["comparisons"]:
@@ -24,12 +24,12 @@ def participants(facts: Facts) -> Iterator[Finding]:
     figures = {"participants": people, "flagged": found.flagged}
     if people < FEWEST:
         yield Finding(
-            "participants", f"{some(people, 'participant')} answered; too few to compare with each other.", figures
+            "participants", f"{some(people, 'participant')} answered, too few to compare with each other.", figures
         )
         return
     judged = int((np.minimum(found.responses, np.isfinite(found.accuracy) * found.responses) >= LEAST).sum())
     if facts.beats_chance is False:
-        text = "Single participants cannot be assessed, because no model predicts the answers better than chance."
+        text = "Individual participants cannot be assessed, because no model predicts the answers better than chance."
         yield Finding("participants_gated", text, {"participants": people})
     elif found.flagged:
         share = percent(found.flagged / people, 0)
@@ -39,5 +39,8 @@ def participants(facts: Facts) -> Iterator[Finding]:
         command = f"stream-engine report --state {facts.directory} --workers --out report.html"
         yield Finding("participants_flagged", text, figures, command, WARNING)
     else:
-        text = f"No participant was flagged ({count(judged)} of {count(people)} gave enough answers to be checked)."
+        text = (
+            f"No participant was flagged as guessing ({count(judged)} of {count(people)} gave enough answers to be "
+            "checked)."
+        )
         yield Finding("participants", text, figures | {"checked": judged})

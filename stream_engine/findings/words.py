@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers and lists in sentences."""
 
 from typing import Any
 
@@ -21,8 +21,17 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "unknown" if share is None else f"{100.0 * share:.{digits}f} %"
 
 
+def p_value(p: float) -> str:
+    """A p-value in APA style.
+
+    >>> p_value(0.0123)
+    '.012'
+    """
+    return f"{p:.2g}".removeprefix("0")
+
+
 def some(n: int, what: str, many: str = "") -> str:
-    """So many of a thing.
+    """A number with its noun.
 
     >>> some(1, "object"), some(3, "object"), some(2, "category", "categories")
     ('1 object', '3 objects', '2 categories')
@@ -31,7 +40,7 @@ def some(n: int, what: str, many: str = "") -> str:
 
 
 def listed(texts: list[str], most: int = 5) -> str:
-    """A few, and how many more.
+    """The first texts, and the number of the others.
 
     >>> listed(["a", "b", "c"]), listed(list("abcdefg"), 3)
     ('a, b and c', 'a, b, c and 4 more')

@@ -11,7 +11,7 @@ INTRODUCTION = f"""# Alerts
 
 {MADE}
 
-The rules of `deploy/prometheus/alerts.yml`, with when each fires. What to do then is in [the runbook](../runbook.md).
+The rules of `deploy/prometheus/alerts.yml` and their conditions. [The runbook](../runbook.md) says what to do.
 """
 _RULE = re.compile(
     r"- alert: (?P<name>\w+)\n\s+expr: (?P<expr>.*?)\n(?:\s+for: (?P<lasts>\w+)\n)?"

@@ -12,8 +12,8 @@ INTRODUCTION = f"""# Command line
 
 {MADE}
 
-`stream-engine VERB --help` shows the same. Exit status: 0 done; 1 failed at run time; 2 arguments or a configuration
-that cannot be used. Errors are one line on standard error; `--debug` before the verb shows where they come from.
+`stream-engine COMMAND --help` shows the same. Exit status: 0 success; 1 failure at run time; 2 invalid arguments or
+configuration. Errors are one line on standard error; `--debug` before the command shows a traceback.
 """
 
 

@@ -14,7 +14,7 @@ INTRODUCTION = f"""# Python reference
 
 {MADE}
 
-[The page on Python](../python.md) shows how these are used; here every public name stands with its parameters.
+[Python](../python.md) shows how to use these; this page lists every public name with its parameters.
 """
 _PARAMETER = re.compile(r"^([a-z]\w*(?:, \w+)*)(?:: (.*)|$)")
 

@@ -7,15 +7,23 @@ from stream_engine.manual.markdown import MADE, item
 TYPES = {
     "triplet": ("`anchor`, `near`, `far`", "1", "anchor is nearer to near than to far"),
     "quadruplet": ("`near`: [i, j], `far`: [k, l]", "1", "i is nearer to j than k to l; a triplet if they share one"),
-    "odd_one_out": ("`objects`: [a, b, c], `odd`", "2", "(a, b, odd), (b, a, odd) with a, b as in `objects`"),
+    "odd_one_out": (
+        "`objects`: [a, b, c], `odd`",
+        "2",
+        "(a, b, odd), (b, a, odd), with a and b ordered as in `objects`",
+    ),
     "most_central": ("`objects`: [a, b, c], `central`", "2", "(b, central, c), (c, central, b)"),
     "pick": (
         "`anchor`, `shown`, `chosen`: lists",
         "chosen · others",
-        "by the chosen, as given, then the others, as shown",
+        "sorted by chosen object (as given), then by other object (as shown)",
     ),
-    "ranking": ("`anchor`, `ranked`: [nearest, ..., farthest]", "m (m - 1) / 2", "by the nearer, then the farther"),
-    "label": ("`object`, `label`", "0", "the class of an object; null takes it back"),
+    "ranking": (
+        "`anchor`, `ranked`: [nearest, ..., farthest]",
+        "m (m - 1) / 2",
+        "sorted by the nearer object, then by the farther",
+    ),
+    "label": ("`object`, `label`", "0", "the class of an object; null removes it"),
 }
 assert tuple(TYPES) == EVENT_TYPES
 INTRODUCTION = f"""# Events
@@ -23,33 +31,33 @@ INTRODUCTION = f"""# Events
 {MADE}
 
 An event is a JSON object, a row of a table (CSV, a workbook, Parquet, Arrow) or a message of Kafka: one event, a JSON
-array of events, JSON lines, or an Arrow IPC stream. Names of objects are text or whole numbers, at most
-{MAX_NAME_BYTES:,} bytes; a list has at most {MAX_LIST:,} entries. In tables a list is separated by `|`, and quadruplets
-use `near_i`, `near_j`, `far_i`, `far_j`. Fields that have other names are told by `--columns`; fields that no event has
-are ignored, and counted once a name. [The page on files](../files.md) has a line for what each tool exports.
+array of events, JSON lines, or an Arrow IPC stream. Object names are text or integers, at most {MAX_NAME_BYTES:,} bytes
+long; a list has at most {MAX_LIST:,} entries. In tables, separate list entries with `|`, and use `near_i`, `near_j`,
+`far_i`, `far_j` for quadruplets. If fields have other names, map them with `--columns`. Unknown fields are ignored, and
+listed in the results. [Input formats](../files.md) covers the exports of survey tools.
 
 ## Types
-`type` says which; without it an event is a triplet, or what `--type` says.
+The field `type` gives the type of an event. Without it, the type is that of `--type`, or triplet.
 
-| `type` | fields | comparisons | which, in order |
+| `type` | fields | number of comparisons | comparisons and their order |
 |---|---|---|---|
 """
 OPTIONAL = """
 ## Fields that every event may have
 
-- `id`: text, kept with the event where it is refused.
-- `worker`: text or whole number; who answered. What is told of workers one by one needs it.
-- `time`: RFC 3339, what pandas and SQL write, or seconds since 1970; without an offset UTC.
+- `id`: text, stored with the event if it is rejected.
+- `worker`: text or integer; the participant who answered. All results about individual participants need it.
+- `time`: RFC 3339, the formats of pandas and SQL, or seconds since 1970; UTC if there is no offset.
 - `weight`: a finite number ≥ 0, for the weighted accumulators; the exact counts count every comparison once.
-- `sampler`, `propensity`: how the question was chosen and how probable it was; as `ask` writes them.
-- `passed`: true or false makes the event a catch trial, when `--columns catch=passed` says so: not counted, but in the
-  worker's record.
-- `n_near`, `n_far` (triplets and quadruplets): whole numbers; a question answered so often each way is n_near + n_far
-  comparisons.
+- `sampler`, `propensity`: how the question was chosen, and with which probability; as written by `ask`.
+- `passed`: with `--columns catch=passed`, true or false makes the event a catch trial: it is recorded for the
+  participant, but not counted as a comparison.
+- `n_near`, `n_far` (triplets and quadruplets): integers; the number of answers each way. The event counts as n_near +
+  n_far comparisons.
 
-## Why an event is refused
-A refused event is counted under one of these reasons, and kept in the dead letters with its position; the stream goes
-on as if it had never been there.
+## Why an event is rejected
+A rejected event is counted under one of these reasons and stored in the dead letters with its position. It has no other
+effect.
 """
 
 

@@ -3,70 +3,70 @@
 from stream_engine.manual.markdown import MADE, item
 
 PATHS = {
-    "/": "the live page: the report of the newest snapshot, and what moves. HTML",
-    "/page": "the report alone, as the live page fetches it. HTML",
+    "/": "the live page: the report of the newest snapshot and live figures. HTML",
+    "/page": "the report without the live figures. HTML",
     "/figures/{name}": "a figure of the report, as SVG or PDF",
-    "/history": "accuracy, rate and unread since the start, for the curves of the live page. JSON",
-    "/object": "`?name=NAME`: the text of an object, where `[http] objects` lists some. JSON",
-    "/object/picture": "`?name=NAME`: its picture, as JPEG",
-    "/live": "what moves, once a second. Server-sent events",
-    "/metrics": "figures for Prometheus, see [the page of metrics](metrics.md). Text",
-    "/healthz": "200 while the loop turns, 503 with the reason when it hangs. Text",
-    "/readyz": "200 once the state is restored and the source is reached, 503 with the reason else. Text",
+    "/history": "accuracy, event rate and lag since the start, for the curves of the live page. JSON",
+    "/object": "`?name=NAME`: the text of an object, if `[http] objects` is set. JSON",
+    "/object/picture": "`?name=NAME`: the picture of an object, as JPEG",
+    "/live": "live figures, once per second. Server-sent events",
+    "/metrics": "metrics for Prometheus, see [Metrics](metrics.md). Text",
+    "/healthz": "liveness: 200 while the loop runs, 503 with the reason when it hangs. Text",
+    "/readyz": "readiness: 200 once state and source are ready, otherwise 503 with the reason. Text",
     "/snapshot": "`summary.json` of the newest snapshot. JSON",
-    "/export/{name}": "a file of [the exports](../exports.md), such as `/export/k1.npz` or `/export/objects.csv`",
-    "/models": "the table of models with their held-out figures. JSON",
-    "/docs": "this manual; leads to `/docs/`. HTML",
-    "/docs/": "its index. HTML",
-    "/docs/{page:path}": "a page of it, such as `/docs/reference/settings`; with `.md` behind it as Markdown",
-    "/progressive": "how well comparisons were foretold before they were learned. JSON",
+    "/export/{name}": "an [export](../exports.md), such as `/export/k1.npz` or `/export/objects.csv`",
+    "/models": "the models with their accuracy on held-out answers. JSON",
+    "/docs": "redirects to `/docs/`, this manual. HTML",
+    "/docs/": "index of the manual. HTML",
+    "/docs/{page:path}": "a page of the manual, such as `/docs/reference/settings`; append `.md` for Markdown",
+    "/progressive": "progressive validation: accuracy of predictions before each update. JSON",
 }
 ADMIN = {
     "/admin/snapshot": "take a snapshot now",
-    "/admin/pause": "read no more, and keep serving",
-    "/admin/resume": "go on",
-    "/admin/refit": "`?kind=KIND`: that refit of the newest snapshot",
-    "/admin/log-level": "`?level=debug|info|warning|error`",
+    "/admin/pause": "stop reading, and continue to serve",
+    "/admin/resume": "resume reading",
+    "/admin/refit": "`?kind=KIND`: run this refit on the newest snapshot",
+    "/admin/log-level": "`?level=debug|info|warning|error`: set the log level",
 }
 COLLECT = {
     "/ask": "the participant's page. HTML",
     "/ask.js": "its script",
     "/ask.css": "its style",
     "/questions": "`?n=&worker=`: questions for a participant. JSON",
-    "/answers": "POST: an answer or a list of answers; 200 once they are on the disk. JSON",
-    "/consent": "POST: that a participant consents. JSON",
-    "/media/{name:path}": "a picture or sound that is asked about",
+    "/answers": "POST: an answer or a list of answers; 200 once they are durable. JSON",
+    "/consent": "POST: record that a participant consents. JSON",
+    "/media/{name:path}": "a picture or sound of an object",
     "/favicon.ico": "nothing",
-    "/owner": "`?token=`: lets the owner in, and leads to the live page",
-    "/study": "how the study stands. JSON",
+    "/owner": "`?token=`: logs the owner in and redirects to the live page",
+    "/study": "status of the study. JSON",
     "/links": "links for participants. CSV",
-    "/participants.csv": "who answered how much",
+    "/participants.csv": "number of answers per participant. CSV",
     "/questions.json": "questions for jsPsych",
     "/questions.csv": "questions for PsychoPy",
-    "/collected/{name}": "a file of the study, as it is on the disk",
-    "/download": "everything of a study, as a ZIP",
-    "/objects/{name}": "PUT: one more object, of which the body is the text, picture or sound",
-    "/metrics": "figures for Prometheus",
-    "/healthz": "whether the process is alive",
-    "/readyz": "whether answers can be taken",
+    "/collected/{name}": "a file of the study, as stored",
+    "/download": "all data of the study, as a ZIP",
+    "/objects/{name}": "PUT: add an object; the body is its text, picture or sound",
+    "/metrics": "metrics for Prometheus",
+    "/healthz": "liveness",
+    "/readyz": "readiness: whether answers are accepted",
 }
 INTRODUCTION = f"""# HTTP
 
 {MADE}
 
-`run --listen HOST:PORT` serves these to GET and HEAD; nothing can be changed through them. An answer carries an `ETag`
-that follows its content. Where `[http] token` is set, everything but the probes asks for `Authorization: Bearer TOKEN`.
-Other paths are 404, other methods 405; too many downloads, builds or viewers 503 with `Retry-After`.
+`run --listen HOST:PORT` serves these paths to GET and HEAD. They are read-only. Responses have an `ETag` derived from
+their content. If `[http] token` is set, all paths except the probes require `Authorization: Bearer TOKEN`. Other paths
+are 404, other methods 405; too many downloads, builds or viewers 503 with `Retry-After`.
 """
 
 
 def page() -> str:
     """The whole page."""
     lines = [INTRODUCTION, *(item(f"`{path}`: {says}.") for path, says in PATHS.items())]
-    lines += ["", "## What can be asked of a run", ""]
-    lines += ["Where `[http] admin_token` is set, these are taken by POST with that token.", ""]
+    lines += ["", "## Administration", ""]
+    lines += ["If `[http] admin_token` is set, a run accepts these by POST with that token.", ""]
     lines += [item(f"`{path}`: {says}.") for path, says in ADMIN.items()]
-    lines += ["", "## A study that asks", ""]
-    lines += ["`collect --listen HOST:PORT` serves these, and to the owner all that a run serves.", ""]
+    lines += ["", "## Studies", ""]
+    lines += ["`collect --listen HOST:PORT` serves these, and to the owner also all paths of a run.", ""]
     lines += [item(f"`{path}`: {says}.") for path, says in COLLECT.items()]
     return "\n".join(lines) + "\n"

@@ -37,7 +37,7 @@ def _line(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("# ")
     plain = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
-    plain = re.sub(r"^(?:[#|!-].*|This page is made .*)$", "", plain, flags=re.M)
+    plain = re.sub(r"^(?:[#|!-].*|This page is generated .*)$", "", plain, flags=re.M)
     first = next((" ".join(part.split()) for part in plain.split("\n\n") if part.strip()), "")
     says = re.split(r"(?<=[.!?])\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", first))[0].rstrip(":")
     return f"- [{title}]({path.relative_to(DOCS).as_posix()})" + (f": {says}" if says else "")

@@ -3,7 +3,7 @@
 from textwrap import dedent, wrap
 
 WIDTH = 118
-MADE = "This page is made of the code (`python -m stream_engine.manual`)."
+MADE = "This page is generated from the code (`python -m stream_engine.manual`)."
 
 
 def paragraph(text: str, indent: str = "") -> str:

@@ -9,8 +9,8 @@ INTRODUCTION = f"""# Metrics
 
 {MADE}
 
-What `/metrics` of `--listen` says, in Prometheus' text format. Counters count since the process started unless they say
-"since ever". A histogram has `_bucket`, `_sum` and `_count`. Beside these stand the figures of the process
+Metrics at `/metrics` of `--listen`, in the Prometheus text format. Counters start at zero with the process unless they
+say "since ever". A histogram has `_bucket`, `_sum` and `_count`. `/metrics` also has the process metrics
 (`process_resident_memory_bytes`, `process_cpu_seconds_total`, …). Alerts are in `deploy/prometheus/alerts.yml`,
 a dashboard in `deploy/grafana`; [the runbook](../runbook.md) has a section for every alert.
 """

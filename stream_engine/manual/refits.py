@@ -15,10 +15,10 @@ INTRODUCTION = f"""# Refits
 
 {MADE}
 
-A refit makes an artifact (clusters, an embedding, a classifier, a kernel) of a published snapshot: by itself during a
-run, or by `stream-engine refit --state DIR KIND --set PARAMETER=VALUE`. In a configuration the parameters stand in
-`[refits.params.KIND]`. Same snapshot, parameters, seed and versions: same artifact. What each writes when it is
-exported is on [the page of exports](../exports.md).
+A refit fits a model (clusters, an embedding, a classifier, a kernel) to a published snapshot and stores it as an
+artifact. A run starts its refits automatically; `stream-engine refit --state DIR KIND --set PARAMETER=VALUE` runs one.
+In a configuration, set parameters in `[refits.params.KIND]`. The same snapshot, parameters, seed and versions give the
+same artifact. [Exports](../exports.md) lists what each refit exports.
 """
 _NAMES = re.compile(r"^(\w+(?:, \w+)*): ")
 

@@ -17,17 +17,17 @@ INTRODUCTION = f"""# Settings
 
 {MADE}
 
-A configuration file is TOML: keys before the first table, then the tables. Every key can also be set by the environment
-(`STREAM_ENGINE__SNAPSHOT__KEEP=5`), and many by an option of `run`. Command line goes over environment, environment
-over file, file over default. `stream-engine check-config FILE` says what is wrong with a file, or prints what is in
-force.
+A configuration file is TOML: top-level keys, then tables. You can also set every key with an environment variable
+(`STREAM_ENGINE__SNAPSHOT__KEEP=5`), and many with an option of `run`. The command line takes precedence over the
+environment, the environment over the file, and the file over the default. `stream-engine check-config FILE` validates a
+file and prints the effective settings.
 """
 
 
 def page() -> str:
     """The whole page."""
     options = options_of_keys()
-    lines = [INTRODUCTION, "## Before the first table", ""]
+    lines = [INTRODUCTION, "## Top level", ""]
     tables = []
     for field in msgspec.structs.fields(schema.Settings):
         if is_table(field.type):
@@ -72,7 +72,7 @@ def options_of_keys() -> dict[str, str]:
 
 def _key(table: type, field: Any, prefix: str, options: dict[str, str]) -> str:
     if field.name == "kernels" or field.name == "kafka":
-        return item(f"`{field.encode_name}`: a table, see below.")
+        return item(f"`{field.encode_name}`: a table (see below).")
     says = meanings(table)[field.name]
     option = options.get(prefix + field.encode_name)
     by = f" Option `{option}`." if option else ""

@@ -31,11 +31,11 @@ def answered(published: Published, names: Sequence[Four], name: str | None = Non
         p = np.where(np.isnan(p), q, p)
     unknown, loss = int(np.isnan(p).sum()), chosen.log_loss
     told = "" if loss is None else f" (held-out log loss {loss:.3f})"
-    about = f"{len(names):,} questions answered by {chosen.name}{told}"
+    about = f"{len(names):,} questions predicted by {chosen.name}{told}"
     if others := int((by != chosen.name).sum()):
-        about += f", {others:,} of them, of objects that it does not know, by feature_metric"
+        about += f", {others:,} of them (with objects unknown to it) by feature_metric"
     if unknown:
-        about += f"; {unknown:,} without p: of an object that it does not know, or not of a kind that it is for"
+        about += f"; {unknown:,} without p: an object is unknown, or the model does not predict this kind"
     return Answers(p, by, about)
 
 

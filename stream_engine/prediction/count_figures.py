@@ -25,8 +25,8 @@ def too_many(snapshot: Snapshot) -> str | None:
     columns = triplet_columns(snapshot)
     if columns.n_objects > OBJECTS or len(columns.anchor) > KEYS:
         return (
-            f"{', '.join(OF_THREE)} left out: {columns.n_objects:,} objects, {len(columns.anchor):,} different "
-            f"questions; they are made of up to {OBJECTS:,} and {KEYS:,}"
+            f"{', '.join(OF_THREE)} (too large: {columns.n_objects:,} objects and {len(columns.anchor):,} distinct "
+            f"questions; the limits are {OBJECTS:,} and {KEYS:,})"
         )
     return None
 

@@ -63,20 +63,18 @@ def model(published: Published, name: str | None = None) -> Model:
             raise NoModel(
                 f"model {name!r}: "
                 + (
-                    f"this state holds no {name}; expected one of {', '.join((*there, *COUNTED))}, next: "
-                    f"`stream-engine refit --state DIR {name}`"
+                    f"this state has no {name}; expected one of {', '.join((*there, *COUNTED))}, next: `stream-engine "
+                    f"refit --state DIR {name}`"
                     if name in LEARNED
                     else f"expected one of {', '.join(MODELS)}"
                     if name not in MODELS
-                    else f"it is made of triplets about at most {DENSE_LIMIT} objects, and there are none that decide"
+                    else f"it needs triplets about at most {DENSE_LIMIT} objects, and there are none without ties"
                 )
             )
         return found
     found = best(published) or _learned(published, "feature_metric") or _made(published, "adds3")
     if found is None:
-        raise NoModel(
-            "no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding` makes one"
-        )
+        raise NoModel("no model in this state gives probabilities; next: `stream-engine refit --state DIR embedding`")
     return found
 
 

@@ -83,7 +83,7 @@ class Asking:
         """All of them. Raises `BadQuestion` where half of the rows or more ask nothing, with the first of these."""
         if self._bad and self._bad >= self._asked:
             raise BadQuestion(self._first_bad)
-        note = f"{self._bad:,} of {self._bad + self._asked:,} rows ask nothing; the first, {self._first_bad}"
+        note = f"{self._bad:,} of {self._bad + self._asked:,} rows are not questions; the first, {self._first_bad}"
         return Questions(self._rows, self._names, note if self._bad else "")
 
     def _questions_of(self, row: Mapping[str, Any]) -> list[Four]:
@@ -119,7 +119,7 @@ class Asking:
         else:
             raise BadQuestion(
                 f"got fields {', '.join(map(str, row)) or 'none'}; expected anchor, left, right, or pairs near, far; "
-                "say what they are with --columns and --type (in Python columns and type), as where answers are read"
+                "set --columns and --type (in Python: columns and type) as for reading answers"
             )
         if i == j or k == l or {i, j} == {k, l}:
             raise BadQuestion(f"got the pairs {i!r}, {j!r} and {k!r}, {l!r}; expected two different pairs")

@@ -79,8 +79,8 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
     smallest = _smallest(params, inputs)
     if smallest is None:
         raise CannotRefit(
-            "partial_order_embedding: no scaling of the kernels satisfies more comparisons than it violates, so "
-            "W = 0 is optimal at every beta; expected kernels that say something, or none (K = I)"
+            "partial_order_embedding: no scaling of the kernels satisfies more comparisons than it violates, so W = "
+            "0 is optimal at every beta; expected informative kernels, or none (K = I)"
         )
     if params.beta is not None:
         return Choice(params.beta, smallest, "given", [])
@@ -93,7 +93,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         return Choice(betas[0], smallest, "given", [])
     folds, how = _folds(task, inputs, split)
     if not folds:
-        return Choice(betas[len(betas) // 2], smallest, "too few comparisons to hold any out", [])
+        return Choice(betas[len(betas) // 2], smallest, "too few comparisons for a validation set", [])
     tried: list[dict[str, float]] = []
 
     def attempt(beta: float) -> Attempt:

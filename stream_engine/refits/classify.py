@@ -66,7 +66,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if name not in classify_views.NAMES:
                 raise ValueError(f"similarities: got {name!r}, expected any of {', '.join(classify_views.NAMES)}")
         if not (self.rounds or (self.similarities and (self.neighbours or self.penalties))):
-            raise ValueError("similarities, neighbours, penalties, rounds: got nothing to try, expected one model")
+            raise ValueError("similarities, neighbours, penalties, rounds: got no model to try, expected at least one")
 
 
 def refit(

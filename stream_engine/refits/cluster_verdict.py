@@ -97,14 +97,17 @@ class Verdict(NamedTuple):
 
 def not_tested(why: str) -> Verdict:
     """No verdict, and why."""
-    return Verdict(f"not tested: {why}", f"whether there are clusters at all was not tested: {why}")
+    return Verdict(f"not tested: {why}", f"clusters were not tested against a continuum: {why}")
 
 
 def verdict(snapshot: Snapshot, ids: np.ndarray, draws: int, splits: int, seed: int) -> Verdict:
     """About the objects `ids`: by so many draws of each null model, and so many splits into halves. Deterministic by
     seed."""
     if len(ids) < LEAST:
-        return Verdict(CANNOT_TELL, f"cannot tell whether there are clusters: {len(ids)} objects, {LEAST} are needed")
+        return Verdict(
+            CANNOT_TELL,
+            f"cannot tell whether there are clusters: there are {len(ids)} objects, at least {LEAST} are needed",
+        )
     rng = np.random.default_rng([seed, 104_729])
     known = asked(snapshot, ids, seed, rng)
     if not len(known.rows):
@@ -117,13 +120,13 @@ def decide(rng: np.random.Generator, known: Asked, draws: int, splits: int) -> V
     heard = Verdict("", "", answers=int(known.times.sum()), drawn=draws)
     heard = heard._replace(p_coins=p_coins(rng, known, draws))
     if heard.p_coins > LEVEL:
-        why = f"{heard.answers:,} answers at random would give groups as clear (p = {heard.p_coins:.2g})"
+        why = f"{heard.answers:,} random answers would give equally clear groups ({_p(heard.p_coins)})"
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell whether there are clusters: {why}")
     d = _dimensions(rng, known)
     found = _fitted(known, d, None)
     heard = heard._replace(dimensions=d)
     if not found.points.any():
-        note = "cannot tell whether there are clusters: the answers place the objects nowhere"
+        note = "cannot tell whether there are clusters: the answers determine no coordinates"
         return heard._replace(said=CANNOT_TELL, note=note)
     return _against_a_continuum(rng, known, found, heard, splits)
 
@@ -237,17 +240,22 @@ def _clusters(
 
 def _told(heard: Verdict) -> str:
     """The sentence about clusters."""
-    p = f"p = {heard.p_continuum:.2g} against a continuum, corrected for the choice among 2 to {heard.tested.k[-1]}"  # type: ignore[union-attr]
+    p = f"{_p(heard.p_continuum)} against a continuum, corrected for the choice among 2 to {heard.tested.k[-1]}"  # type: ignore[union-attr]
     return f"{heard.said} ({p})"
+
+
+def _p(p: float) -> str:
+    """A p-value in APA style."""
+    return "p = " + f"{p:.2g}".removeprefix("0")
 
 
 def _no_clusters(heard: Verdict, seen_anyway: bool) -> Verdict:
     """A continuum, or cannot tell where so few answers would not have shown clear clusters either."""
-    p = f"p = {heard.p_continuum:.2g}"
+    p = _p(heard.p_continuum)
     if not seen_anyway:
-        why = f"{heard.answers:,} answers would not show even clear clusters ({p})"
+        why = f"{heard.answers:,} answers are too few to show even clear clusters ({p})"
         return heard._replace(said=CANNOT_TELL, note=f"cannot tell clusters from a continuum: {why}")
-    note = f"no clusters: the answers cannot be told from those of a continuum ({p}); the groups are pieces of it"
+    note = f"no clusters: the answers are compatible with a continuum ({p}); the groups are parts of it"
     return heard._replace(said=CONTINUUM, note=note)
 
 
@@ -321,7 +329,7 @@ def _fitted(known: Asked, d: int, start: np.ndarray | None) -> Embedding:
 
 
 def _dimensions(rng: np.random.Generator, known: Asked) -> int:
-    """The number of dimensions that foretells held-out judgements best; more must gain a standard error, and `GAIN`."""
+    """The number of dimensions that predicts held-out responses best; more must gain a standard error, and `GAIN`."""
     unit = np.where(known.judgement < 0, np.arange(len(known.judgement)), len(known.judgement) + known.judgement)
     names, unit = np.unique(unit, return_inverse=True)
     out = (rng.random(len(names)) < HELD_OUT)[unit.reshape(-1)]

@@ -104,8 +104,8 @@ def refit(
 def _check(snapshot: Snapshot, found: Evidence) -> None:
     if len(found.answers.rows) == 0:
         raise CannotRefit(
-            f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: keep "
-            "triplet_counts (or worker_votes, quadruplet_counts) and feed comparisons"
+            f"{KIND}: got 0 comparisons of {len(snapshot.objects)} objects; expected at least one, next: add "
+            "triplet_counts (or worker_votes, quadruplet_counts) to `accumulators` and read comparisons"
         )
 
 

@@ -124,7 +124,7 @@ def _inputs(snapshot: Snapshot, params: Params) -> Inputs:
         names = tuple(snapshot.objects) if table.names is None else tuple(table.names)
         values = table.values
         if len(set(names)) < len(names) or len(names) != len(values):
-            raise BadKernel(f"features: {len(values)} rows for {len(set(names))} names; expected one row a name")
+            raise BadKernel(f"features: {len(values)} rows for {len(set(names))} names; expected one row per name")
         there = np.isfinite(values).all(axis=1)
         names, values = tuple(name for name, ok in zip(names, there.tolist()) if ok), values[there]
     number = {name: at for at, name in enumerate(names)}
@@ -134,8 +134,9 @@ def _inputs(snapshot: Snapshot, params: Params) -> Inputs:
     rows = place[said.rows[inside]].astype(np.int32) if inside.any() else np.empty((0, 4), np.int32)
     if not len(rows):
         raise CannotRefit(
-            f"{KIND}: got 0 comparisons of objects that have features ({len(names):,} named, {len(snapshot.objects):,} "
-            "in the snapshot); expected at least one, next: check `key`, or keep triplet_counts and feed comparisons"
+            f"{KIND}: got 0 comparisons of objects that have features ({len(names):,} named, "
+            f"{len(snapshot.objects):,} in the snapshot); expected at least one, next: check `key`, or add "
+            "triplet_counts to `accumulators` and read comparisons"
         )
     apart = values - values.mean(axis=0)
     spread = float((apart**2).sum() / len(values))
@@ -223,7 +224,7 @@ def _report(inputs: Inputs, best: Tried, tried: list[Tried], told: Figures | Non
     own: dict[str, Any] = told._asdict() if told else dict.fromkeys(Figures._fields)
     return {
         **best.candidate._asdict(),
-        "chosen_by": "held-out log loss, objects held out" if tried else "too few objects to hold any out",
+        "chosen_by": "held-out log loss, objects held out" if tried else "too few objects for a validation set",
         "tried": [{**each.candidate._asdict(), "log_loss": each.log_loss} for each in tried],
         "held_out": "objects" if told else "none",
         "error": None if told is None else 1.0 - told.accuracy,

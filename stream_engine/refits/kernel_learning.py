@@ -147,16 +147,20 @@ def _check(task: Task, triplets: np.ndarray, decided: int) -> None:
     if len(triplets) == 0:
         raise CannotRefit(
             f"kernel_learning: got 0 triplets{among}; expected at least one, next: "
-            + ("choose more objects, or others" if among else "keep triplet_counts and feed comparisons")
+            + (
+                "choose more objects, or others"
+                if among
+                else "add triplet_counts to `accumulators` and read comparisons"
+            )
         )
     if decided == 0:
         raise CannotRefit(
-            f"kernel_learning: all {len(triplets) // 2} triplets{among} are contradicted as often as they were said, "
-            "so nothing can be learned; expected a majority for one at least"
+            f"kernel_learning: all {len(triplets) // 2} triplets{among} are ties, so nothing can be learned; expected "
+            "a majority for at least one"
         )
     if params.form == "mkl" and not params.kernels:
         raise CannotRefit(
-            "kernel_learning: form 'mkl' weighs auxiliary kernels and got none; expected some in `kernels`, or form 't'"
+            "kernel_learning: form 'mkl' needs auxiliary kernels; expected some in `kernels`, or form 't'"
         )
     kernel_refits.require_subset_to_extend(task)
 
@@ -304,7 +308,7 @@ def _artifact(
         "form": task.params.form,
         "loss": task.params.loss,
         **choice.lambdas._asdict(),
-        "chosen_by": "held-out log loss" if choice.tried else "given, or too few answers to hold any out",
+        "chosen_by": "held-out log loss" if choice.tried else "given, or too few answers for a validation set",
         "tried": choice.tried,
         **figures,
         "triplets": len(inputs.triplets),

@@ -100,10 +100,7 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
 def require_subset_to_extend(task: Task) -> None:
     """Raise `CannotRefit` where all other objects are to be joined and there are no others."""
     if task.params.rest == "extended" and task.params.objects is None:
-        raise CannotRefit(
-            f"{task.kind}: rest 'extended' joins all objects outside the subset to it, and no subset was chosen; "
-            "expected names or a number in `objects`"
-        )
+        raise CannotRefit(f"{task.kind}: rest 'extended' needs a subset; expected names or a number in `objects`")
 
 
 def last_solve(progress: Progress, solves: int) -> Progress:

@@ -138,12 +138,12 @@ def _check(task: Task, comparisons: Constraints, decided: int) -> None:
         counted = task.restricted.counters.get("comparisons", 0)
         raise CannotRefit(
             f"{KIND}: got 0 comparisons{among} in constraints {params.constraints!r} (of {counted} in the stream); "
-            "expected at least one that is not contradicted as often as it was said"
+            "expected at least one that is not a tie"
         )
     if decided == 0 and params.constraints == "raw" and not task.restricted.section("quadruplet_counts"):
         raise CannotRefit(
-            f"{KIND}: all {len(comparisons.rows) // 2} triplets{among} are contradicted as often as they were said, so "
-            "nothing can be learned; expected a majority for one at least"
+            f"{KIND}: all {len(comparisons.rows) // 2} triplets{among} are ties, so nothing can be learned; expected "
+            "a majority for at least one"
         )
 
 

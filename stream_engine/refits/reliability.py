@@ -58,9 +58,7 @@ def refit(
     """
     tallies = snapshot.section("worker_votes")
     if not tallies:
-        raise CannotRefit(
-            f"{KIND}: the snapshot keeps no worker_votes, expected it among the accumulators; run the engine with it"
-        )
+        raise CannotRefit(f"{KIND}: the snapshot has no worker_votes; add it to `accumulators`")
     votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):

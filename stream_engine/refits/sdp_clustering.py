@@ -130,8 +130,8 @@ def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:
     ids = ids[label_matching.canonical_order(W)]
     if params.k is not None and len(ids) and params.k > len(ids):
         raise CannotRefit(
-            f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects "
-            "have comparisons that do not cancel; lower k or feed more comparisons"
+            f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons that "
+            "do not cancel; lower k or read more comparisons"
         )
     return Task(snapshot, params, seed, similarity, ids)
 
@@ -209,11 +209,11 @@ def _verdict(task: Task) -> Verdict:
     """Clusters, a continuum, or cannot tell; or why that was not tested."""
     params, n = task.params, len(task.ids)
     if not params.test:
-        return not_tested("it was not asked for")
+        return not_tested("it was not requested")
     if n > params.test_up_to:
         return not_tested(f"{n:,} objects")
     if similarity_of_snapshot.recipe(params.similarity).form != "plain":
-        return not_tested("not all answers count alike")
+        return not_tested("answers have different weights")
     splits = params.stability if params.k_by == "test" and params.k is None and params.lam is None else 0
     return verdict(task.snapshot, task.ids, params.test, splits if n <= params.stability_up_to else 0, task.seed)
 

@@ -72,7 +72,7 @@ def of_nothing(task: Task) -> Artifact:
         "clustered": 0,
         "comparisons": task.similarity.comparisons,
         "k": 0,
-        "note": "no object has comparisons that do not cancel: nothing is clustered",
+        "note": "the comparisons of every object cancel: no object is clustered",
     }
     return _artifact_of(task, arrays, report)
 
@@ -134,17 +134,19 @@ def _stable(found: Found, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.n
 
 
 def _note(task: Task, found: Found, answer: Answer) -> str:
-    """The sentence about clusters."""
+    """The note about clusters."""
     said = found.verdict
     parts = [said.note]
     if said.clusters and answer.k_by != "test":
         parts.append(
-            f"{answer.k} were asked for" if answer.k_by == "given" else f"these are {answer.k}, by {answer.k_by}"
+            f"the partition has {answer.k}, as requested"
+            if answer.k_by == "given"
+            else f"the partition has {answer.k}, by {answer.k_by}"
         )
     if said.clusters and said.k_replicates:
         low, high = np.quantile([*said.k_replicates, said.k], [0.05, 0.95], method="nearest").tolist()
         if low < high:
-            parts.append(f"random halves of the responses show {low} to {high}")
+            parts.append(f"random halves of the responses give {low} to {high}")
         assert found.stable is not None
         if between := int(found.stable.between.sum()):
             parts.append(f"{between} {'object lies' if between == 1 else 'objects lie'} between clusters")
@@ -193,7 +195,7 @@ def _evidence(task: Task, choice: Choice | None, k_by: str) -> dict[str, Any]:
     return {
         "evidence": {**figures, "most_clusters": 1},
         "note": f"too little evidence of clusters: {comparisons:,} comparisons about {n:,} objects "
-        f"({comparisons / n:.1f} an object) stand out no more than random answers would (eigenvalue "
-        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); nothing was solved, so there is no certificate; "
-        "feed more comparisons, or give k",
+        f"({comparisons / n:.1f} per object) show no more structure than random answers (eigenvalue "
+        f"{seen.eigenvalues[0]:.4g}, edge {seen.edge:.4g}); no program was solved, so there is no certificate; "
+        "collect more comparisons, or set k",
     }

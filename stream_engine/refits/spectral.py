@@ -130,8 +130,8 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     if params.k is not None:
         if params.k > len(ids):
             raise CannotRefit(
-                f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have "
-                "comparisons that do not cancel; lower k or feed more comparisons"
+                f"{KIND}: got k={params.k}, but only {len(ids)} of {len(snapshot.objects)} objects have comparisons "
+                "that do not cancel; lower k or read more comparisons"
             )
         return Clusters(params.k, np.nan, np.empty(0))
     additive, base, n = similarity_of_snapshot.recipe(params.similarity).additive, similarity, len(ids)

@@ -24,4 +24,4 @@ def section(material: Material) -> Section:
             "answers": [figure(ceiling, "answers"), figure(ceiling, "own_answers"), None],
         }
         tables = (Table("agreement", rows),)
-    return Section(TITLE, says or "Nothing is known yet.", (), tables, gaps + (() if material.workers else notes))
+    return Section(TITLE, says or "No data yet.", (), tables, gaps + (() if material.workers else notes))

@@ -1,4 +1,4 @@
-"""Conflicting answers, and the partial order that is left when comparisons that close a cycle are dropped."""
+"""Conflicting answers, and the partial order that remains when comparisons that would close a cycle are dropped."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def section(material: Material) -> Section:
         return Section(TITLE, "No comparison has been counted yet.")
     conflicts = [each.text for each in material.findings["agreement"] if each.what == "conflicting_answers"]
     if not summary["triplets"]:
-        conflicts = ["All comparisons are of four objects; conflicting answers to them are not counted."]
+        conflicts = ["All comparisons are of four objects; their conflicting answers are not counted."]
     says = " ".join([*conflicts, sentences(material.findings, "order")]).strip()
     tables = []
     if summary["contradicting_pairs"]:

@@ -8,7 +8,7 @@ from stream_engine.report.material import Material
 
 MOST = 1500  # objects of which it is made: of more, of those that are shown first
 LONGEST = 24  # letters of a name
-UNIT_OF_ADDS = "counted by how much less similar they are than the most similar two"
+UNIT_OF_ADDS = "as the difference in similarity from the most similar two objects"
 LEAVES = 120  # that are drawn; of more objects, the last merges
 
 
@@ -21,14 +21,14 @@ def section(material: Material) -> Section | None:
     names = [material.names[i] for i in ids.tolist()]
     drawing = draw(merges, names, material.cluster[ids])
     says = (
-        f"Objects that join low are alike, by {source}. "
-        f"{names[int(merges[0, 0])]} and {names[int(merges[0, 1])]} are the two most alike (they join at "
-        f"{merges[0, 2]:.3g}, the last two branches at {merges[-1, 2]:.3g}, {unit})."
+        f"Similar objects join at a small distance ({source}). {names[int(merges[0, 0])]} and "
+        f"{names[int(merges[0, 1])]} are the two most similar objects (they join at {merges[0, 2]:.3g}, the last two "
+        f"branches at {merges[-1, 2]:.3g}, {unit})."
     )
-    notes = ["Any answers give a tree, also where there are no clusters."]
+    notes = ["Any set of answers gives a tree, even if there are no clusters."]
     if len(ids) > LEAVES:
         notes.append(
-            f"Only the last {LEAVES} branches are drawn; a number in brackets says how many objects are in one."
+            f"Only the last {LEAVES} branches are drawn; a number in brackets counts the further objects in a branch."
         )
     return Section("Dendrogram", says, (drawing,), (table(merges, names),), tuple(notes))
 

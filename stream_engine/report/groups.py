@@ -14,18 +14,18 @@ from stream_engine.report.material import Material
 TITLE = "Clusters"
 BETWEEN = 0.9  # as `clustering.stability`
 STABILITY = (
-    "Stability: the share of random halves of the responses that put an object into its group; below .9 it lies "
-    "between groups. It says that the responses are enough to draw these borders, not that there is a gap at them: "
-    "pieces of a continuum come back too."
+    "Stability: share of random halves of the responses in which an object is assigned to its group; objects below "
+    ".9 lie between groups. High stability means that there are enough responses to locate the borders, not that "
+    "there are gaps: the parts of a continuum can be stable too."
 )
 TESTED = (
-    "Crowding: the density of objects at the most crowded border between so many groups, over that inside: 1 in a "
-    "continuum, .6, .4 and .25 for groups 4, 5 and 6 standard deviations apart. p: against a continuum, corrected for "
-    "the choice of the number."
+    "Crowding: density of objects at the most crowded border between groups, relative to the density inside: 1 in a "
+    "continuum, .6, .4 and .25 for groups 4, 5 and 6 standard deviations apart. p: test against a continuum, "
+    "corrected for the choice of the number of groups."
 )
 CRITERION = (
-    "SPUR objective: how nearly the relaxation of so many clusters is a partition, 1 at most. It compares numbers of "
-    "clusters and does not say whether there are any."
+    "SPUR objective (higher is better, at most 1): how close the relaxed solution is to a partition. It compares "
+    "numbers of clusters; it does not test whether there are clusters."
 )
 
 
@@ -35,8 +35,8 @@ def section(material: Material) -> Section:
     if artifact is None:
         return Section(
             TITLE,
-            "No clustering was made.",
-            notes=(f"Make one with: stream-engine refit --state {material.directory} sdp_clustering",),
+            "There is no clustering yet.",
+            notes=(f"Fit one with: stream-engine refit --state {material.directory} sdp_clustering",),
         )
     report, labels = artifact.report, artifact.arrays["labels"]
     sizes = np.bincount(labels[labels >= 0]) if (labels >= 0).any() else np.empty(0, int)
@@ -44,9 +44,9 @@ def section(material: Material) -> Section:
         of_four = material.summary["comparisons"] and not material.summary["triplets"]
         return Section(
             TITLE,
-            "No object was put into a cluster: clusters are made of comparisons of three objects, and there are none."
+            "No object was clustered: clustering needs comparisons of three objects, and there are none."
             if of_four
-            else "There are too few answers to put any object into a cluster.",
+            else "No object was clustered: there are too few answers.",
         )
     members = [listed([material.names[i] for i in np.flatnonzero(labels == k).tolist()], 8) for k in range(len(sizes))]
     stability = artifact.arrays.get("stability")
@@ -57,7 +57,7 @@ def section(material: Material) -> Section:
         columns["between"] = [int((stability[labels == k] < BETWEEN).sum()) for k in range(len(sizes))]
     note = report.get("note") or ""
     says = f"{note[:1].upper()}{note[1:]}. " if note else ""
-    says += f"The {some(int(sizes.sum()), 'object')} are put into {some(len(sizes), 'group')}{_stable(report)}."
+    says += f"The partition assigns {some(int(sizes.sum()), 'object')} to {some(len(sizes), 'group')}{_stable(report)}."
     tables = [Table("clusters", columns, about=STABILITY if stability is not None else "")]
     drawings: tuple[Drawing, ...] = ()
     if "tested_k" in artifact.arrays and len(artifact.arrays["tested_k"]) > 1:
@@ -80,8 +80,8 @@ def _stable(report: Mapping[str, Any]) -> str:
     if again.get("ari") is None:
         return ""
     return (
-        f"; the groups of another study of this size would agree with them by about {again['ari']:.2f} (adjusted Rand "
-        "index, from random halves of the responses; 1 the same, 0 by chance)"
+        f"; the expected agreement with a replication of this size is an adjusted Rand index of {again['ari']:.2f} "
+        "(estimated from random halves of the responses; 1: identical, 0: chance)"
     )
 
 
@@ -89,8 +89,8 @@ def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     if report.get("certified") and report.get("k_by") != "test":
         notes.append(
-            "The optimum is proven: no other partition solves the problem that was posed better. That does not say "
-            "that there are clusters."
+            "The partition is a certified optimum of its optimization problem. This does not mean that there are "
+            "clusters."
         )
     return tuple(notes)
 
@@ -99,7 +99,7 @@ def _crowding(k: np.ndarray, crowding: np.ndarray, chosen: int) -> Drawing:
     return Drawing(
         "crowding",
         "Crowding of borders for each number of clusters",
-        f"Bars of the crowding at the borders of {k.min()} to {k.max()} clusters; {chosen} clusters were made.",
+        f"Crowding of borders for {k.min()} to {k.max()} clusters; the partition has {chosen}.",
         Axis(
             "number of clusters", ticks=tuple((float(each), str(each)) for each in k.tolist()) if len(k) < 20 else None
         ),

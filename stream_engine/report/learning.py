@@ -39,28 +39,28 @@ def section(material: Material) -> Section:
     """The learning curve, the calibration, and what a run noted about drift."""
     artifact = material.artifact("embedding")
     if artifact is None:
-        return Section(TITLE, "Nothing is known: no embedding was fitted.", notes=_drift(material))
+        return Section(TITLE, "No embedding has been fitted yet.", notes=_drift(material))
     steps, confidence, right = curve(material, artifact)
     if len(steps) < 2:
         comparisons = some(material.summary["comparisons"], "comparison")
-        few = f"Too few answers to say: there are {comparisons}, and at least {LEAST} must be held out."
+        few = f"There are too few answers to tell: {comparisons}, of which at least {LEAST} must be held out."
         return Section(TITLE, few, notes=_drift(material))
     last, before = steps[-1].figures, steps[-2].figures
     gain, unsure = last.accuracy - before.accuracy, last.standard_error or 0.0
-    half, whole = "half of the answers", "all"
+    half, whole = "half of the answers", "all answers"
     if material.summary["comparisons"] > MOST:  # a sample: its sizes, not a share of what there is
         half, whole = (f"{count(step.answers)} answers" for step in steps[-2:])
-        whole += " (the most that this is made of)"
+        whole += " (the maximum for this curve)"
     says = (
-        f"With {half}, {percent(before.accuracy)} of the held-out ones come as expected, with {whole} "
-        f"{percent(last.accuracy)}: "
+        f"Fitted to {half}, the embedding predicts {percent(before.accuracy)} of held-out answers correctly; fitted "
+        f"to {whole}, {percent(last.accuracy)}: "
     )
     if gain > max(0.005, unsure):
         says += "more answers would help."
     elif gain < 0.005 and unsure < 0.01:
-        says += "more answers of this kind would help little."
+        says += "more answers of this kind would hardly help."
     else:
-        says += f"the difference lies within what chance does (one standard error is {percent(unsure)})."
+        says += f"the difference is not significant (SE {100 * unsure:.1f} points)."
     columns = {
         "answers fitted": [step.answers for step in steps],
         "accuracy": [step.figures.accuracy for step in steps],
@@ -71,13 +71,13 @@ def section(material: Material) -> Section:
     drawings = (_curve(steps, material), *_calibration(stated, came, answers))
     tables = [Table("learning_curve", columns)]
     if len(drawings) > 1:
-        rows = {"stated": stated.tolist(), "came so": came.tolist(), "questions": answers.tolist()}
+        rows = {"predicted": stated.tolist(), "observed": came.tolist(), "questions": answers.tolist()}
         about = (
-            "Calibration: by the probability that was stated, the share that came so; a range of .05 a row, without "
-            f"those of fewer than {IN_A_BIN} answers. Hollow points rest on fewer than {FEW}."
+            "Calibration: observed frequency of the predicted answer, for bins of predicted probability .05 wide "
+            f"with at least {IN_A_BIN} answers. Hollow points have fewer than {FEW} answers."
         )
         tables.append(Table("calibration", rows, about=about))
-        says += f" Where it says {percent(stated[-1], 0)}, {percent(came[-1], 0)} come so."
+        says += f" Answers predicted with {percent(stated[-1], 0)} occurred {percent(came[-1], 0)} of the time."
     return Section(TITLE, says, drawings, tuple(tables), _drift(material))
 
 
@@ -123,15 +123,15 @@ def _curve(steps: list[Step], material: Material) -> Drawing:
     half = 1.96 * np.array([step.figures.standard_error or 0.0 for step in steps])
     error = np.stack([np.minimum(half, y), np.minimum(half, 1.0 - y)])
     ceiling = material.published.artifacts["embedding"].report.get("ceiling") or {}
-    said = {"people agree": ceiling.get("others"), "no model above": ceiling.get("at_most")}
+    said = {"inter-rater agreement": ceiling.get("others"), "noise ceiling": ceiling.get("at_most")}
     there = {text: float(height) for text, height in said.items() if height is not None}
     rules = (Rules(tuple(there.values()), tuple(there)),) if there else ()
     return Drawing(
         "learning_curve",
         "Accuracy by number of answers",
-        f"Accuracy goes from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
+        f"Accuracy rises from {y[0]:.3f} with {count(x[0])} answers to {y[-1]:.3f} with {count(x[-1])}.",
         Axis("answers fitted", low=0.0),
-        Axis("accuracy on held-out judgements"),
+        Axis("accuracy on held-out responses"),
         (Curve(x, y, "embedding", error), *rules),
         width=480,
         height=300,
@@ -156,12 +156,12 @@ def _calibration(x: np.ndarray, y: np.ndarray, n: np.ndarray) -> tuple[Drawing, 
         Drawing(
             "calibration",
             "Calibration",
-            "How often answers came as expected, by the probability that the embedding gave them; on the dashed line "
-            f"both are the same. Hollow points rest on fewer than {FEW} answers.",
-            Axis("probability that was stated", 0.48, 1.02),
-            Axis("share that came so", min(0.3, float(low.min()) - 0.02), 1.02),
+            "Observed frequency of answers by the probability that the embedding predicted; the dashed line is "
+            f"perfect calibration. Hollow points have fewer than {FEW} answers.",
+            Axis("predicted probability", 0.48, 1.02),
+            Axis("observed frequency", min(0.3, float(low.min()) - 0.02), 1.02),
             (
-                Curve(line, line, "as stated", dashed=True, marked=False),
+                Curve(line, line, "perfect calibration", dashed=True, marked=False),
                 Curve(x, y, "embedding", np.stack([y - low, high - y]), hollow=n < FEW),
             ),
             width=380,
@@ -178,6 +178,6 @@ def _drift(material: Material) -> tuple[str, ...]:
         return ()
     some_alarm = {name: n for name, n in alarms.items() if n}
     if not some_alarm:
-        return ("While the answers came, no change of what people say was noticed.",)
+        return ("No drift was detected during the run.",)
     told = ", ".join(f"{name} {some(n, 'time')}" for name, n in some_alarm.items())
-    return (f"While the answers came, a change was noticed: {told}.",)
+    return (f"Drift was detected during the run: {told}.",)

@@ -12,12 +12,12 @@
   // -- what is now ---------------------------------------------------------------------------------------------------
   function show(now) {
     const rows = [
-      ["events", whole(now.events)], ["events a second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
-      ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["refused", whole(now.refused), now.refusing],
+      ["events", whole(now.events)], ["events per second", whole(now.rate)], ["comparisons", whole(now.comparisons)],
+      ["unread", now.lag === null ? "unknown" : whole(now.lag), now.behind], ["rejected", whole(now.refused), now.refusing],
       ["objects", whole(now.objects)], ["snapshot", now.snapshot ? `${now.snapshot}${now.age === null ? "" : `, ${since(now.age)} ago`}` : "none yet"],
-      ["accuracy now", now.accuracy === null ? "too few answers to say" : percent(now.accuracy)],
+      ["recent accuracy", now.accuracy === null ? "too few answers" : percent(now.accuracy)],
       ["refits running", now.refits.map((r) => `${r.kind} ${Math.round(100 * r.done)} %${r.gap === null ? "" : `, gap ${r.gap.toPrecision(2)}`}`).join("; ")],
-      ["refits failed", now.failed.join(", "), true], ["changes noticed", now.drifts ? whole(now.drifts) : "", true],
+      ["refits failed", now.failed.join(", "), true], ["drift alarms", now.drifts ? whole(now.drifts) : "", true],
     ].filter(([, value]) => value !== "");
     list.replaceChildren(...rows.map(([head, value, bad]) => {
       const box = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
@@ -27,8 +27,8 @@
       return box;
     }));
     wrong(now.wrong);
-    if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "The sections are being made of the newest snapshot." : "There is no snapshot yet; the sections come with the first.";
-    said.textContent = !now.ready ? "Not reading, see above." : now.rate > 0 ? "Reading." : now.lag === 0 ? "All that is there was read; waiting for more." : "Connected; nothing is read at present.";
+    if (filled === null) byId("main").firstElementChild.textContent = now.snapshot ? "Rendering the latest snapshot." : "No snapshot yet. The report appears with the first snapshot.";
+    said.textContent = !now.ready ? "Not reading, see above." : now.rate > 0 ? "Reading." : now.lag === 0 ? "Up to date, waiting for new events." : "Connected, but not reading at the moment.";
   }
   function wrong(texts) {
     const list = byId("live-wrong");
@@ -56,22 +56,22 @@
     return past.time.map((t, k) => [t, k > 0 ? past.drifts[k] - past.drifts[k - 1] : 0]).filter(([, n]) => n > 0);
   }
   const SHOWN = [
-    ["accuracy", "Accuracy of late", percent, (now) => {
+    ["accuracy", "Recent accuracy", percent, (now) => {
       const known = past.accuracy.filter((v) => v !== null), noticed = alarms();
-      if (now.accuracy === null) return "Hardly an answer was foretold before it was learned: too few to say how well the models do.";
+      if (now.accuracy === null) return "Too few answers have been predicted to show an accuracy.";
       const number = noticed.reduce((sum, [, n]) => sum + n, 0);
-      const change = number ? ` What people say has changed: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No change of what people say was noticed.";
-      return `The best model foretells ${percent(now.accuracy)} of the answers before it learns them; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
+      const change = number ? ` Drift: ${number} alarm${number > 1 ? "s" : ""} (dotted), the last at ${clock(noticed[noticed.length - 1][0])}.` : " No drift was detected.";
+      return `The best model predicts ${percent(now.accuracy)} of recent answers before it is updated with them; since ${clock(past.time[0])} between ${percent(Math.min(...known))} and ${percent(Math.max(...known))}.${change}`;
     }],
-    ["rate", "Events a second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
+    ["rate", "Events per second", (v) => v > 0 && v < 10 ? v.toFixed(1) : whole(v), (now) => {
       const first = past.events[0], more = now.events - first;
-      return `${whole(now.rate)} events a second now, ${whole(Math.max(more, 0))} since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} refused in all (dashed).` : "None was refused."}`;
+      return `${whole(now.rate)} events per second now; ${whole(Math.max(more, 0))} events since ${clock(past.time[0])}. ${now.refused ? `${whole(now.refused)} rejected in total (dashed).` : "No event was rejected."}`;
     }],
-    ["lag", "Unread", whole, (now) => now.lag === null ? "How much is unread is not known of this source." : now.lag === 0 ? (now.ready ? "All that is there was read." : "Nothing was unread when reading stopped.") : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
+    ["lag", "Unread", whole, (now) => now.lag === null ? "The lag of this source is unknown." : now.lag === 0 ? (now.ready ? "No lag." : "There was no lag when reading stopped.") : `${whole(now.lag)} unread (bytes, rows or messages); ${trend()}.`],
   ];
   function trend() {
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];
-    return before === null || before === past.lag[end] ? "as before" : past.lag[end] > before ? `more than ${whole(before)} a minute ago` : `less than ${whole(before)} a minute ago`;
+    return before === null || before === past.lag[end] ? "unchanged" : past.lag[end] > before ? `more than ${whole(before)} a minute ago` : `less than ${whole(before)} a minute ago`;
   }
   const WIDE = 300, HIGH = 110, LEFT = 46, TOP = 6, BOTTOM = 18;
   const drawn = (name, attributes, text) => {
@@ -110,7 +110,7 @@
     box.append(caption, svg, Object.assign(document.createElement("p"), { id: `live-${name}-says` }));
     return box;
   }));
-  const HEADS = ["time", "events", "refused", "unread", "accuracy", "changes noticed"];
+  const HEADS = ["time", "events", "rejected", "unread", "accuracy", "drift alarms"];
   byId("table-live").querySelector("thead tr").append(...HEADS.map((head) => Object.assign(document.createElement("th"), { scope: "col", textContent: head })));
   let tabled = 0;
   function table() {
@@ -176,9 +176,9 @@
     table();
   };
   events.onerror = () => {
-    const ago = last ? `, last heard of ${since((Date.now() - last) / 1000)} ago` : "";
+    const ago = last ? `; the last message was ${since((Date.now() - last) / 1000)} ago` : "";
     wrong([`The engine has stopped or cannot be reached${ago}.`]);
-    said.textContent = "Trying again; what is below is as it was.";
+    said.textContent = "Reconnecting. The data below may be out of date.";
     if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 10000);
   };
 })();

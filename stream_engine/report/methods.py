@@ -10,7 +10,7 @@ from stream_engine.report.material import Material
 
 CITED = {  # kind of artifact -> what was done, and whom to cite
     "embedding": (
-        "embedding with a lapse rate for each worker",
+        "embedding with a lapse rate for each participant",
         "van der Maaten & Weinberger 2012, Stochastic triplet embedding (STE, t-STE)",
     ),
     "sdp_clustering": (
@@ -34,7 +34,7 @@ CITED = {  # kind of artifact -> what was done, and whom to cite
         "Mandal, Perrot & Ghoshdastidar 2023, A revenue function for comparison-based hierarchical clustering",
     ),
     "spectral": ("spectral clustering of AddS", "Perrot, Esser & Ghoshdastidar 2020"),
-    "reliability": ("how far each worker agrees with the others", "Dawid & Skene 1979"),
+    "reliability": ("agreement of each participant with the others", "Dawid & Skene 1979"),
 }
 PACKAGES = ("numpy", "scipy", "numba")
 
@@ -47,7 +47,7 @@ def section(material: Material) -> Section:
     if made:
         methods = {
             "refit": made,
-            "what it does": [CITED[kind][0] for kind in made],
+            "method": [CITED[kind][0] for kind in made],
             "cite": [CITED[kind][1] for kind in made],
             "snapshot": [artifacts[kind].sequence for kind in made],
             "seed": [artifacts[kind].seed for kind in made],
@@ -71,7 +71,7 @@ def section(material: Material) -> Section:
         f"Made from snapshot {snapshot.sequence} (digest {snapshot.digest[:12]}). "
         "The same answers, settings, seeds and versions give the same figures."
     )
-    return Section("How it was made, and what to cite", says, (), tuple(tables))
+    return Section("Methods and references", says, (), tuple(tables))
 
 
 def _text(value: Any) -> str:

@@ -103,7 +103,7 @@ def small_jpeg(path: Path) -> bytes:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         if isinstance(error, BadObjects):
             raise
-        raise BadObjects(f"{path}: got no picture that can be read ({error})") from None
+        raise BadObjects(f"{path}: cannot read the picture ({error})") from None
     buffer = io.BytesIO()
     small.save(buffer, "JPEG", quality=80)
     return buffer.getvalue()

@@ -53,7 +53,7 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
     marks.append(Points(x, y, number, tuple(material.names[i] for i in ids.tolist()), group))
     explained = material.published.artifacts["embedding"].report.get("explained", [])
     label = [
-        f"axis {axis + 1}" + (f" ({percent(explained[axis], 0)} of the spread)" if axis < len(explained) else "")
+        f"axis {axis + 1}" + (f" ({percent(explained[axis], 0)} of the variance)" if axis < len(explained) else "")
         for axis in (first, second)
     ]
     return Drawing(
@@ -84,7 +84,7 @@ def scale(material: Material, places: Places, ids: np.ndarray) -> Drawing:
     return Drawing(
         "map",
         "Scale of the objects",
-        f"{len(order)} objects on a scale of one dimension, the lowest first, each with its interval of 95 %.",
+        f"{len(order)} objects on a one-dimensional scale, lowest first, each with its 95 % interval.",
         Axis("scale value"),
         Axis("objects in order", ticks=()),
         tuple(marks),
@@ -103,7 +103,7 @@ def legend(material: Material, ids: np.ndarray) -> tuple[tuple[int, str], ...]:
         return ()
     what = "cluster" if _verdict(material) in ("", CLUSTERS) else "group"
     return tuple(
-        (group, f"{what} {group} ({size})" if group >= 0 else f"in no {what} ({size})")
+        (group, f"{what} {group} ({size})" if group >= 0 else f"no {what} ({size})")
         for group, size in zip(groups.tolist(), sizes.tolist())
     )
 
@@ -113,7 +113,11 @@ def _groups(material: Material) -> str:
     verdict = _verdict(material)
     if verdict in ("", CLUSTERS):
         return ""
-    found = "these are parts of a continuum" if verdict == CONTINUUM else "it is not established that they are clusters"
+    found = (
+        "the groups are parts of a continuum"
+        if verdict == CONTINUUM
+        else "it is not established that they are clusters"
+    )
     return f"Colours and shapes show the grouping from the section Clusters; {found}."
 
 
@@ -127,7 +131,7 @@ def _verdict(material: Material) -> str:
 def _left_out(material: Material, places: Places) -> str:
     missing = int((~np.isfinite(places.points).all(axis=1)).sum())
     what = some(missing, "object had", "objects had")
-    return f"{what} no answer when the map was fitted, and cannot be placed." if missing else ""
+    return f"{what} no answer when the map was fitted and is not shown." if missing else ""
 
 
 def _how_sure(places: Places, drawing: Drawing) -> str:
@@ -138,4 +142,4 @@ def _how_sure(places: Places, drawing: Drawing) -> str:
         return "Ellipses: 95 % regions of the coordinates, given the model."
     if Segments in drawn:
         return "Lines: 95 % intervals of the coordinates, given the model."
-    return f"95 % regions are drawn for up to {MOST_ELLIPSES} objects; the export objects has them for all."
+    return f"95 % regions are drawn for up to {MOST_ELLIPSES} objects; the export `objects` has them for all."

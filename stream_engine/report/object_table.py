@@ -16,35 +16,34 @@ def section(material: Material) -> Section:
     """Which objects little is known about; a table of all that are shown."""
     answers = material.answers.answers
     if not len(answers):
-        return Section("Objects", "No object is known yet.")
+        return Section("Objects", "There are no objects yet.")
     few = np.flatnonzero(answers < FEW)
     typical = float(np.median(answers))
-    says = f"Half of the objects have {some(int(typical), 'answer')} or more."
+    says = f"The median number of answers per object is {typical:,.0f}."
     if not material.by_object:
-        says = f"Comparisons of four objects are not counted by object; of three, half have {typical:,.0f} or more."
+        says = f"The median number of answers per object is {typical:,.0f}, without comparisons of four objects."
     if len(few) and material.by_object:
         least = few[np.argsort(answers[few], kind="stable")]
         says += (
-            f" Little is known about {some(len(few), 'object')} with fewer than {FEW} answers: "
+            f" {some(len(few), 'object has', 'objects have')} fewer than {FEW} answers: "
             f"{listed([material.names[i] for i in least.tolist()])}."
         )
     elif material.by_object:
-        says += f" The least known is {material.names[int(answers.argmin())]}, with {answers.min():,}."
+        says += f" {material.names[int(answers.argmin())]} has the fewest answers: {answers.min():,}."
     ids = material.shown[np.argsort(answers[material.shown], kind="stable")]
     table = Table("objects", columns(material, ids), np.searchsorted(material.shown, ids), ABOUT + _axes(material))
     return Section("Objects", says, (), (table,), tuple(filter(None, [material.sampled])))
 
 
 ABOUT = (
-    "Contradicted: answers in the minority of their own question, of equally many either half. "
-    "Agreement: the share of its answers that all the "
-    "other answers would have foretold."
+    "Contradicted: number of answers that disagree with the majority for their question (ties count half). "
+    "Agreement: share of the object's answers that all other answers predict."
 )
 
 
 def _axes(material: Material) -> str:
     d = 0 if material.places is None else material.places.points.shape[1]
-    return f" Axes: the first two of the map's {d}; the export objects has all." if d > 2 else ""
+    return f" Axes: the first two of {d}; the export `objects` has all." if d > 2 else ""
 
 
 HEADS = {"x": "axis 1", "y": "axis 2"}

@@ -16,7 +16,7 @@ def section(material: Material) -> Section:
     """One piece of advice, the questions, and the command for more."""
     answers = material.answers.answers
     if len(answers) < 3:
-        return Section(TITLE, "At least three objects are needed before anything can be asked.")
+        return Section(TITLE, "Questions need at least three objects.")
     says, note = _says(material), f"stream-engine ask --state {material.directory} --n 100"
     if len(answers) > LARGEST:
         return Section(TITLE, says, notes=(note,))
@@ -24,24 +24,23 @@ def section(material: Material) -> Section:
         known = known_from(material.snapshot, material.artifact("embedding"))
         left = asking.questions_left(known)
         if not left:
-            return Section(TITLE, "Every question that can be asked of three objects has been answered.")
+            return Section(TITLE, "Every question about three objects has been answered.")
         asked = asking.questions(known, min(SHOWN, left))
     except asking.CannotAsk as error:
         return Section(TITLE, says, notes=(str(error), note))
     anchor, left_one, right_one = ([material.names[i] for i in column] for column in asked.rows.T.tolist())
     columns = {"anchor": anchor, "left": left_one, "right": right_one, "chosen by": asked.sampler.tolist()}
-    about = "Which of the two is more like the anchor? The one to ask first stands first."
+    about = "Which of the two is more like the anchor? Sorted by priority."
     return Section(TITLE, says, (), (Table("questions", columns, about=about),), (note,))
 
 
 def _says(material: Material) -> str:
     answers = material.answers.answers
     if not material.by_object:
-        return "What was asked least comes first."
+        return "Questions about the objects with the fewest answers come first."
     if thin := int((answers < ENOUGH).sum()):
         return f"{some(thin, 'object has', 'objects have')} fewer than {ENOUGH} answers: ask about these first."
     return (
-        f"Each of the {len(answers):,} objects has {ENOUGH} answers or more. What was asked least comes first: "
-        "questions even out how often each object, and each two of them, were asked about; no model chooses them "
-        "(coverage)."
+        f"Each of the {len(answers):,} objects has at least {ENOUGH} answers. The questions balance the number of "
+        "answers per object and per pair of objects (strategy coverage, without a model)."
     )

@@ -22,14 +22,14 @@ def section(material: Material) -> Section:
         "comparisons": summary["comparisons"],
         "comparisons of three objects": summary["triplets"],
         "comparisons of four objects": summary["quadruplets"],
-        "different questions": summary["unique_triplets"] - summary["contradicting_pairs"],
-        "different answers to them": summary["unique_triplets"],
+        "distinct questions": summary["unique_triplets"] - summary["contradicting_pairs"],
+        "distinct answers to them": summary["unique_triplets"],
         "objects": summary["objects"],
         "objects with a label": summary["labelled_objects"],
     }
     tables = [Table("read", {"what": list(counts), "number": list(counts.values())})]
     if rejected:
         reasons = summary["rejected"]
-        tables.append(Table("refused", {"reason": list(reasons), "events": list(reasons.values())}))
-    notes = tuple(f"Look at them with: {each.command}" for each in material.findings["data"] if each.command)
+        tables.append(Table("rejected", {"reason": list(reasons), "events": list(reasons.values())}))
+    notes = tuple(f"To see the rejected events: {each.command}" for each in material.findings["data"] if each.command)
     return Section(TITLE, says, (), tuple(tables), notes)

@@ -11,8 +11,8 @@ from stream_engine.report.material import Material
 
 TITLE = "Participants"
 ABOUT = (
-    "Accuracy against others: share of a participant's answers that similarities made of all other participants' "
-    "answers predict, with its 95 % interval. Lapse rate: estimated share of random answers."
+    "Accuracy against others: share of a participant's answers that the similarities of all other participants "
+    "predict, with 95 % CI. Lapse rate: estimated share of random answers."
 )
 
 
@@ -22,7 +22,7 @@ def section(material: Material) -> Section | None:
         return None
     found = material.facts.participants
     if found is None:
-        return Section(TITLE, "There is no participant column, so nothing is known about participants.")
+        return Section(TITLE, "There is no participant column.")
     order = sorted(range(len(found.names)), key=lambda i: (not found.reasons[i], found.names[i]))
     columns = {
         "worker": [found.names[i] for i in order],

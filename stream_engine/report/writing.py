@@ -45,7 +45,7 @@ def write(
     written = page.html(read, sections, known.pictures, known.texts, papers).encode()
     _write(out, written)
     beside = [] if figures is None else _write_into(figures, made)
-    notes = (f"{known.unknown} of {objects} are of objects that are not in the state",) if known.unknown else ()
+    notes = (f"{known.unknown} of {objects} name objects that are not in the state",) if known.unknown else ()
     return Report(out, len(written), beside, notes)
 
 
@@ -73,14 +73,14 @@ def _write(path: Path, content: bytes) -> None:
     try:
         write_whole(Disk(), path, [content])
     except OSError as error:
-        raise CannotWrite(f"{path}: it cannot be written there ({error.strerror})") from None
+        raise CannotWrite(f"{path}: cannot write ({error.strerror})") from None
 
 
 def _write_into(folder: Path, made: Mapping[str, bytes]) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotWrite(f"{folder}: the figures cannot be written there ({error.strerror})") from None
+        raise CannotWrite(f"{folder}: cannot write the figures ({error.strerror})") from None
     for name, content in made.items():
         _write(folder / name, content)
     return [folder / name for name in made]

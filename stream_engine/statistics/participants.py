@@ -86,7 +86,7 @@ def checked(published: Published, model_beats_chance: bool) -> Checked | None:
         why = []
         if random[i]:
             opposite = "the opposite of what others answer" if high[i] < 0.5 else "at chance level"
-            why.append(f"answers {opposite} ({accuracy[i]:.0%} as others predict)")
+            why.append(f"answers {opposite} (others predict {accuracy[i]:.0%})")
         if caught[i]:
             why.append(f"failed {failed[i]} of {passed[i] + failed[i]} catch trials")
         if lapse[i] > LAPSE:

@@ -79,7 +79,7 @@ def named(names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     id_of = {name: i for i, name in enumerate(names) if name in asked}
     if unknown := [name for name in wanted if name not in id_of]:
         raise UnknownObjects(
-            f"objects: {len(unknown)} of {len(wanted)} names are in no comparison, the first is {unknown[0]!r}"
+            f"objects: {len(unknown)} of {len(wanted)} names have no comparison; the first is {unknown[0]!r}"
         )
     return np.array(sorted(id_of.values()), np.int64)
 

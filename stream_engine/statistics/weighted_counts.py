@@ -83,5 +83,5 @@ def _votes_and_weights(snapshot: Snapshot) -> tuple["Votes", np.ndarray]:
 def _kept(snapshot: Snapshot, name: str) -> dict[str, np.ndarray]:
     arrays = snapshot.section(name)
     if not arrays:
-        raise NotKept(f"{name} is not kept in this state; add it to `accumulators`")
+        raise NotKept(f"{name} is not in this state; add it to `accumulators`")
     return arrays

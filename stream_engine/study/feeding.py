@@ -43,7 +43,7 @@ def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refu
         field = next((field for field, names in options.columns.items() if lacking[0] in names), lacking[0])
         raise BadFrame(
             f"no column {', '.join(lacking)}; the table has {', '.join(columns.names)[:200] or 'none'}; {asked} with "
-            f"columns={{'{field}': ...}} what it is called, or with type=... what the rows are"
+            f"columns={{'{field}': ...}} its name, or with type=... the type of the rows"
         )
     known = _known(event_fields, options)
     table = pa.table(
@@ -76,7 +76,7 @@ def _line(number: int, row: Mapping[str, Any]) -> bytes:
     try:
         return _ENCODE({str(name): cell for name, cell in row.items() if name in NULLABLE_FIELDS or not missing(cell)})
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise BadFrame(f"row {number}: got {str(row)[:60]}, expected values as JSON has them: {error}") from None
+        raise BadFrame(f"row {number}: got {str(row)[:60]}, expected JSON values: {error}") from None
 
 
 def _of_numpy(value: Any) -> Any:
@@ -100,10 +100,10 @@ def check_refused(engine: Learning, refused: Iterable[Refused], on_refused: str)
     if not left_out:
         return
     total, first = engine.counters["events"] + left_out, next(iter(refused))
-    said = f"{left_out:,} of {total:,} events were refused; the first, {first.where}: {first.message}"
+    said = f"{left_out:,} of {total:,} events were rejected; the first, {first.where}: {first.message}"
     if on_refused == "raise" or left_out > MAX_REFUSED * total:
         raise BadFrame(said)
-    warnings.warn(f"{said}; Study.refused() has more", stacklevel=3)
+    warnings.warn(f"{said}; Study.refused() lists them", stacklevel=3)
 
 
 def check_names(engine: Learning) -> None:
@@ -111,8 +111,8 @@ def check_names(engine: Learning) -> None:
     names = set(engine.names)
     if padded := [name for name in engine.names if name != name.strip() and name.strip() in names]:
         warnings.warn(
-            f"{len(padded):,} of {len(names):,} objects are called as others are but for blanks, as {padded[0]!r} and "
-            f"{padded[0].strip()!r}: take the blanks away where they should be one",
+            f"{len(padded):,} of {len(names):,} objects differ from others only in surrounding spaces, such as "
+            f"{padded[0]!r} and {padded[0].strip()!r}; remove the spaces if they are the same object",
             stacklevel=3,
         )
 

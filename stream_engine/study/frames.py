@@ -89,7 +89,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> Columns:
     lengths = {name: len(values) for name, values in held.items() if hasattr(values, "__len__")}
     if len(lengths) < len(held) or len(set(lengths.values())) > 1:
         got = ", ".join(f"{name}: {lengths.get(name, 'none')}" for name in held)
-        raise BadFrame(f"read: got columns of lengths {got}, expected lists of one length")
+        raise BadFrame(f"read: got columns of lengths {got}, expected lists of equal length")
     return Columns(list(held), next(iter(lengths.values()), 0), lambda name: array_of(name, held[name]), "")
 
 
@@ -133,7 +133,7 @@ def _flat(number: int, row: Any) -> tuple[Any, ...]:
 
 def _distinct(names: list[str]) -> list[str]:
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise BadFrame(f"column {twice[0]!r} is there twice; the table has {', '.join(names)[:200]}")
+        raise BadFrame(f"column {twice[0]!r} occurs twice; the table has {', '.join(names)[:200]}")
     return names
 
 
@@ -203,13 +203,13 @@ def _text(name: str, row: int, value: Any) -> str:
         return value
     whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
     if not whole:
-        raise _wrong(name, row, value, "a name: text or a whole number")
+        raise _wrong(name, row, value, "a name: text or an integer")
     return str(int(value))
 
 
 def _list(name: str, row: int, value: Any) -> list[str | None]:
     if not isinstance(value, list):
-        raise _wrong(name, row, value, "a list of names, as in the rows before it")
+        raise _wrong(name, row, value, "a list of names, as in previous rows")
     return [None if (plain := _plain(each)) is None else _text(name, row, plain) for each in value]
 
 

@@ -35,7 +35,7 @@ def check_layout(layout: Mapping[str, Any], paths: Sequence[str] | None) -> None
     if unknown := [name for name in layout if name not in LAYOUT]:
         raise BadFrame(f"got {unknown[0]}, expected one of {', '.join(LAYOUT)}")
     if layout and paths is None:
-        raise BadFrame(f"got {', '.join(layout)}, which say how files of text are laid out; got no file")
+        raise BadFrame(f"got {', '.join(layout)}, which describe text files; got no file")
 
 
 def _as_text(value: Any) -> str:
@@ -49,7 +49,7 @@ def paths_in(data: Any) -> list[str] | None:
     if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (str, os.PathLike)):
         return None
     if len(data) in (3, 4) and not any(os.path.exists(each) or glob(str(each)) for each in data):
-        raise BadFrame(f"read: got {data!r}, none of which is a file; one triplet stands in a list: [{data!r}]")
+        raise BadFrame(f"read: got {data!r}, none of which is a file; put a single triplet into a list: [{data!r}]")
     if odd := [each for each in data if not isinstance(each, (str, os.PathLike))]:
         raise BadFrame(f"read: got {odd[0]!r} among files, {EXPECTED}")
     return [os.fspath(each) for each in data]

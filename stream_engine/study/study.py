@@ -164,7 +164,7 @@ class Study:
         from stream_engine.exports.workers import workers
 
         if not self._workers_named():
-            raise ValueError("workers: got answers that name no worker, expected a column worker; see columns={...}")
+            raise ValueError("workers: got answers without participants, expected a column worker; see columns={...}")
         self._artifact("reliability")
         columns = dict(workers(self.published)["workers"].tables["workers"])
         if (embedding := self.published.artifacts.get("embedding")) is not None and "utf8" in embedding.arrays:
@@ -255,7 +255,7 @@ class Study:
         try:
             store = Store(folder)
             if store.sequences():
-                raise ValueError(f"save: {folder} holds a state already, expected a folder without one")
+                raise ValueError(f"save: {folder} has a state already, expected a folder without one")
             store.publish(self.snapshot)
             for artifact in self.published.artifacts.values():
                 store.publish_artifact(artifact)
@@ -316,7 +316,7 @@ class Study:
         counters = self._counters
         refused = sum(counters["rejected"].values())
         said = f"Study of {some(counters['events'], 'event')}: {some(self._n_objects, 'object')}"
-        said += f", {refused:,} refused" if refused else ""
+        said += f", {refused:,} rejected" if refused else ""
         return f"{said}, {'fitted: ' + ', '.join(self.fitted) if self.fitted else 'nothing fitted yet'}"
 
     def _repr_html_(self) -> str:
