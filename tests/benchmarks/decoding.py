@@ -20,7 +20,7 @@ def decoded(path: str) -> tuple[int, float, str]:
     while not source.finished():
         for record in source.poll(0.1):
             began = time.process_time()
-            batch = engine.batch(ingest.decode(record))
+            batch = engine.batch(ingest.read(record)[0])
             seconds += time.process_time() - began
             comparisons += len(batch.triplets) + len(batch.quadruplets)
             digest.update(batch.triplets.tobytes() + batch.quadruplets.tobytes())

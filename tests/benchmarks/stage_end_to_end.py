@@ -54,7 +54,7 @@ def measured(blocks, format: str, header: bytes = b"") -> tuple[dict[str, float]
         return result
 
     for block in blocks:
-        decoded = timed("decode", reader.decode, Record(block, "x", 0, 1, format=format, header=header))
+        decoded, _ = timed("decode", reader.read, Record(block, "x", 0, 1, format=format, header=header))
         batch = timed("ids", engine.batch, decoded)
         for name, each in engine.accumulators.items():
             timed(name, each.update, batch)

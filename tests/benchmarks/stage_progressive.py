@@ -44,7 +44,7 @@ def ingested(blocks, format: str, header: bytes, watched: bool, every: int) -> t
     at = 0
     began = time.process_time()
     for block in blocks:
-        batch = engine.learn(reader.decode(Record(block, "x", 0, 1, format=format, header=header)))
+        batch = engine.learn(reader.read(Record(block, "x", 0, 1, format=format, header=header))[0])
         if monitor:
             monitor.observed(batch, engine.counters["progressive"])
         if engine.counters["comparisons"] - at >= every:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from connectors import Position, Record, Source, SourceFailed, UnusableSource, open_source, split_uri
+from connectors import Position, Source, SourceFailed, UnusableSource, open_source, split_uri
 from connectors.files.paths import expand
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.kafka.address import parse_address, partition_of
@@ -23,6 +23,7 @@ from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.guard.stored_states import always_first
 from stream_engine.service import ingest, wiring
 from stream_engine.service.ingest import Block
+from stream_engine.service.record_units import part_inside
 from stream_engine.service.settings import Settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
@@ -108,24 +109,6 @@ def stretches(name: str, position: int, history: Iterable[Mapping[str, Any]], st
 
 def _gone(deed: Mapping[str, Any]) -> bool:
     return deed["did"] == "offsets lost" and deed["to"] < deed["at"]
-
-
-def cut(record: Record, stretch: Stretch) -> Record | None:
-    """The part of a record inside a stretch whose ends are ends of items; None when there is none.
-
-    >>> cut(Record(b"1\\n2\\n3\\n", "f", 10, 16), Stretch(12, 14))[:4]
-    (b'2\\n', 'f', 12, 14)
-    """
-    begin, end = max(record.offset, stretch.begin), min(record.next_offset, stretch.end)
-    if end <= begin:
-        return None
-    if (begin, end) == (record.offset, record.next_offset):
-        return record
-    if record.problem or record.unit not in ("byte", "row"):
-        return None  # an item that cannot be cut: the stretch ends before it
-    first, after = begin - record.offset, end - record.offset
-    value = record.value.slice(first, after - first) if record.unit == "row" else record.value[first:after]
-    return record._replace(value=value, offset=begin, next_offset=end)
 
 
 class _ReadAgain:
@@ -219,7 +202,7 @@ class _ReadAgain:
                     at = max(at, there)
                 if records:
                     at, moved = records[-1].next_offset, time.monotonic()
-                    yield from self._ingest.blocks([part for each in records if (part := cut(each, stretch))])
+                    yield from self._ingest.blocks([part for each in records if (part := part_inside(each, *stretch))])
                 elif source.ready() and source.lag().get(name) == 0:
                     return  # behind the control records of a topic, or where the log ends
                 elif time.monotonic() - moved > PATIENCE:

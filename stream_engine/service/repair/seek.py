@@ -19,7 +19,7 @@ from connectors.files.readers import Kind, Sizes, failures_of, kind_of, open_rea
 from connectors.files.readers import partition_of as partition_of_file
 from connectors.files.tables import open_table
 from connectors.kafka.address import partition_of
-from stream_engine.service.record_parts import item_starts
+from stream_engine.service.record_units import unit_of as record_unit
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.engine import Engine
 from stream_engine.state.store import Store
@@ -158,7 +158,7 @@ def _items(path: str, kind: Kind) -> Iterator[Item]:
         while not reader.done:
             if (record := reader.read()) is None:
                 continue
-            for first, after in pairwise([*item_starts(record), record.next_offset - record.offset]):
+            for first, after in pairwise([*record_unit(record).starts(record), record.next_offset - record.offset]):
                 text = b"." if record.unit == "row" or record.problem else record.value[first:after]
                 blank = len(text) - len(text.lstrip(b"\r\n"))  # lines before a record of CSV
                 yield Item(record.offset + first + blank, record.offset + after, not text.strip())
