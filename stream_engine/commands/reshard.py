@@ -20,13 +20,11 @@ def command(first: tuple[str, ...], into: int, out: str, more: tuple[str, ...]) 
     states = (*first, *more)
     with ExitStack() as stack:
         old = old_states(states)
-        for state in old.states:
+        for state, _ in old:
             stack.callback(Lock(state).release)
         old = old_states(states)  # as they are now that nobody writes
-        made, new = reshard(old, into, Path(out).absolute(), Disk())
+        made = reshard(old, into, Path(out).absolute(), Disk())
     for each in made:
         counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
         click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
     click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
-    if not new:
-        click.echo(f"{out}: existed already")

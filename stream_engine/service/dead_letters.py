@@ -25,6 +25,7 @@ from connectors.files.dead_letters import (
 )
 from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.service.ingest import Block
+from stream_engine.service.record_units import unit_of
 from stream_engine.service.requests import Requests
 from stream_engine.service.run_failed import RunFailed
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
@@ -76,7 +77,7 @@ class DeadLetters:
                 self._append(name, sink, letters)
             self.not_utf8 += sum(ENCODING in letter.message for letter in letters)
         record = block.records[0]
-        where = record.partition.rpartition("/")[0] if record.unit == "message" else record.partition
+        where = unit_of(record).input_of(record.partition)
         if letters and where not in self._logged:
             self._logged.add(where)
             at = place(letters[0].partition, letters[0].offset, self._lines)

@@ -19,7 +19,6 @@ from connectors.files.paths import named_twice
 from stream_engine.data import available_memory, mapped_arrays
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.signatures import in_environment
-from stream_engine.data.version import installed_version
 from stream_engine.guard.stored_states import FORMER
 from stream_engine.service import ingest, wiring
 from stream_engine.service.dead_letters import DeadLetters, count_lost
@@ -214,7 +213,7 @@ def _stages(
 ) -> tuple[ingest.Ingest, Ahead, Judging]:
     """What decodes, and the two threads: decoding ahead, and judging beside it."""
     reading = ingest.Ingest(wiring.event_options(settings), settings.input.format, in_flight)
-    beside = cpus() > 1 and not in_flight.suspects  # one by one until it is known which record kills the process
+    beside = cpus() > 1 and not in_flight.suspected  # one by one until it is known which record kills the process
     ahead, judging = Ahead(reading.blocks, beside), Judging(engine, beside)
     stack.callback(judging.close)
     stack.callback(ahead.close)
@@ -286,11 +285,11 @@ def _in_flight(
 ) -> InFlight:
     """The note of what is at work. Where there are suspects, what is compiled on first use is compiled now: no record
     is to be blamed for the time that takes."""
-    in_flight = InFlight(directory, engine.positions, installed_version())
+    in_flight = InFlight(directory, engine.positions)
     stack.callback(in_flight.close)
-    for told in in_flight.told:
-        log.warning(told)
-    if in_flight.suspects:
+    if in_flight.died_at:
+        log.warning("the process before this one died at work", at=in_flight.died_at)
+    if in_flight.suspected:
         wiring.restored(settings, None).learn_many([Triplet("a", "b", "c"), Quadruplet(("a", "b"), ("c", "d"))])
     return in_flight
 

@@ -107,9 +107,11 @@ def test_killed_at_any_disk_operation_the_output_is_whole_or_not_there(world, tm
             killed += 1
         whole = out.exists()
         assert not whole or sorted(each.name for each in out.iterdir()) == ["shard-0", "shard-1"], n
-        made, new = reshard(old, 2, out, Disk())  # and then it is the same as ever
-        assert new != whole and [each.name for each in out.parent.iterdir()] == ["out"]
-        assert sum(each.snapshot.counters["records"] for each in made) == 240
+        if not whole:
+            reshard(old, 2, out, Disk())
+        assert [each.name for each in out.parent.iterdir()] == ["out"]
+        made = [Store(out / f"shard-{index}").latest().snapshot for index in range(2)]
+        assert sum(snapshot.counters["records"] for snapshot in made) == 240
     assert killed > 8
 
 
@@ -191,5 +193,5 @@ def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
     lock.release()
     (tmp_path / "n").mkdir()
     (tmp_path / "n" / "mine").write_text("x")
-    assert "holds something else (mine)" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
+    assert "is not empty" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "c", "d", "g", "n"]

@@ -8,8 +8,7 @@ from pyarrow import parquet
 
 from connectors import Position
 from stream_engine.data.comparisons import Triplet
-from stream_engine.service.repair.move_position import move
-from stream_engine.service.repair.places import CannotMove, place_at, place_behind
+from stream_engine.service.repair.seek import CannotMove, Target, find, seek
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import encode
 from stream_engine.state.store import Lock, Store
@@ -80,7 +79,7 @@ def places(path, now, *targets, format=None):
     found = []
     for target in targets:
         try:
-            position, between = place_at(str(path), now, target, format)
+            position, between = find(str(path), now, Target(target, format=format))
             found.append((position.offset, between))
         except CannotMove:
             found.append(None)
@@ -98,7 +97,7 @@ def test_in_text_a_position_stands_behind_whole_records_only(tmp_path, name):
     start = Position(0)
     assert places(path, start, *ends) == [(ends[0], 0), (ends[1], 1), (ends[2], 2), (ends[3], 3)]
     assert places(path, start, 5, ends[1] - 4, ends[3] + 1) == [None, None, None]
-    now = place_at(str(path), start, ends[2], None).position
+    now = find(str(path), start, Target(ends[2]))[0]
     assert places(path, now, *ends, ends[1] + 1, 0) == [
         (ends[0], 2),
         (ends[1], 1),
@@ -107,9 +106,9 @@ def test_in_text_a_position_stands_behind_whole_records_only(tmp_path, name):
         None,
         (0, 2),
     ]
-    assert place_behind(str(path), start, 2, None) == (now, 2)
+    assert find(str(path), start, Target(2, relative=True)) == (now, 2)
     with pytest.raises(CannotMove, match="got 4 records to skip, only 3 are there"):
-        place_behind(str(path), start, 4, None)
+        find(str(path), start, Target(4, relative=True))
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
@@ -122,7 +121,9 @@ def test_in_tables_rows_are_counted(tmp_path, name):
             writer.write_table(table.slice(0, 4), max_chunksize=2)
     run(path, state)
     engine("seek", "--state", state, "--count-again", path, "1")
-    assert "got row 7, the file has 4" in one_line(engine("seek", "--state", state, path, "7", status=2).stderr)
+    assert "7 is not behind a whole record of the file; the one before it ends at 4" in one_line(
+        engine("seek", "--state", state, path, "7", status=2).stderr
+    )
     engine("seek", "--state", state, path, "+2")
     run(path, state)
     assert summary(state)["records"] == 5 and summary(state)["lost"] == {str(path): 2}
@@ -158,7 +159,7 @@ def test_what_cannot_be_moved_is_one_line(tmp_path):
 def test_power_cut_before_every_disk_operation_moves_once_or_not_at_all():
     def skip(disk, promises):
         store = Store("/state", disk)
-        promises.append(move(store, "votes/0", lambda name, now: place_behind(name, now, 3, None), since=5).sequence)
+        promises.append(seek(store, "votes/0", Target(3, relative=True), since=5).sequence)
 
     def made():
         disk = SimDisk()

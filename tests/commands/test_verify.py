@@ -51,8 +51,7 @@ def test_a_state_is_what_its_source_holds_to_the_last_byte_though_the_source_has
     said = engine("verify", "--state", state, state.parent / "a.jsonl").stdout
     lock.release()
     assert "100 records give the same state to the last byte" in said and "nothing is wrong" in said
-    assert "ok     lock: held by process" in said and " letters up to the position" in said
-    assert "ok     lock: free" in engine("verify", "--state", state).stdout
+    assert " letters up to the position" in said
 
 
 FORMATS = {
@@ -153,8 +152,8 @@ def test_where_a_state_differs_from_its_source_is_said_by_name(state):
     changed(state, arrays=count_once_more, counters=lambda c: c.update(filtered=3))
     said = engine("verify", "--state", state, source, status=1).stdout
     assert "counters: filtered: state 3, sources 0" in said
-    (line,) = [line for line in said.splitlines() if "triplet_counts: 1 of " in line]
-    assert "keys differ, the first is ('object-" in line and "state n_hi" in line
+    (line,) = [line for line in said.splitlines() if "triplet_counts: " in line and "recount" in line]
+    assert re.search("triplet_counts: n_lo: 1 of [0-9]+ entries differ", line)
     source.write_text(source.read_text().replace("object-1", "object-9", 1))
     said = engine("verify", "--state", state, source, status=1)
     assert "was replaced or cut since the snapshot" in one_line(said.stderr)
@@ -177,7 +176,7 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
         "WRONG  snapshot 000000000002: checksum differs",
         "note   snapshot 000000000009: pruned meanwhile",
         "ok     snapshot 000000000001: ",
-        "note   snapshots/.000000000004.snapshot.99: half written",
+        "note   snapshots/.000000000004.snapshot.99: not covered by a checksum",
         "WRONG  progressive.json: no note with a checksum",
         "note   notes.txt: not covered by a checksum",
         "WRONG  dead letters 000001.jsonl: line 1 is damaged",

@@ -40,9 +40,9 @@ def consume(disk, promises: list, events: int = len(EVENTS), directory: str = "/
     start = engine.positions.get("m", Position(0)).offset
     for offset in range(start, events):
         record = Record(EVENTS[offset], "m", offset, offset + 1, unit="message")
-        decoded = reader.decode(record)
+        decoded, letters = reader.read(record)
         if decoded.rejected:
-            sink.append(ingest.dead_letters_of(record, decoded.rejected))
+            sink.append(letters)
         engine.learn(decoded, {"m": Position(offset + 1)})
         if (offset + 1) % EVERY == 0:
             engine.sinks["file"] = sink.flush()
@@ -115,7 +115,7 @@ def three(tmp_path):
     engine, store = Engine(), Store(tmp_path)
     for offset, value in enumerate(EVENTS[:3]):
         engine.learn(
-            ingest.Ingest(EventOptions()).decode(Record(value, "m", offset, offset + 1)), {"m": Position(offset + 1)}
+            ingest.Ingest(EventOptions()).read(Record(value, "m", offset, offset + 1))[0], {"m": Position(offset + 1)}
         )
         store.publish(engine.snapshot())
     return store

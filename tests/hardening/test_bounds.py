@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,6 @@ from stream_engine.formats.bounds import Bounds
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
-from stream_engine.service.quarantine import many_apart
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT
 from tests.support import oversized
@@ -51,7 +51,6 @@ from connectors.kafka.client import sniff
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.ingest import Ingest
-from stream_engine.service.quarantine import many_apart
 
 def blocks(value, ingest=Ingest(EventOptions())):
     return list(ingest.blocks([Record(value, "t/0", 7, 8, unit="message", format=sniff(value))]))
@@ -390,8 +389,11 @@ def test_a_decoder_that_fails_among_many_messages_loses_none_of_the_others():
 
     decode = decoder("json", EventOptions())
     values = [EVENT] * 10 + [b"fails"] + [EVENT] * 10
-    done, refused_in = many_apart(many, [message(value, number) for number, value in enumerate(values)])
-    assert done.events == {"triplet": 20} and refused_in == [10]
+    reading = Ingest(EventOptions())
+    reading._decoders["json"] = SimpleNamespace(many=many)
+    blocks = list(reading.blocks([message(value, number) for number, value in enumerate(values)]))
+    assert sum(block.decoded.events.get("triplet", 0) for block in blocks) == 20
+    assert [each.offset for block in blocks for each in block.dead_letters] == [10]
 
 
 @pytest.mark.parametrize("error", [pa.ArrowInvalid("malloc of size 8 failed"), OSError(12, "x"), pa.ArrowMemoryError()])
@@ -400,6 +402,6 @@ def test_whatever_says_that_memory_is_over_is_a_failure_of_the_run(monkeypatch, 
         raise error
 
     monkeypatch.setattr(pa.ipc, "open_stream", no_room)
-    for take in (lambda ingest, record: ingest.decode(record), lambda ingest, record: list(ingest.blocks([record]))):
+    for take in (lambda ingest, record: ingest.read(record), lambda ingest, record: list(ingest.blocks([record]))):
         with pytest.raises(MemoryError):
             take(Ingest(EventOptions()), message(oversized.dictionary_rows(3)))

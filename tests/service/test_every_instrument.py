@@ -15,7 +15,6 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from zlib import crc32
 
 import httpx
 import pytest
@@ -124,10 +123,8 @@ def of_files(driven: Driven, folder: Path, monkeypatch) -> None:
     a.write_bytes(killer + "\n".join(ACCEPTED).encode() + b"\n" + b"\n".join(lines.values()) + b"\n" + TRIPLET.encode())
     b.write_text(f"{TRIPLET}\n" * 3)
     c.write_text(f"{TRIPLET}\n" * 4)
-    flight = {"ranges": {str(a): [0, len(killer)]}, "alone": True, "check": crc32(killer)}
-    suspects = {"version": installed_version(), "last": flight, "deaths": 3, "alone": 2, "refused": [flight]}
     state.mkdir()
-    (state / "suspects.json").write_text(json.dumps(suspects))
+    (state / "in_flight").write_text(json.dumps({"refused": [{str(a): [0, len(killer)]}]}) + "\n")
     options = {"input.max_message_bytes": LIMIT, "input.max_reject_ratio": 1}
     metrics, _ = ran(state, [a, b, c], 1, **options)
     with a.open("a") as file:

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from connectors import Position, Record
 from stream_engine.formats import json_events
 from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.options import EventOptions, UnreadableHeader
-from stream_engine.service import quarantine
-from stream_engine.service.in_flight import Flight, InFlight, Suspects, after_death
+from stream_engine.service import ingest
+from stream_engine.service.in_flight import InFlight, Note
 from stream_engine.service.ingest import Ingest
+from stream_engine.service.record_units import unit_of
 from stream_engine.state.engine import Engine
 from tests.support.process import ENVIRONMENT, engine, jsonl, summary
 
@@ -129,56 +131,55 @@ def test_what_is_no_verdict_about_an_event_ends_the_run(error, kind):
 
 
 def test_a_decoder_that_always_fails_is_not_asked_for_every_line(monkeypatch):
-    monkeypatch.setattr(quarantine, "LOCATED", 4)
+    monkeypatch.setattr(ingest, "LOCATED", 4)
     failing = Failing(json_events.Decoder(EventOptions()), ValueError("x"), b"anchor")
     state, letters = learned(EVENTS, "json", failing)
     assert b"".join(letter.value for letter in letters) == lines(EVENTS) and failing.calls < 30
     assert state.counters["rejected"]["decoder_failed"] == len(letters) < 30
 
 
-def test_a_record_is_refused_that_was_alone_at_the_last_two_of_three_deaths():
-    def deaths(*flights: Flight) -> Suspects:
-        known = None
+def test_a_record_is_refused_at_which_the_last_three_deaths_happened():
+    def deaths(*flights: Note) -> Note:
+        known = Note()
         for flight in flights:
-            known = after_death(known, flight, "1")
+            known = replace(known, ranges=flight.ranges, alone=flight.alone).after_death()
         return known
 
-    wide, alone = Flight({"f": (0, 90)}), Flight({"f": (30, 31)}, True, 7)
-    assert not deaths(wide, alone).refused and deaths(wide, alone, alone).refused == [alone]
+    wide, alone = Note({"f": (0, 90)}), Note({"f": (30, 31)}, True)
+    assert not deaths(wide, alone).refused and deaths(wide, alone, alone).refused == [alone.ranges]
     assert deaths(alone, alone).deaths == 2 and not deaths(alone, alone).refused
-    assert not deaths(wide, alone, Flight({"f": (30, 31)}, True, 8)).refused  # the file was replaced: another record
-    assert not deaths(wide, alone, Flight({"f": (31, 32)}, True, 7)).refused
-    behind = deaths(wide, alone, alone, Flight({"f": (31, 90)}))  # another record kills the process: the first stays
-    assert behind.deaths == 1 and behind.refused == [alone]
+    assert not deaths(wide, alone, Note({"f": (31, 32)}, True)).refused
+    assert not deaths(wide, wide, wide).refused
+    behind = deaths(wide, alone, alone, Note({"f": (31, 90)}))  # another record kills the process: the first stays
+    assert behind.deaths == 1 and behind.refused == [alone.ranges]
 
 
 def left_at_work(directory: Path, records: list[Record]) -> InFlight:
     """The note of the process after one that died at work on these."""
-    note = InFlight(directory, {}, "1")
-    note.begins(records)
+    note = InFlight(directory)
+    note.begins(records, alone=False)
     note.close()
-    return InFlight(directory, {}, "1")
+    return InFlight(directory)
 
 
-def test_after_a_death_what_was_at_work_is_taken_one_by_one(tmp_path):
+def test_after_a_death_what_was_at_work_is_suspected_until_a_snapshot_is_past_it(tmp_path):
     record = whole(lines(EVENTS))
     again = left_at_work(tmp_path, [record])
-    assert again.suspected(record) and not again.suspected(record._replace(partition="g")) and len(again.told) == 1
-    parts = list(again.parts_of(record))
-    assert b"".join(part.value for part, _ in parts) == record.value and [single for _, single in parts] == [True] * 100
-    assert [part.offset for part, _ in parts][1:] == [part.next_offset for part, _ in parts][:-1]
+    assert again.suspects(record) and not again.suspects(record._replace(partition="g")) and again.died_at
     again.close()
+    assert InFlight(tmp_path).suspected  # nothing was read meanwhile
+    past = InFlight(tmp_path, {"f": Position(record.next_offset)})
+    assert past.suspected == []
+    past.close()
     assert not (tmp_path / "in_flight").exists()
-    assert InFlight(tmp_path, {"f": Position(record.next_offset)}, "1").suspects == []  # a snapshot is past them
-    assert InFlight(tmp_path, {}, "2").suspects == []  # another version may do better
 
 
 def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
     record = whole(lines(EVENTS))
     for ends in (lambda note: (note.ended(), note.ended()), lambda note: note.rest()):
-        note = InFlight(tmp_path, {}, "1")
-        note.begins([record])
-        note.begins([record._replace(offset=record.next_offset, next_offset=record.next_offset + 9)])
+        note = InFlight(tmp_path)
+        note.begins([record], alone=False)
+        note.begins([record._replace(offset=record.next_offset, next_offset=record.next_offset + 9)], alone=False)
         assert b"1000" in (tmp_path / "in_flight").read_bytes()
         ends(note)
         note.close()
@@ -189,7 +190,7 @@ def test_nothing_is_noted_once_all_is_learned_or_the_run_has_failed(tmp_path):
 def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind, tmp_path):
     events = [*EVENTS[:40], REFUSED, *EVENTS[40:], REFUSED]
     again = left_at_work(tmp_path, records_with(events, kind))
-    assert again.suspects
+    assert again.suspected
     (state, letters), (expected, same) = learned(events, kind, in_flight=again), learned(events, kind)
     assert letters == same and len(letters) == 2
     assert (state.counters, state.positions) == (expected.counters, expected.positions)
@@ -198,19 +199,18 @@ def test_records_under_suspicion_are_learned_in_parts_as_if_they_were_whole(kind
     again.close()
 
 
-def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> bool:
-    """A process that dies at the first part of a record that kills it, unless it refuses it; whether it refuses any."""
-    note = InFlight(directory, {}, "1")
-    refuses = False
-    for part, single in note.parts_of(record):
-        refused = single and note.refuses(part)
-        refuses |= refused
-        note.begins([part], single)
-        if not refused and kills(part):
+def dies(directory: Path, record: Record, kills: Callable[[Record], bool]) -> list[Record]:
+    """A process that dies at the first part of a record that kills it, unless it refuses it; what it refuses."""
+    note, refused = InFlight(directory), []
+    for part in unit_of(record).parts(record, 1) if note.suspects(record) else [record]:
+        note.begins([part], alone=note.suspects(record))
+        if note.refuses(part):
+            refused.append(part)
+        elif kills(part):
             break
         note.rest()
     note.close()
-    return refuses
+    return refused
 
 
 def test_who_kills_a_healthy_process_again_and_again_accuses_nothing(tmp_path):
@@ -223,11 +223,9 @@ def test_who_kills_a_healthy_process_again_and_again_accuses_nothing(tmp_path):
 def test_two_records_that_kill_are_both_found(tmp_path):
     """Three deaths each, though no snapshot lies between them."""
     record = whole(lines([*EVENTS, POISON, *EVENTS, POISON, *EVENTS]))
-    assert [dies(tmp_path, record, lambda part: b"poison" in part.value) for _ in range(8)] == [False] * 3 + [True] * 5
-    note = InFlight(tmp_path, {}, "1")
-    assert [part.value for part, single in note.parts_of(record) if single and note.refuses(part)] == [
-        lines([POISON])
-    ] * 2
+    refused = [dies(tmp_path, record, lambda part: b"poison" in part.value) for _ in range(8)]
+    assert list(map(len, refused)) == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert [part.value for part in refused[-1]] == [lines([POISON])] * 2
 
 
 # ---- in processes that really die
@@ -283,4 +281,4 @@ def test_a_line_that_kills_the_process_is_put_aside_after_three_deaths(tmp_path)
     healthy = summary(tmp_path / "h")
     assert all(found[key] == healthy[key] for key in ("objects", "guard", "comparisons", "unique_triplets"))
     engine(*run)  # nothing is left to do, and the note of the deaths goes
-    assert not (state / "in_flight").exists() and not (state / "suspects.json").exists()
+    assert not (state / "in_flight").exists()

@@ -18,10 +18,10 @@ from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.consume import consume
 from stream_engine.service.heartbeat import Heartbeat
-from stream_engine.service.ingest import Block, Ingest, dead_letters_of
+from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import OpenRun, open_run
-from stream_engine.service.record_parts import item_starts, part_of
+from stream_engine.service.record_units import unit_of
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import load
 from stream_engine.service.stages import BLOCKS, COMPARISONS, Ahead, Judging
@@ -156,7 +156,6 @@ def test_what_fails_in_a_stage_ends_the_run_and_the_next_one_goes_on(alone, even
         if stage != "decode":  # which fails outside of the records' own decoders here
             assert note.exists() == (failure is ZeroDivisionError)
         note.unlink(missing_ok=True)
-        (tmp_path / "suspects.json").unlink(missing_ok=True)
     Run(tmp_path, events, beside)()
     same_end(tmp_path, alone.state)
 
@@ -180,15 +179,11 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
     class Halved(Run):
         def blocks(self, opened: OpenRun, records):
             for record in records:
-                starts = item_starts(record)
-                middle = len(starts) // 2
-                for begin, end in ((0, middle), (middle, len(starts))):
-                    part = part_of(record, starts, begin, end)
-                    opened.in_flight.begins([part])
-                    decoded = opened.ingest.decode(part)
-                    letters = dead_letters_of(part, decoded.rejected)
+                first, second = unit_of(record).parts(record)
+                for part in (first, second):
+                    opened.in_flight.begins([part], alone=False)
                     opened.in_flight.ended()
-                    yield Block([part], decoded, letters, more=end < len(starts))
+                    yield Block([part], *opened.ingest.read(part), more=part is first)
 
     def stop(at: str, number: int) -> None:
         if (at, number) == ("learn", 5):

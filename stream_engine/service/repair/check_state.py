@@ -1,29 +1,32 @@
-"""Everything in a state directory, checked without its sources: one finding a thing. Reads only, and takes no lock: a
-run may be at work, so that a snapshot may be pruned while it is read.
+"""Checks of a state directory without its sources: one finding for each file.
+
+Only reads, and takes no lock: a run may be at work and prune a snapshot while it is read.
 """
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from connectors.files.dead_letters import check_folder, segment_name
 from stream_engine.data import container
 from stream_engine.data.container import Corrupt
-from stream_engine.service.repair.invariants import broken
+from stream_engine.guard.partial_order import topological_order
 from stream_engine.state.backup import restored
 from stream_engine.state.order_file import KIND as ORDER
 from stream_engine.state.order_file import SUFFIX
-from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.state.store import NoSuchSnapshot, Store, read_note
+from stream_engine.statistics.adds_of_triplets import adds3
 
 OK, WRONG, NOTE = "ok", "WRONG", "note"
 NOTES = ("progressive.json", "counts_told.json", "seconds.json", "manifest.json")  # by `Store.note`
 
 
 class Finding(NamedTuple):
-    """A thing, what became of it, and one line about it."""
+    """What was checked, the verdict, and one line about it."""
 
     what: str
     verdict: str
@@ -35,87 +38,86 @@ def check_state(directory: str | Path, dead_letters: str | None = None) -> Itera
     store = Store(directory)
     if not store.sequences():
         raise NoSuchSnapshot(f"{directory}: no snapshot there; name the --state of a run")
-    yield _lock(store.directory)
-    newest: Snapshot | None = None
-    digests: dict[int, str] = {}
+    snapshots: dict[int, Snapshot] = {}  # those that can be read, the newest first
     for sequence in reversed(store.sequences()):
-        snapshot, findings = _snapshot(store, sequence)
-        yield from findings
-        if snapshot is not None:
-            newest = newest or snapshot
-            digests[sequence] = snapshot.digest
+        yield _checked(f"snapshot {sequence:012d}", _snapshot, store, sequence, snapshots)
+    newest = next(iter(snapshots.values()), None)
     if newest is None:
         yield Finding(
             "state", WRONG, "no snapshot is whole; restore one from a copy, or start anew with another --state"
         )
-    yield from _artifacts(store, digests)
+    digests = {sequence: snapshot.digest for sequence, snapshot in snapshots.items()}
+    for kind in store.kinds():
+        for sequence in reversed(store.artifact_sequences(kind)):
+            yield _checked(f"artifact {kind} {sequence:012d}", _artifact, store, kind, sequence, digests)
     if newest is not None:
         yield from _dead_letters(Path(dead_letters) if dead_letters else store.directory / "dead_letters", newest)
-    by_name = {store.snapshot_path(sequence).stem: digest for sequence, digest in digests.items()}
-    yield from _side_files(store, newest, by_name)
+    yield from _other_files(store, newest, {f"{sequence:012d}": digest for sequence, digest in digests.items()})
     yield from _of_a_backup(store.directory, newest)
 
 
-def _lock(directory: Path) -> Finding:
-    path = directory / "lock"
-    if not path.exists():
-        return Finding("lock", NOTE, "nobody has run here yet")
-    owner = path.read_text(errors="replace").strip() or "unknown"
-    held = _is_held(path)
-    text = {True: f"held by process {owner}", False: "free", None: f"last held by process {owner}"}[held]
-    return Finding("lock", OK, f"{text}; not covered by a checksum, and no result rests on it")
-
-
-def _is_held(path: Path) -> bool | None:
-    """Whether somebody holds a lock on the file, from the system's list, which disturbs nobody; None: not known."""
+def _checked(what: str, check: Callable[..., str], *arguments: Any) -> Finding:
+    """The finding about one file: what `check` says of it, or why it cannot be used."""
     try:
-        held = Path("/proc/locks").read_text()
-    except OSError:
-        return None
-    return bool(re.search(rf":{path.stat().st_ino} ", held))
-
-
-def _snapshot(store: Store, sequence: int) -> tuple[Snapshot | None, list[Finding]]:
-    what = f"snapshot {sequence:012d}"
-    try:
-        size = store.snapshot_path(sequence).stat().st_size
-        snapshot = store.read(sequence)
-        problems = list(broken(snapshot))
+        return Finding(what, OK, check(*arguments))
     except (NoSuchSnapshot, FileNotFoundError):
-        return None, [Finding(what, NOTE, "pruned meanwhile by the run that owns the state")]
-    except Corrupt as error:
-        return None, [Finding(what, WRONG, str(error).removeprefix(f"{what}: "))]
-    if snapshot.sequence != sequence:
-        problems.append(f"holds the number {snapshot.sequence}")
-    if problems:
-        return snapshot, [Finding(what, WRONG, problem) for problem in problems]
-    text = (
+        return Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
+    except (OSError, Corrupt) as error:
+        return Finding(what, WRONG, str(error).removeprefix(f"{what}: "))
+
+
+def _snapshot(store: Store, sequence: int, snapshots: dict[int, Snapshot]) -> str:
+    size = store.snapshot_path(sequence).stat().st_size
+    snapshots[sequence] = snapshot = store.read(sequence)
+    if problems := list(_broken_relations(snapshot)):
+        raise Corrupt("; ".join(problems))
+    return (
         f"{snapshot.counters['comparisons']:,} comparisons, {len(snapshot.objects):,} objects, "
         f"{len(snapshot.positions):,} partitions, {size:,} bytes, sha256 {snapshot.digest[:16]}"
     )
-    return snapshot, [Finding(what, OK, text)]
 
 
-def _artifacts(store: Store, digests: dict[int, str]) -> Iterator[Finding]:
-    for kind in store.kinds():
-        for sequence in reversed(store.artifact_sequences(kind)):
-            what = f"artifact {kind} {sequence:012d}"
-            try:
-                artifact = store.artifact(kind, sequence)
-            except FileNotFoundError:
-                yield Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
-                continue
-            except Corrupt as error:
-                yield Finding(what, WRONG, str(error).removeprefix(f"{what}: "))
-                continue
-            made_from = digests.get(sequence, artifact.snapshot)
-            if (artifact.kind, artifact.sequence) != (kind, sequence):
-                yield Finding(what, WRONG, f"holds {artifact.kind} of snapshot {artifact.sequence}")
-            elif artifact.snapshot != made_from:
-                yield Finding(what, WRONG, f"made from another snapshot than the {sequence} that is here")
-            else:
-                there = "that is kept" if sequence in digests else "that is not kept any more"
-                yield Finding(what, OK, f"made from the snapshot {there}, {len(artifact.arrays)} arrays")
+def _broken_relations(snapshot: Snapshot) -> Iterator[str]:
+    """One line for each relation between sections of a snapshot that does not hold; `Store.read` checks each array for
+    itself. O(state)."""
+    counters = snapshot.counters
+    parts, kinds = counters["triplets"] + counters["quadruplets"], sum(counters["kinds"].values())
+    if counters["comparisons"] != parts:
+        yield f"comparisons: {counters['comparisons']:,}, but triplets and quadruplets are {parts:,}"
+    if counters["events"] != kinds:
+        yield f"events: {counters['events']:,}, but {kinds:,} by kind"
+    for name, section in (("triplets", "triplet_counts"), ("quadruplets", "quadruplet_counts")):
+        if counts := snapshot.section(section):
+            total = int(counts["n_lo"].sum(dtype=np.int64) + counts["n_hi"].sum(dtype=np.int64))
+            if total != counters[name]:
+                yield f"{name}: {counters[name]:,}, but {section} add up to {total:,}"
+    stored = snapshot.section("adds3")
+    if stored and snapshot.section("triplet_counts"):
+        columns = triplet_columns(snapshot)
+        lo, hi = (np.repeat(each, np.diff(columns.start)) for each in (columns.lo, columns.hi))
+        net = columns.n_lo.astype(np.int64) - columns.n_hi
+        expected = adds3(columns.anchor, lo, hi, net, len(snapshot.objects))
+        if not all(np.array_equal(array, stored[name]) for name, array in zip("ijw", expected)):
+            yield "adds3: is not the AddS of triplet_counts"
+    if not snapshot.settings["guard"]:
+        return
+    verdicts, most = sum(counters["guard"].values()), counters["comparisons"]
+    by_key = any(name.startswith("deltas://") for name in snapshot.positions)  # one verdict a key, not a comparison
+    forgotten = any(deed["did"] == "forget" for deed in counters.get("history", ()))  # verdicts stay in the count
+    if (verdicts < most and not by_key) or (verdicts > most and not forgotten):
+        yield f"guard: {verdicts:,} verdicts on {most:,} comparisons"
+    try:
+        topological_order(snapshot.section("partial_order")["kept"])
+    except ValueError:
+        yield "partial_order: the comparisons that are kept hold a cycle"
+
+
+def _artifact(store: Store, kind: str, sequence: int, digests: Mapping[int, str]) -> str:
+    artifact = store.artifact(kind, sequence)
+    if artifact.snapshot != digests.get(sequence, artifact.snapshot):
+        raise Corrupt(f"made from another snapshot than the {sequence} that is here")
+    kept = "that is kept" if sequence in digests else "that is not kept any more"
+    return f"made from the snapshot {kept}, {len(artifact.arrays)} arrays"
 
 
 def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
@@ -140,33 +142,29 @@ def _dead_letters(folder: Path, snapshot: Snapshot) -> Iterator[Finding]:
         yield Finding("dead letters", OK if not refused else NOTE, f"none in {folder}; {refused:,} events were refused")
 
 
-def _side_files(store: Store, snapshot: Snapshot | None, digests: Mapping[str, str]) -> Iterator[Finding]:
-    """Everything else below the directory: canonical orders and notes by their checksums; no result rests on the
-    others."""
-    sources = {} if snapshot is None else snapshot.positions
+def _other_files(store: Store, newest: Snapshot | None, digests: Mapping[str, str]) -> Iterator[Finding]:
+    """Everything else below the directory: canonical orders and notes by their checksums, the rest by name."""
+
+    def order(path: Path) -> str:
+        kind, meta, *_ = container.load(path, store.signing)
+        if kind != ORDER or meta.get("snapshot") != digests.get(path.stem, meta.get("snapshot")):
+            raise Corrupt("is not the canonical order of the snapshot beside it; remove it")
+        return f"canonical order of {meta.get('net_votes'):,} net votes"
+
+    def note(path: Path) -> str:
+        read_note(path)
+        return "figures for people, not part of the state"
+
     for path in sorted(path for path in store.directory.rglob("*") if path.is_file()):
         what = os.path.relpath(path, store.directory)
         if path.suffix in (".snapshot", ".artifact") or what.startswith("dead_letters"):
             continue
-        try:
-            if path.suffix == SUFFIX:
-                kind, meta, *_ = container.load(path, store.signing)
-                if kind != ORDER or meta.get("snapshot") != digests.get(path.stem, meta.get("snapshot")):
-                    raise Corrupt("is not the canonical order of the snapshot beside it")
-                yield Finding(what, OK, f"canonical order of {meta.get('net_votes'):,} net votes")
-            elif path.name in NOTES:
-                read_note(path)
-                yield Finding(what, OK, "figures for people, not part of the state")
-            elif str(path) in sources:
-                yield Finding(what, NOTE, f"a source: `stream-engine verify --state {store.directory} {path}` recounts")
-            elif path.name.startswith("."):
-                yield Finding(what, NOTE, "half written; removed when the next snapshot is published")
-            elif what != "lock":
-                yield Finding(what, NOTE, "not covered by a checksum, and no result rests on it")
-        except FileNotFoundError:
-            yield Finding(what, NOTE, "pruned meanwhile by the run that owns the state")
-        except (OSError, Corrupt) as error:
-            yield Finding(what, WRONG, f"{error}; not part of the state: remove it")
+        if path.suffix == SUFFIX or path.name in NOTES:
+            yield _checked(what, order if path.suffix == SUFFIX else note, path)
+        elif newest and str(path) in newest.positions:
+            yield Finding(what, NOTE, f"a source: `stream-engine verify --state {store.directory} {path}` recounts")
+        else:
+            yield Finding(what, NOTE, "not covered by a checksum, and no result rests on it")
 
 
 def _of_a_backup(directory: Path, newest: Snapshot | None) -> Iterator[Finding]:
@@ -174,7 +172,7 @@ def _of_a_backup(directory: Path, newest: Snapshot | None) -> Iterator[Finding]:
     try:
         found = restored(directory, None if newest is None else newest.sequence)
     except (OSError, Corrupt):
-        return  # told of the file itself
+        return  # the manifest has a finding of its own
     if found is not None:
         files, differing = found
         yield from (Finding("backup", WRONG, line) for line in differing)

@@ -1,20 +1,38 @@
-"""A state recounted from its sources up to its positions, and what differs."""
+"""A state recounted from its sources, from their beginning up to its positions, and what differs.
 
-from collections.abc import Mapping
-from typing import NamedTuple
+The order is always the same: the file of labels; then source by source as they are named, files in the order of their
+names, the partitions of a topic by number. Offsets that a state was moved over (`seek`, offsets lost) are left out, and
+those that it was moved back to are counted twice.
+"""
 
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
 from msgspec import structs
 
-from connectors import Position
-from stream_engine.accumulators import Forgetting
+from connectors import Position, Source, SourceFailed, UnusableSource, open_source, split_uri
+from connectors.files.paths import expand
+from connectors.files.readers import partition_of as partition_of_file
+from connectors.kafka.address import parse_address, partition_of
+from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.guard.stored_states import always_first
-from stream_engine.service.repair.differences import differences, equal_bytes
-from stream_engine.service.repair.read_again import Counted, ReadAgain
-from stream_engine.service.repair.stretches import MOVES
+from stream_engine.service import ingest, wiring
+from stream_engine.service.ingest import Block
+from stream_engine.service.record_units import part_inside
 from stream_engine.service.settings import Settings
 from stream_engine.state.engine import Engine
-from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.object_index import ObjectIndex
+from stream_engine.state.snapshot import Snapshot, encode
+
+PATIENCE = 60.0  # seconds without a record until offsets that a state has read are taken for missing
+MOVES = ("seek", "offsets lost")  # deeds of the history that moved a position: they have `partition`, `at`, `to`
+TOTALS = ("records", "events", "comparisons", "triplets", "quadruplets", "labels", "filtered", "empty")
+NOT_OF_SOURCES = ("progressive", "sinks", "history", "lost", "dead_letters", "share", "input")  # other counters
 
 
 class Recount(NamedTuple):
@@ -34,23 +52,20 @@ class Recount(NamedTuple):
 
 
 def recount(settings: Settings, snapshot: Snapshot, starts: Mapping[str, int] = {}) -> Recount:
-    """Recount everything that a snapshot has counted, and compare. Raises `UnusableSource`, `SourceFailed`."""
-    again = ReadAgain(of_state(settings, snapshot), Counted(snapshot.positions, _history(snapshot), starts))
+    """Recount everything that a snapshot has counted, and compare. `starts`: where the first run began in a partition,
+    if not at its beginning. Raises `UnusableSource`, `SourceFailed`."""
+    history = list(snapshot.counters.get("history", ()))
+    accumulators = tuple(snapshot.settings["accumulators"])  # some need to know who answered
+    again = _ReadAgain(structs.replace(settings, follow=False, accumulators=accumulators), snapshot, history, starts)
     engine = empty_like(snapshot)
     for block in again.blocks():
         engine.learn(block.decoded, block.positions(), block.counts().total())
-    engine.positions |= again.reached
     one_order = len([name for name in snapshot.positions if not name.startswith("labels:")]) <= 1
-    one_order &= always_first(snapshot.settings["guard"], _history(snapshot))
-    differing = [*_positions(snapshot, engine.positions), *differences(snapshot, engine, one_order)]
-    same = one_order and not differing and not again.problems and equal_bytes(snapshot, engine)
-    deeds = [f"{deed['did']} ({deed['time']})" for deed in _history(snapshot) if deed["did"] not in MOVES]
+    one_order &= always_first(snapshot.settings["guard"], history)
+    differing = list(differences(snapshot, engine, one_order))
+    same = one_order and not differing and not again.problems and _equal_bytes(snapshot, engine)
+    deeds = [f"{deed['did']} ({deed['time']})" for deed in history if deed["did"] not in MOVES]
     return Recount(again.problems, differing, one_order, same, engine.counters["records"], deeds)
-
-
-def of_state(settings: Settings, snapshot: Snapshot) -> Settings:
-    """The settings with what the state itself says: its accumulators, of which some need to know who judged."""
-    return structs.replace(settings, accumulators=tuple(snapshot.settings["accumulators"]))
 
 
 def empty_like(snapshot: Snapshot) -> Engine:
@@ -64,16 +79,210 @@ def empty_like(snapshot: Snapshot) -> Engine:
     return engine
 
 
-def _history(snapshot: Snapshot) -> list[dict]:
-    return list(snapshot.counters.get("history", ()))
+# ---- reading again
 
 
-def _positions(snapshot: Snapshot, come_to: Mapping[str, Position]) -> list[str]:
-    found = []
-    for name, position in sorted(snapshot.positions.items()):
-        there = come_to.get(name)
-        if there is not None and there.offset != position.offset:
-            found.append(f"positions: {name}: state {position.offset:,}, sources {there.offset:,}")
-        elif there is not None and there.mark != position.mark and there.mark and position.mark:
-            found.append(f"positions: {name}: state and sources do not begin alike")
-    return found
+class Stretch(NamedTuple):
+    """Offsets from `begin` up to, not including, `end`."""
+
+    begin: int
+    end: int
+
+
+def stretches(name: str, position: int, history: Iterable[Mapping[str, Any]], start: int = 0) -> list[Stretch]:
+    """The stretches of a partition in the order in which they were counted; one that was counted twice comes twice.
+
+    What is gone altogether, of a file or topic made anew under the same name, is left out.
+
+    >>> moved = [{"did": "seek", "partition": "t/0", "at": at, "to": to} for at, to in ((5, 8), (9, 2))]
+    >>> stretches("t/0", 4, moved)
+    [Stretch(begin=0, end=5), Stretch(begin=8, end=9), Stretch(begin=2, end=4)]
+    """
+    found, begin = [], start
+    for deed in history:
+        if deed["did"] in MOVES and deed.get("partition") == name:
+            found = [] if _gone(deed) else [*found, Stretch(begin, deed["at"])]
+            begin = deed["to"]
+    found.append(Stretch(begin, position))
+    return [each for each in found if each.end > each.begin]
+
+
+def _gone(deed: Mapping[str, Any]) -> bool:
+    return deed["did"] == "offsets lost" and deed["to"] < deed["at"]
+
+
+class _ReadAgain:
+    """The blocks that a state has counted. `problems` gets what could not be read any more, one line each."""
+
+    def __init__(
+        self, settings: Settings, snapshot: Snapshot, history: list[dict[str, Any]], starts: Mapping[str, int]
+    ):
+        self._settings, self._until, self._history, self._starts = settings, snapshot.positions, history, starts
+        self._ingest = ingest.Ingest(wiring.event_options(settings), settings.input.format)
+        self._begun: set[str] = set()  # partitions
+        self.problems: list[str] = []
+
+    def blocks(self) -> Iterator[Block]:
+        """All of them. Raises `UnusableSource`, `SourceFailed`."""
+        if self._settings.input.labels:
+            yield from self._labels(self._settings.input.labels)
+        for uri in self._settings.source:
+            scheme, rest = split_uri(uri)
+            if scheme == "stdin":
+                raise UnusableSource("-: standard input cannot be read again; name the files or the topic")
+            yield from {"kafka": self._topic, "file": self._files}.get(scheme, self._deltas)(uri, rest)
+        for name in self._until.keys() - self._begun:
+            self.problems.append(f"{name}: read by the state, not among the sources")
+
+    def _labels(self, path: str) -> Iterator[Block]:
+        name = f"labels:{os.path.abspath(path)}"
+        if not self._wanted(name):
+            return
+        columns = {field: tuple(names.split("|")) for field, names in self._settings.input.labels_columns.items()}
+        blocks, position = ingest.read_labels(path, columns)
+        if position != self._until[name]:
+            self.problems.append(f"{path}: the file of labels is not the one that was read last")
+        for block in blocks:
+            yield block._replace(records=[record._replace(partition=name) for record in block.records])
+
+    def _files(self, uri: str, rest: str) -> Iterator[Block]:
+        paths = expand(rest)
+        if not paths:
+            raise UnusableSource(f"{rest}: no file matches")
+        for path in paths:
+            wanted = self._wanted(partition_of_file(path))
+            if wanted:
+                with closing(wiring.source(self._settings, path, self._until)) as source:
+                    source.poll(float("inf"))  # fails when the file is not the one that the state has read
+            for stretch in wanted:
+                yield from self._read(stretch, partition_of_file(path), wiring.source(self._settings, path, {}))
+
+    def _deltas(self, uri: str, rest: str) -> Iterator[Block]:
+        with closing(wiring.source(self._settings, uri, {})) as source:
+            name = next(iter(source.lag()), "")
+        for stretch in self._wanted(name):
+            yield from self._read(stretch, name, wiring.source(self._settings, uri, {}))
+
+    def _topic(self, uri: str, rest: str) -> Iterator[Block]:
+        address = parse_address(rest)
+        numbered = ((partition_of(address.topic, name), name) for name in self._until)
+        for number, name in sorted((number, name) for number, name in numbered if number is not None):
+            if address.partitions is None or number in address.partitions:
+                for stretch in self._wanted(name):
+                    source = open_source(
+                        f"{address}",
+                        {name: Position(stretch.begin, self._until[name].mark)},
+                        options=self._settings.kafka,
+                        on_offset_loss="earliest",
+                        partitions=[number],
+                        format=self._settings.input.format,
+                    )
+                    yield from self._read(stretch, name, source)
+
+    def _wanted(self, name: str) -> list[Stretch]:
+        """The stretches to read of a partition; none when the state does not know it, or it was read before."""
+        if name not in self._until or name in self._begun:
+            return []
+        self._begun.add(name)
+        for deed in self._history:
+            if deed.get("partition") == name and _gone(deed):
+                self.problems.append(f"{name}: what was read up to {deed['at']:,} is gone: {deed['why']}")
+        return stretches(name, self._until[name].offset, self._history, self._starts.get(name, 0))
+
+    def _read(self, stretch: Stretch, name: str, source: Source) -> Iterator[Block]:
+        """The blocks of one stretch of one partition; the source is closed."""
+        at, moved = stretch.begin, time.monotonic()
+        with closing(source):
+            while at < stretch.end and not source.finished():
+                records = source.poll(0.2)
+                for lost in source.losses():
+                    first, there = stretch.begin, lost.going_on_at
+                    missing = f"offsets {first:,} to {there - 1:,} are not there any more: " if there > first else ""
+                    self.problems.append(f"{name}: {missing}{lost.why}")
+                    at = max(at, there)
+                if records:
+                    at, moved = records[-1].next_offset, time.monotonic()
+                    yield from self._ingest.blocks([part for each in records if (part := part_inside(each, *stretch))])
+                elif source.ready() and source.lag().get(name) == 0:
+                    return  # behind the control records of a topic, or where the log ends
+                elif time.monotonic() - moved > PATIENCE:
+                    raise SourceFailed(
+                        f"{name}: nothing came for {PATIENCE:g} s from offset {at}, the state has read up to "
+                        f"{stretch.end}; is the broker there, is a transaction open?"
+                    )
+        if at < stretch.end:
+            self.problems.append(f"{name}: ends at {at:,}, the state has read {stretch.end:,}")
+
+
+# ---- comparing
+
+
+def differences(snapshot: Snapshot, recounted: Engine, one_order: bool) -> Iterator[str]:
+    """One line for each counter, label and array that differs, the state's figure first. O(state).
+
+    Objects are compared by name, so the order in which they came does not matter. What depends on the order of arrival
+    (the guard, ledgers, object ids) is compared only where there was one order: a single partition.
+    """
+    ours, theirs = snapshot.counters, recounted.counters
+    pairs = [(name, ours[name], theirs[name]) for name in TOTALS]
+    for name in ("kinds", "rejected", "guard") if one_order else ("kinds", "rejected"):
+        keys = sorted(ours[name].keys() | theirs[name].keys())
+        pairs += [(f"{name} {key}", ours[name].get(key, 0), theirs[name].get(key, 0)) for key in keys]
+    yield from (f"counters: {name}: state {a:,}, sources {b:,}" for name, a, b in pairs if a != b)
+    if unknown := set(ours["unknown_fields"]) ^ set(theirs["unknown_fields"]):
+        yield f"counters: unknown_fields: {', '.join(sorted(unknown))} in one of both"
+    labels = (snapshot.labels, recounted.labels)
+    unlike = {name for name in labels[0].keys() | labels[1].keys() if labels[0].get(name) != labels[1].get(name)}
+    if not one_order:  # of two classes the last one holds, whichever that was
+        unlike &= labels[0].keys() ^ labels[1].keys()
+    if unlike:
+        yield f"labels: {len(unlike):,} differ, the first of {min(unlike)!r}"
+    names = ObjectIndex(snapshot.objects)
+    known = len(names)
+    new_id = names.ids(recounted.objects.names)
+    missing = np.setdiff1d(np.arange(known), new_id)
+    if len(names) > known:
+        only = str(names.names[known])
+        yield f"objects: {len(names) - known} are in the sources and not in the state, the first is {only!r}"
+    if len(missing):
+        only = names.names[int(missing[0])]
+        yield f"objects: {len(missing)} are in the state and not in the sources, the first is {only!r}"
+    forgetting = Forgetting(**snapshot.settings.get("forgetting", {}))
+    for name, each in recounted.accumulators.items():
+        kind = accumulator(name, forgetting)
+        if kind.mergeable or one_order:
+            skipped = () if one_order else kind.arrival
+            there = {key: array for key, array in each.renamed(each.state(), new_id).items() if key not in skipped}
+            here = {key: array for key, array in snapshot.section(name).items() if key not in skipped}
+            yield from _arrays(name, here, there, kind.tolerance)
+    if one_order and len(names) == known and not len(missing):
+        if recounted.guard:
+            yield from _arrays("partial_order", snapshot.section("partial_order"), recounted.guard.state())
+        if (new_id != np.arange(known)).any():
+            yield "objects: they came in another order"
+
+
+def _arrays(
+    name: str, ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray], tolerance: float = 0.0
+) -> Iterator[str]:
+    """One line for each array of a section that differs; decayed counts may, by `tolerance` of the largest one."""
+    for key in sorted(ours.keys() | theirs.keys()):
+        a, b = ours.get(key), theirs.get(key)
+        if a is None or b is None or a.shape != b.shape:
+            sizes = ["none" if each is None else f"{len(each):,}" for each in (a, b)]
+            yield f"{name}: {key}: state {sizes[0]}, sources {sizes[1]} entries"
+        elif a.dtype.kind == "f":
+            allowed = tolerance * float(np.abs(a).max(initial=1.0)) if tolerance else 0.0
+            if not np.allclose(a, b, rtol=0, atol=allowed, equal_nan=True):
+                yield f"{name}: {key}: differs by more than {allowed:.3g}"
+        elif differ := int(np.count_nonzero(a != b)):
+            yield f"{name}: {key}: {differ:,} of {a.size:,} entries differ"
+
+
+def _equal_bytes(snapshot: Snapshot, recounted: Engine) -> bool:
+    """Whether the recounted state, with what no source can tell taken from the snapshot, has the same bytes."""
+    again = recounted.snapshot()
+    counters = {name: value for name, value in again.counters.items() if name not in NOT_OF_SOURCES}
+    counters |= {name: snapshot.counters[name] for name in NOT_OF_SOURCES if name in snapshot.counters}
+    again = again._replace(sequence=snapshot.sequence, counters=counters, positions=snapshot.positions)
+    return encode(again)[1].digest == snapshot.digest
