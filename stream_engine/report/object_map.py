@@ -51,15 +51,14 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
             )
         )
     marks.append(Points(x, y, number, tuple(material.names[i] for i in ids.tolist()), group))
-    explained = material.published.artifacts["embedding"].report.get("explained", [])
-    label = (
-        ["", ""]
-        if places.name == PICTURE
-        else [
-            f"axis {axis + 1}" + (f" ({percent(explained[axis], 0)} of the variance)" if axis < len(explained) else "")
-            for axis in (first, second)
+    report = material.published.artifacts["embedding"].report
+    explained, label = report.get("explained", []), [f"axis {first + 1}", f"axis {second + 1}"]
+    if places.name == PICTURE:
+        label = [str(report["picture"]["by"]), "arbitrary units"]
+    elif max(first, second) < len(explained):
+        label = [
+            f"{text} ({percent(explained[axis], 0)} of the variance)" for text, axis in zip(label, (first, second))
         ]
-    )
     return Drawing(
         "map",
         "Map of the objects",
