@@ -350,6 +350,7 @@ _EMBEDDING: Arrays = {
     "X": array("n, d", "f", "coordinates of the objects on principal axes", within="embedding"),
     "asked": array("n", "b", "whether the object has answers; the others are at 0", within="embedding"),
     "covariance": array("n, d, d", "f", "covariance of the coordinates of each object"),
+    "picture": array("n, 2", "f", "positions in the plane for looking at, if d > 2", within="embedding"),
     "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
@@ -433,6 +434,7 @@ TABLES: Mapping[str, Columns] = {
         ),
         "ellipse_b": number("semi-minor axis"),
         "ellipse_angle": number("angle of the semi-major axis from the x axis", unit="rad"),
+        "picture_?": number("position in the two-dimensional picture, if the map has more dimensions"),
         "nearest_?": text("the three nearest objects, `nearest_1` first"),
         "label": text("label"),
         "predicted": text("predicted label; see `predictions`"),
@@ -489,6 +491,7 @@ TABLES: Mapping[str, Columns] = {
         "asked": number("whether it has answers; otherwise its coordinates are 0", "b"),
         "axis_*": number("coordinates; `axis_1` is `x` of `objects`, `axis_2` is `y`"),
         "sd_*": number("standard deviation (uncertainty) of each coordinate"),
+        "picture_?": number("position in the two-dimensional picture, if there are more dimensions"),
     },
     "feature_metric": {
         "object": _OBJECT,

@@ -6,7 +6,7 @@ import numpy as np
 
 from stream_engine.state.published import Published
 
-EMBEDDING = "embedding"
+EMBEDDING, PICTURE = "embedding", "picture"
 WITHIN = 5.991  # squared radius of the region of 95 % in the plane: the quantile of chi-squared with 2 degrees
 
 
@@ -31,6 +31,17 @@ def of_embedding(published: Published, n: int) -> Places | None:
         covariance = np.full((n, found.shape[1], found.shape[1]), np.nan)
         covariance[: len(found)] = artifact.arrays["covariance"]
     return Places(EMBEDDING, points, covariance)
+
+
+def of_picture(published: Published, n: int) -> Places | None:
+    """The picture of an embedding with more than two dimensions, see `embedding.picture`; None where there is none."""
+    artifact = published.artifacts.get("embedding")
+    if artifact is None or "picture" not in artifact.arrays:
+        return None
+    found, asked = np.asarray(artifact.arrays["picture"]), np.asarray(artifact.arrays["asked"])
+    points = np.full((n, 2), np.nan)
+    points[: len(found)][asked] = found[asked]
+    return Places(PICTURE, points, None)
 
 
 def ellipses_of(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

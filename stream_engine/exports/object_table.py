@@ -12,7 +12,7 @@ import numpy as np
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.classes import predictions
 from stream_engine.exports.naming import Named
-from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding
+from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics.confidence import ObjectAnswers, answers_by_object
@@ -95,6 +95,8 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
         elif d > 1:
             for head, values in zip(("ellipse_a", "ellipse_b", "ellipse_angle"), ellipses_of(covariance)):
                 found[head] = _where(there, values)
+    if (shown := of_picture(published, len(names))) is not None:
+        found |= {f"picture_{head}": _where(there, shown.points[ids, axis]) for axis, head in enumerate("xy")}
     if len(names) > MOST_NEAREST:
         return found
     near = nearest(places.points, ids, len(NEAREST))

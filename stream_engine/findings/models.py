@@ -92,7 +92,24 @@ def placed(facts: Facts) -> Iterator[Finding]:
     if not facts.connected:
         text += " The relative position of sets that were never compared is arbitrary."
     yield Finding("map", text, {"dimensions": d})
+    yield from _picture(report, int(d))
     yield from _dimensions(report, int(d), facts.published.artifacts["embedding"].params.get("dimensions") is None)
+
+
+def _picture(report: Mapping[str, Any], d: int) -> Iterator[Finding]:
+    """How faithful the two-dimensional picture of more dimensions is."""
+    shown = report.get("picture")
+    if not isinstance(shown, Mapping):
+        return
+    right, trust = figure(shown, "accuracy"), figure(shown, "trustworthiness")
+    said = []
+    if right is not None:
+        all_of_them = percent(figure(report, "accuracy"))
+        said.append(f"it predicts {percent(right)} of held-out answers correctly, the {d} dimensions {all_of_them}")
+    if trust is not None:
+        said.append(f"trustworthiness of its neighbourhoods {trust:.2f}")
+    text = f"The picture is a {shown['by']}" + (f": {'; '.join(said)}." if said else ".")
+    yield Finding("picture", text, {"accuracy": right, "trustworthiness": trust})
 
 
 def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
-from stream_engine.embedding import choice, dimensions
+from stream_engine.embedding import choice, dimensions, picture
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
@@ -70,7 +70,8 @@ def refit(
     Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
     was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
     coordinates; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`, `offsets`,
-    the workers' names in their order.
+    the workers' names in their order. With more than two dimensions, `picture` (n, 2), see `embedding.picture`; the
+    report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out.
     """
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker", params.reported, params.held_out)
@@ -98,6 +99,11 @@ def refit(
         report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
         report["knowing_worker"] = knowing._asdict() if knowing else None
         arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
+        if fitted.points.shape[1] > 2:
+            shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
+            arrays["picture"] = shown.points
+            report["picture"] = shown._asdict() | {"accuracy": _accuracy(found, params, chosen, points)}
+            del report["picture"]["points"]
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
 
@@ -142,6 +148,15 @@ def _figures(
     p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
     knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
     return figures, knowing, (fitted.points,)
+
+
+def _accuracy(found: Evidence, params: Params, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
+    """How many of the reported answers a picture of a fit to the other answers gets right; None without such."""
+    asked, questions = found.reported, _questions(found, params, FIT, CHOOSE)
+    if not len(asked.rows) or not len(questions.rows):
+        return None
+    shown = picture.picture(points[0], questions, chosen.setting.ridge)
+    return picture.accuracy(shown.points, asked.rows, asked.times)
 
 
 def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:

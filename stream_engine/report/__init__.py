@@ -20,16 +20,16 @@ from stream_engine.report.drawings import Drawing
 
 # name of the section, which is its anchor on the page -> "module:function" giving `Section | None` from a Material
 SECTIONS = {
-    "quality": "stream_engine.report.quality:section",
-    "read": "stream_engine.report.what_was_read:section",
-    "agreement": "stream_engine.report.agreement:section",
-    "models": "stream_engine.report.model_table:section",
     "map": "stream_engine.report.object_map:section",
+    "quality": "stream_engine.report.quality:section",
+    "models": "stream_engine.report.model_table:section",
+    "agreement": "stream_engine.report.agreement:section",
     "clusters": "stream_engine.report.groups:section",
     "dendrogram": "stream_engine.report.dendrogram:section",
     "objects": "stream_engine.report.object_table:section",
     "workers": "stream_engine.report.worker_table:section",
     "contradictions": "stream_engine.report.contradictions:section",
+    "read": "stream_engine.report.what_was_read:section",
     "learning": "stream_engine.report.learning:section",
     "next": "stream_engine.report.what_next:section",
     "methods": "stream_engine.report.methods:section",

@@ -97,8 +97,12 @@ class Drawing(NamedTuple):
 
 
 def shape_number(group: int) -> int:
-    """Which of `SHAPES` a group has; no group has the first."""
-    return group % len(SHAPES) if group >= 0 else 0
+    """Which of `SHAPES` a group has; no group has the first. Groups with the same colour have different shapes.
+
+    >>> shape_number(0), shape_number(8), shape_number(16), shape_number(-1)
+    (0, 1, 2, 0)
+    """
+    return (group + group // len(COLOURS)) % len(SHAPES) if group >= 0 else 0
 
 
 def extent(drawing: Drawing) -> tuple[float, float, float, float]:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_engine.exports.object_places import EMBEDDING, Places
+from stream_engine.exports.object_places import EMBEDDING, PICTURE, Places
 from stream_engine.findings import Findings, findings
 from stream_engine.findings.facts import Facts
 from stream_engine.report.places import maps
@@ -47,6 +47,11 @@ class Material(NamedTuple):
     def places(self) -> Places | None:
         """Where the embedding puts the objects."""
         return next((each for each in self.maps if each.name == EMBEDDING), None)
+
+    @property
+    def drawn(self) -> Places | None:
+        """The map that is drawn: the picture of the embedding, or the embedding where it has at most two dimensions."""
+        return next((each for each in self.maps if each.name == PICTURE), self.places)
 
     def artifact(self, kind: str) -> Artifact | None:
         """The artifact of that kind, if there is one."""

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from stream_engine.exports.object_places import Places, ellipses_of
+from stream_engine.exports.object_places import PICTURE, Places, ellipses_of
 from stream_engine.findings import sentences
 from stream_engine.findings.words import percent, some
 from stream_engine.report import Section
 from stream_engine.report.drawings import Axis, Drawing, Ellipses, Points, Segments
 from stream_engine.report.material import Material
 
-HEIGHT = 560
+HEIGHT = 440
 CLUSTERS, CONTINUUM = "clusters", "no clusters: a continuum"  # as `refits.cluster_verdict` says it, without how many
 TITLE = "Map"
 MOST_ELLIPSES = 400  # objects whose regions can still be told apart
@@ -18,7 +18,7 @@ ON_A_SCALE = 200  # objects that a scale in one dimension has lines for
 
 def section(material: Material) -> Section:
     """The map of the embedding, and how many dimensions it has and why."""
-    places = material.places
+    places = material.drawn
     if places is None:
         return Section(
             TITLE,
@@ -31,7 +31,7 @@ def section(material: Material) -> Section:
         return Section(TITLE, "There is no map yet: no object has an answer.")
     drawing = (scale if places.points.shape[1] == 1 else plane)(material, places, ids)
     says = sentences(material.findings, "map")
-    if places.points.shape[1] > 2:
+    if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
     sure = _how_sure(places, drawing)
     notes = [text for text in (material.sampled, _left_out(material, places), sure, _groups(material)) if text]
@@ -51,11 +51,14 @@ def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, s
             )
         )
     marks.append(Points(x, y, number, tuple(material.names[i] for i in ids.tolist()), group))
-    explained = material.published.artifacts["embedding"].report.get("explained", [])
-    label = [
-        f"axis {axis + 1}" + (f" ({percent(explained[axis], 0)} of the variance)" if axis < len(explained) else "")
-        for axis in (first, second)
-    ]
+    report = material.published.artifacts["embedding"].report
+    explained, label = report.get("explained", []), [f"axis {first + 1}", f"axis {second + 1}"]
+    if places.name == PICTURE:
+        label = [str(report["picture"]["by"]), "arbitrary units"]
+    elif max(first, second) < len(explained):
+        label = [
+            f"{text} ({percent(explained[axis], 0)} of the variance)" for text, axis in zip(label, (first, second))
+        ]
     return Drawing(
         "map",
         "Map of the objects",
@@ -135,6 +138,8 @@ def _left_out(material: Material, places: Places) -> str:
 
 
 def _how_sure(places: Places, drawing: Drawing) -> str:
+    if places.name == PICTURE:
+        return ""
     if places.covariance is None:
         return "Confidence regions were not computed: too many objects and dimensions."
     drawn = {type(mark) for mark in drawing.marks}

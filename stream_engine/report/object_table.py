@@ -47,7 +47,15 @@ def _axes(material: Material) -> str:
 
 
 HEADS = {"x": "axis 1", "y": "axis 2"}
-LEFT_OUT = ("stability", "z", "ellipse_a", "ellipse_b", "ellipse_angle")  # the map shows the last
+LEFT_OUT = (
+    "stability",
+    "z",
+    "picture_x",
+    "picture_y",
+    "ellipse_a",
+    "ellipse_b",
+    "ellipse_angle",
+)  # the map shows the last
 
 
 def columns(material: Material, ids: np.ndarray) -> dict[str, list[Any]]:

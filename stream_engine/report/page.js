@@ -193,6 +193,12 @@
     const at = (i) => [fx + w / 2 + (xs[i] - (x0 + x1) / 2) * k, fy + h / 2 - (ys[i] - (y0 + y1) / 2) * k];
     all("use[data-i]", svg).forEach((e) => { const i = +e.dataset.i; e.classList.toggle("away", !known[i]); if (known[i]) { const [x, y] = at(i); e.setAttribute("x", x.toFixed(1)); e.setAttribute("y", y.toFixed(1)); } });
     all(".names text", svg).forEach((e) => { const i = +e.dataset.i; if (known[i]) { const [x, y] = at(i); e.removeAttribute("text-anchor"); e.setAttribute("x", (x + 7).toFixed(1)); e.setAttribute("y", (y + 4).toFixed(1)); } });
+    if (map.covariance && !svg.querySelector("ellipse")) {   // the picture that the page was drawn with has none
+      const points = svg.querySelector("use[data-i]").parentNode, name = "http://www.w3.org/2000/svg";
+      const group = points.parentNode.insertBefore(document.createElementNS(name, "g"), points);
+      group.setAttribute("class", "ellipses");
+      all("use[data-i]", points).forEach((e) => { const made = group.appendChild(document.createElementNS(name, "ellipse")); made.setAttribute("class", e.getAttribute("class")); made.dataset.i = e.dataset.i; });
+    }
     all("ellipse[data-i]", svg).forEach((e) => {
       const i = +e.dataset.i, c = map.covariance && map.covariance[i];
       shown(e, !!c);

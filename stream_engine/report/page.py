@@ -5,8 +5,10 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
@@ -14,13 +16,15 @@ import jinja2
 import numpy as np
 
 from stream_engine.data.version import installed_version
-from stream_engine.findings.words import cell
+from stream_engine.findings.words import cell, some
 from stream_engine.report import SECTIONS, Section, Table, maker
 from stream_engine.report.inline_svg import PATHS, colour_class, shape_of, svg
 from stream_engine.report.material import Material
 from stream_engine.report.places import Places
+from stream_engine.report.tiles import Tile, tiles
 
 ELLIPSES = 400  # objects, above which regions of 95 % are not drawn
+FIRST = ("map", "quality")  # sections of the first screen, side by side
 COMMAND = "stream-engine "  # with which what can be typed begins
 
 
@@ -40,18 +44,27 @@ def html(
     """The whole page. `pictures` (data: URLs) and `texts` of objects, by name; `papers`: where the PDF of a figure is,
     by the figure's name."""
     held = data(material, pictures or {}, texts or {})
-    return render(made, held, title(material), papers or {}, tuple(material.maps))
+    top = tuple(tiles(material))
+    return render(made, held, title(material), papers or {}, tuple(material.maps), top, subtitle=subtitle(material))
 
 
 def body(material: Material, made: Mapping[str, Section], papers: Mapping[str, str]) -> str:
     """What changes when there is a newer snapshot: all sections, and the figures that the script works on."""
-    filled = _filled(made, data(material, {}, {}), papers, tuple(material.maps))
+    filled = _filled(made, data(material, {}, {}), papers, tuple(material.maps), tuple(tiles(material)))
     return _templates().get_template("sections.html").render(**filled)
 
 
 def title(material: Material) -> str:
-    """What the page is about, in a line."""
-    return f"{len(material.names):,} objects, {material.summary['comparisons']:,} comparisons"
+    """Where the answers come from."""
+    sources = sorted({PurePath(name).name or name for name in material.summary["positions"]})
+    more = f" and {len(sources) - 1:,} more" if len(sources) > 1 else ""
+    return f"{sources[0]}{more}" if sources else "Comparisons"
+
+
+def subtitle(material: Material) -> str:
+    """How much there is, and of which day the page is."""
+    objects, comparisons = some(len(material.names), "object"), some(material.summary["comparisons"], "comparison")
+    return f"{objects}, {comparisons}. Report of {datetime.now(UTC):%Y-%m-%d}."
 
 
 def render(
@@ -60,7 +73,9 @@ def render(
     heading: str,
     papers: Mapping[str, str] = MappingProxyType({}),
     maps: tuple[Places, ...] = (),
+    top: tuple[Tile, ...] = (),
     live: bool = False,
+    subtitle: str = "",
 ) -> str:
     """The page around some sections, `held` being what the script works on; `live`: it follows a running engine."""
     style, *scripts = _style_and_scripts(live)
@@ -68,7 +83,8 @@ def render(
         _templates()
         .get_template("page.html")
         .render(
-            **_filled(made, held, papers, maps),
+            **_filled(made, held, papers, maps, top),
+            subtitle=subtitle,
             policy=policy(live),
             style=style,
             scripts=scripts,
@@ -123,11 +139,17 @@ def _templates() -> jinja2.Environment:
 
 
 def _filled(
-    made: Mapping[str, Section], held: str, papers: Mapping[str, str], maps: tuple[Places, ...]
+    made: Mapping[str, Section],
+    held: str,
+    papers: Mapping[str, str],
+    maps: tuple[Places, ...],
+    top: tuple[Tile, ...],
 ) -> dict[str, Any]:
     """What the templates are filled with."""
     return {
         "sections": made,
+        "tiles": top,
+        "first": [name for name in FIRST if name in made] if top else [],
         "papers": papers,
         "maps": [each.name for each in maps],
         "axes": max((each.points.shape[1] for each in maps), default=0),

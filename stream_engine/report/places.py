@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from stream_engine.data.symmetric_matrices import dense_matrix
-from stream_engine.exports.object_places import Places, of_embedding
+from stream_engine.exports.object_places import Places, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import kernels
@@ -21,10 +21,11 @@ AXES = 3
 
 
 def maps(published: Published, unasked: np.ndarray) -> Iterator[Places]:
-    """All maps, the embedding's first; an object that is `unasked` (n,) is on none of the others."""
+    """All maps, the picture of the embedding and its axes first; an object that is `unasked` (n,) is on no other."""
     n = len(published.snapshot.objects)
-    if (found := of_embedding(published, n)) is not None:
-        yield found
+    for made in (of_picture, of_embedding):
+        if (found := made(published, n)) is not None:
+            yield found
     for name, points in _kernels(published, n):
         if points.shape[1] >= 2:
             points[unasked] = np.nan

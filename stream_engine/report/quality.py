@@ -1,15 +1,32 @@
-"""Data quality: what is wrong with the answers, worst first, each with the command that helps."""
+"""Data quality: what is wrong with the answers, worst first, what was checked, and what could not be checked."""
 
-from stream_engine.findings import warnings
-from stream_engine.findings.words import some
+from collections.abc import Iterator
+
+from stream_engine.findings import GAP, warnings
+from stream_engine.findings.facts import Facts
+from stream_engine.findings.words import listed, some
 from stream_engine.report import Section
 from stream_engine.report.material import Material
 
 
 def section(material: Material) -> Section:
-    """Every warning in a line."""
-    found = warnings(material.findings)
-    nothing = "No problem was found." if material.summary["comparisons"] else "There is nothing to check yet."
-    says = f"{some(len(found), 'problem')} found." if found else nothing
-    notes = tuple(f"{each.text} {each.command}".strip() for each in found)
-    return Section("Data quality", says, notes=notes)
+    """Every warning in a line with the command that helps; then the checks that passed, and what is missing."""
+    if not material.summary["comparisons"]:
+        return Section("Data quality", "There is nothing to check yet.")
+    found, passed = warnings(material.findings), list(_passed(material.facts))
+    says = f"{some(len(found), 'problem')} found." if found else "No problem was found."
+    notes = [f"{each.text} {each.command}".strip() for each in found]
+    if passed:
+        notes.append(f"Passed: {listed(passed)}.")
+    missing = [each.text for topic in material.findings.values() for each in topic if each.level == GAP]
+    return Section("Data quality", says, notes=(*notes, *missing))
+
+
+def _passed(facts: Facts) -> Iterator[str]:
+    """The checks that found nothing wrong."""
+    if facts.beats_chance:
+        yield "a model predicts held-out answers better than chance"
+    if facts.sets is not None and facts.connected:
+        yield "all objects are connected by comparisons"
+    if facts.participants is not None and not facts.participants.flagged:
+        yield "no participant is flagged"

@@ -136,6 +136,11 @@ def _embedding(artifact: Artifact) -> None:
     _named(artifact)
     check_figures(artifact.report)
     _positive(artifact.report, "alpha")
+    if "picture" in artifact.arrays:
+        shown = artifact.report.get("picture")
+        _expect(
+            isinstance(shown, Mapping) and isinstance(shown.get("by"), str), "report.picture: expected how it was made"
+        )
 
 
 def _feature_metric(artifact: Artifact) -> None:
@@ -335,6 +340,7 @@ EMBEDDING = Schema(
         "X": floats(OBJECTS, None),
         "asked": flags(OBJECTS),
         "covariance": floats(OBJECTS, None, None),
+        "picture": floats(OBJECTS, 2),
         "lapse": Held(("f",), None, 0, 1 + 1e-9, True),
         "worker_lapse": floats("names", least=0, below=1 + 1e-9),
         **_NAMES,

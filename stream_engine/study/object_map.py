@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Map:
-    """The points of an embedding: `names` (n), `points` (n, d), NaN for an object that nothing was asked about,
-    `covariance` (n, d, d) of each place, or None."""
+    """The points of an embedding, or where `flat` its picture in two dimensions: `names` (n), `points` (n, d), NaN for
+    an object that nothing was asked about, `covariance` (n, d, d) of each place, or None."""
 
-    def __init__(self, material: Material, frames: str):
-        places = material.places
+    def __init__(self, material: Material, frames: str, flat: bool = False):
+        places = material.drawn if flat else material.places
         assert places is not None  # of an embedding that was fitted
         self._material, self._places, self._frames = material, places, frames
         self.names, self.points, self.covariance = list(material.names), places.points, places.covariance

@@ -130,9 +130,9 @@ class Study:
         """Where the objects lie in d dimensions; None: as many as foretell answers best. Fits the embedding."""
         from stream_engine.study.object_map import Map
 
-        held = self.published.artifacts.get("embedding")
-        if d is None or (held is not None and held.arrays["X"].shape[1] == d):
-            return Map(self._material(embedding=self._artifact("embedding")), self.frames)
+        held = self._artifact("embedding")
+        if d is None or held.arrays["X"].shape[1] == d or (d == 2 and "picture" in held.arrays):
+            return Map(self._material(embedding=held), self.frames, flat=d == 2)
         return Map(self._material(embedding=self._other("embedding", dimensions=d)), self.frames)
 
     def clusters(self, k: int | None = None) -> Any:

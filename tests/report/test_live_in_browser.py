@@ -49,7 +49,7 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
         for each in (first, second):
             until(lambda each=each: figure(each.page, "events") == "1,200", what="the events to move")
             each.page.wait_for_selector("#map-svg use", timeout=600_000)
-            until(lambda each=each: "12 objects" in each.page.title(), what="the page to be filled")
+            until(lambda each=each: stream.path.name in each.page.title(), what="the page to be filled")
         assert first.page.locator("#links a").count() >= 8
         first.page.fill("#search", names(12)[7])
         first.page.press("#search", "Enter")
