@@ -112,15 +112,11 @@ class Blocks:
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()
         self.at = 0  # offset of the buffer's first byte
-        self.head, self.header, self._width = b"", b"", 0
+        self.head, self.header = b"", b""
+        self.width = 0  # how many columns the header has; 0 where there is none, or none was read yet
         self.starved = False
         self._step: Callable[[bool], Block | None] = self.begin
         self._long = (0, bytearray(), "")  # start and first bytes of an item that is too long, and what is told of it
-
-    @property
-    def width(self) -> int:
-        """How many columns the header has; 0 where there is none, or none was read yet."""
-        return self._width
 
     def mark(self, offset: int) -> int:
         """The check value that belongs to a position at `offset`: of whole marks, the end of the last block."""
@@ -217,7 +213,7 @@ class Blocks:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
-            if end := self._mark_end():
+            if self._buffer.startswith(b"sep=") and (end := mark_end(self._buffer)):
                 self._marked_by = delimiter_of(bytes(self._buffer[:end]))
                 self._drop(end)
                 continue
@@ -245,7 +241,7 @@ class Blocks:
         header = numbered_names(line, delimiter) if not self._layout.header else bytes(self._buffer[:end])
         self.header = marked(header, delimiter)
         try:
-            self._width = len(column_names(self.header, errors="replace"))
+            self.width = len(column_names(self.header, errors="replace"))
         except ValueError as error:
             raise Unreadable(f"the header line cannot be read: {error}; it begins {line[:60]!r}") from None
         if delimiter != COMMA:
@@ -255,10 +251,6 @@ class Blocks:
         if self._layout.header:
             self._drop(end)
         self._step = self._catch_up
-
-    def _mark_end(self) -> int:
-        """Where the line ends that says the delimiter; 0 where there is none."""
-        return mark_end(self._buffer) if self._buffer.startswith(b"sep=") else 0
 
     def _delimiter(self) -> int:
         """What was told, or what the mark said, or what the header looks like."""
@@ -321,22 +313,19 @@ class Blocks:
         """The next block; a window that holds no whole item is widened until it holds just one. No item is looked at
         beyond the limit, however much has arrived."""
         self._fill(self._window)
-        end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
+        end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self.width), self._window
         if end > MOST_LINES and _lines_in(self._buffer, end) > MOST_LINES:
-            end = self.framing.last(self._buffer, self._end_of_line(MOST_LINES), self._width) or end
+            feeds = np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)
+            end = self.framing.last(self._buffer, int(feeds[MOST_LINES - 1]) + 1, self.width) or end
         while not end and not self.starved and size <= self._limit:
             size = min(2 * size, self._limit + 1)
             self._fill(size)
-            end = self.framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self._width)
+            end = self.framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self.width)
         if end and end <= self._limit:
             return self._cut(end)
         if len(self._buffer) > self._limit:
             return self._too_long()
         return self._cut(len(self._buffer)) if self._buffer and self._ended(final) else None
-
-    def _end_of_line(self, number: int) -> int:
-        """Where the line of that number ends, from 1."""
-        return int(np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)[number - 1]) + 1
 
     def _too_long(self) -> Block | None:
         """No item ends within the limit: a quote that does not close costs its line, an endless line is passed over,

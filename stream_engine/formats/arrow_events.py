@@ -111,7 +111,7 @@ class Decoder:
         if text:
             return self._pair_fields
         lists = all(
-            len(field.inputs) > 1 or (field.inputs[0] in columns and _holds_lists(columns[field.inputs[0]].type))
+            len(field.inputs) > 1 or (field.inputs[0] in columns and pt.is_nested(columns[field.inputs[0]].type))
             for field in self._list_fields.by_kind[QUADRUPLET]
         )
         pairs = any(name in columns for names in PAIR_COLUMNS.values() for name in names)
@@ -251,10 +251,6 @@ def _lists_of(views: pa.Array) -> pa.Array:
 
 def _is_binary(kind: pa.DataType) -> bool:
     return pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind)
-
-
-def _holds_lists(kind: pa.DataType) -> bool:
-    return pt.is_nested(kind)
 
 
 def _first_line(error: Exception) -> str:
