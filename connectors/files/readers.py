@@ -141,10 +141,7 @@ class TextReader:
             size = os.stat(self._path).st_size
             if isinstance(self._blocks.stream, Plain) and size < self._position.offset:
                 raise Replaced(size)
-            if isinstance(self._blocks.stream, Plain):
-                self._blocks.catch_up()
-            else:
-                self._blocks.begin(final=True)
+            self._blocks.check()
 
     def read(self) -> Record | None:
         blocks = self._blocks
@@ -168,7 +165,7 @@ class TextReader:
         return []
 
     def close(self) -> None:
-        self._blocks.stream.close()
+        self._blocks.close()
 
 
 def opened_text(path: str, kind: Kind) -> ByteStream:

@@ -98,7 +98,7 @@ class _Text:
                 yield from _items(block.value, block.offset, self.blocks.framing, self.blocks.width)
 
     def close(self) -> None:
-        self.blocks.stream.close()
+        self.blocks.close()
 
 
 def _items(value: bytes, offset: int, framing: Framing, width: int) -> Iterator[Item]:
