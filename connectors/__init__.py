@@ -144,7 +144,6 @@ class UnusableSource(ValueError):
 SOURCES = {
     "file": "connectors.files.source:FileSource",
     "stdin": "connectors.files.stdin:StdinSource",
-    "memory": "connectors.memory:MemorySource",
     "kafka": "connectors.kafka.source:KafkaSource",
     "deltas": "connectors.spark_deltas:DeltaSource",
 }

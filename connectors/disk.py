@@ -35,10 +35,6 @@ class Disk:
     def size(self, path: Path) -> int:
         return os.stat(path).st_size
 
-    def modified(self, path: Path) -> float:
-        """When a file was last written to, in epoch seconds."""
-        return os.stat(path).st_mtime
-
     def append(self, path: Path, chunks: Chunks) -> None:
         """Write at the end of a file, which is made when it is missing. After an error a part may have been written."""
         with open(path, "ab") as file:

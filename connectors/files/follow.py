@@ -69,7 +69,7 @@ class FollowedPath:
     def forget(self) -> None:
         """Nobody can take the former files for new ones any more."""
         while self._former:
-            self._former.pop().stream.close()
+            self._former.pop().blocks.close()
 
     def is_still(self) -> bool:
         """Whether nothing has happened to the path's file since all of it was read."""
@@ -189,7 +189,7 @@ class FollowedPath:
         """Close all files."""
         self.forget()
         if self._file is not None:
-            self._file.stream.close()
+            self._file.blocks.close()
             self._file = None
 
 

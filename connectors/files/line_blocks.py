@@ -8,7 +8,7 @@ memory is bounded by `max_item_bytes` and one piece of the stream.
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 from zlib import crc32
@@ -108,19 +108,13 @@ class Blocks:
         else of the first ones, so that they alone are read again. Either is taken for what was read."""
         self._whole_marks, self._crc, self._doubtful = whole, 0, False
         self.stream, self.framing, self._position, self._layout = stream, framing, position, layout
-        self._to_skip, self._marked_by = layout.skip_rows, 0
         self._limit, self._window = max_item_bytes, min(block_bytes, max_item_bytes)
         self._buffer = bytearray()
         self.at = 0  # offset of the buffer's first byte
-        self.head, self.header, self._width = b"", b"", 0
-        self.starved = False
-        self._step: Callable[[bool], Block | None] = self.begin
-        self._long = (0, bytearray(), "")  # start and first bytes of an item that is too long, and what is told of it
-
-    @property
-    def width(self) -> int:
-        """How many columns the header has; 0 where there is none, or none was read yet."""
-        return self._width
+        self.head, self.header = b"", b""
+        self.width = 0  # how many columns the header has; 0 where there is none, or none was read yet
+        self.starved = self._final = self._within_item = False
+        self._opening, self._blocks = self._open(), self._read()
 
     def mark(self, offset: int) -> int:
         """The check value that belongs to a position at `offset`: of whole marks, the end of the last block."""
@@ -130,24 +124,28 @@ class Blocks:
 
     def take(self, final: bool) -> Block | None:
         """The next block, or None: nothing yet. `final`: the stream's end is the file's, so that an unterminated last
-        line is a line. Raises `Replaced`, `OSError`."""
-        while True:
-            step = self._step
-            block = step(final)
-            if block or step == self._step:
-                return block
+        line is a line. Raises `Replaced`, `OSError`; nothing comes after that."""
+        self._final = final
+        for _ in self._opening:
+            return None
+        return next(self._blocks, None)
 
-    def catch_up(self) -> None:
-        """Get to the position in a stream that is at its end where the file is. Raises `Replaced`, `OSError`."""
-        while self._step not in (self._whole, self._rest):
-            at, step, held = self.at, self._step, len(self._buffer)
-            step(True)
-            if (self.at, self._step, len(self._buffer)) == (at, step, held) and self.starved:
+    def check(self) -> None:
+        """Get to the position in a stream that is at its end where the file is, but only begin to unpack a compressed
+        one. Raises `Replaced`, `OSError`."""
+        self._final = True
+        for _ in self._opening:
+            if self.starved or not isinstance(self.stream, Plain):
                 return
 
     def unread(self) -> int:
         """Bytes not handed out yet; of a compressed stream, compressed bytes not looked at yet."""
         return self.stream.unread() + (len(self._buffer) if isinstance(self.stream, Plain) else 0)
+
+    def close(self) -> None:
+        """Close the stream; nothing comes any more."""
+        self._blocks = iter(())  # the generator holds this object, which would wait for the garbage collector
+        self.stream.close()
 
     # -- the buffer ----------------------------------------------------------------------------------------------
 
@@ -160,8 +158,8 @@ class Blocks:
         if self.starved and self.stream.damage:
             del self._buffer[max(0, self.stream.trusted - self.at) :]
 
-    def _ended(self, final: bool) -> bool:
-        return final and self.starved and not self.stream.damage
+    def _ended(self) -> bool:
+        return self._final and self.starved and not self.stream.damage
 
     def _cut(self, end: int, problem: str = "") -> Block:
         with memoryview(self._buffer) as view:
@@ -176,62 +174,69 @@ class Blocks:
         del self._buffer[:size]
         self.at += size
 
-    # -- getting to the position ---------------------------------------------------------------------------------
+    # -- getting to the position: each step yields where the stream has no more yet ------------------------------
 
-    def begin(self, final: bool) -> None:
+    def _open(self) -> Iterator[None]:
+        yield from self._begin()
+        yield from self._skip_rows()
+        if self.framing.header:
+            yield from self._read_header()
+        yield from self._catch_up()
+
+    def _begin(self) -> Iterator[None]:
         """The first bytes: are they the ones the position was taken after? Then the byte order mark."""
-        self._fill(HEAD)
-        ended = self._ended(final)
-        if not (self._buffer or ended):
-            return
         known = min(HEAD, self._position.offset)
-        if len(self._buffer) < known and not self.stream.damage:
-            raise Replaced(len(self._buffer))
-        if len(self._buffer) >= known and crc32(self.head[:known]) != self._position.mark and self._position.offset:
-            if known == self._position.offset:
-                raise Replaced(None)
-            self._doubtful = True  # the mark may be that of all bytes
-        if len(self._buffer) < 3 and not ended and BOM_UTF8.startswith(bytes(self._buffer)):
-            return
+        while True:
+            self._fill(HEAD)
+            if self._buffer or self._ended():
+                if len(self._buffer) < known and not self.stream.damage:
+                    raise Replaced(len(self._buffer))
+                if known and len(self._buffer) >= known and crc32(self.head[:known]) != self._position.mark:
+                    if known == self._position.offset:
+                        raise Replaced(None)
+                    self._doubtful = True  # the mark may be that of all bytes
+                if len(self._buffer) >= 3 or self._ended() or not BOM_UTF8.startswith(bytes(self._buffer)):
+                    break
+            yield
         if self._buffer.startswith(BOM_UTF8):
             self._drop(3)
-        self._step = self._skip_rows
 
-    def _skip_rows(self, final: bool) -> None:
+    def _skip_rows(self) -> Iterator[None]:
         """Pass over the lines before the header, if there are such."""
-        while self._to_skip:
+        left = self._layout.skip_rows
+        while left:
             self._fill(HEAD)
             end = self._buffer.find(b"\n") + 1
-            if not end and not self._buffer:
-                if self._ended(final):
-                    break
-                return
-            self._to_skip -= bool(end)
+            left -= bool(end)
             self._drop(end or len(self._buffer))
-        self._step = self._read_header if self.framing.header else self._catch_up
+            if not end and self.starved:
+                if self._ended():
+                    return
+                yield
 
-    def _read_header(self, final: bool) -> None:
+    def _read_header(self) -> Iterator[None]:
         """The first record of a CSV file: its names."""
-        size, most = HEAD, min(self._limit, SHOWN)
+        size, most, marked_by = HEAD, min(self._limit, SHOWN), 0
         while True:
             self._fill(size)
             while self._buffer.startswith((b"\n", b"\r")):
                 self._drop(1)
-            if end := self._mark_end():
-                self._marked_by = delimiter_of(bytes(self._buffer[:end]))
+            if self._buffer.startswith(b"sep=") and (end := mark_end(self._buffer)):
+                marked_by = delimiter_of(bytes(self._buffer[:end]))
                 self._drop(end)
                 continue
-            delimiter = self._delimiter()
+            told = self._layout.delimiter  # or what the mark said, or what the header looks like
+            delimiter = ord(told) if told is not None else marked_by or likely_delimiter(self._buffer)
             end = header_end(self._buffer, delimiter)
-            if end or self.starved or size > most:
+            if end or len(self._buffer) > most or self._ended():
                 break
-            size *= 2
-        if not end and not self._ended(final) and len(self._buffer) <= most:
-            return
-        if self._ended(final):
+            if self.starved:
+                yield
+            else:
+                size *= 2
+        if self._ended():
             end = end or len(self._buffer)
             if not end:
-                self._step = self._catch_up
                 return
         line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
         if end > SHOWN:
@@ -245,7 +250,7 @@ class Blocks:
         header = numbered_names(line, delimiter) if not self._layout.header else bytes(self._buffer[:end])
         self.header = marked(header, delimiter)
         try:
-            self._width = len(column_names(self.header, errors="replace"))
+            self.width = len(column_names(self.header, errors="replace"))
         except ValueError as error:
             raise Unreadable(f"the header line cannot be read: {error}; it begins {line[:60]!r}") from None
         if delimiter != COMMA:
@@ -254,114 +259,95 @@ class Blocks:
             )
         if self._layout.header:
             self._drop(end)
-        self._step = self._catch_up
 
-    def _mark_end(self) -> int:
-        """Where the line ends that says the delimiter; 0 where there is none."""
-        return mark_end(self._buffer) if self._buffer.startswith(b"sep=") else 0
-
-    def _delimiter(self) -> int:
-        """What was told, or what the mark said, or what the header looks like."""
-        if self._layout.delimiter is not None:
-            return ord(self._layout.delimiter)
-        return self._marked_by or likely_delimiter(self._buffer)
-
-    def _catch_up(self, final: bool) -> None:
-        """Pass over what was read before, all but its last byte, a piece at a time."""
-        goal = self._position.offset - 1
-        if self.at < goal:
+    def _catch_up(self) -> Iterator[None]:
+        """Pass over what was read before, a piece at a time."""
+        goal = self._position.offset - 1  # the last byte of it says whether an item ended there
+        while self.at < goal:
             if not (self._buffer or self._whole_marks or self._doubtful):
                 self.at += self.stream.jump(goal - self.at)
             self._fill(1)
             self._drop(min(len(self._buffer), goal - self.at))
-        if self.at < goal:
-            if self.starved and not self.stream.damage:
-                raise Replaced(self.at)
-            return
+            if self.at < goal:
+                if self.starved and not self.stream.damage:
+                    raise Replaced(self.at)
+                yield
         if self.at > goal:
-            self._step = self._whole
             return
-        self._fill(1)
-        if self._buffer:
-            whole = self._buffer[:1] == b"\n"
-            self._drop(1)
-            if self._doubtful and self._crc != self._position.mark:
-                raise Replaced(None)
-            self._doubtful = False
-            self._step = self._whole if whole else self._rest
-        elif not self.stream.damage:
-            raise Replaced(self.at)
+        while not self._buffer:
+            self._fill(1)
+            if not self._buffer:
+                if not self.stream.damage:
+                    raise Replaced(self.at)
+                yield
+        self._within_item = self._buffer[:1] != b"\n"
+        self._drop(1)
+        if self._doubtful and self._crc != self._position.mark:
+            raise Replaced(None)
+        self._doubtful = False
 
-    def _rest(self, final: bool) -> Block | None:
+    # -- blocks: None where the stream has no more yet -----------------------------------------------------------
+
+    def _read(self) -> Iterator[Block | None]:
+        """Block by block; a window that holds no whole item is widened until it holds just one. No item is looked at
+        beyond the limit, however much has arrived."""
+        if self._within_item:
+            yield from self._rest()
+        while True:
+            self._fill(self._window)
+            end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self.width), self._window
+            if end > MOST_LINES and _lines_in(self._buffer, end) > MOST_LINES:
+                feeds = np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)
+                end = self.framing.last(self._buffer, int(feeds[MOST_LINES - 1]) + 1, self.width) or end
+            while not end and not self.starved and size <= self._limit:
+                size = min(2 * size, self._limit + 1)
+                self._fill(size)
+                end = self.framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self.width)
+            if end and end <= self._limit:
+                yield self._cut(end)
+            elif len(self._buffer) <= self._limit:
+                yield self._cut(len(self._buffer)) if self._buffer and self._ended() else None
+            elif line := _first_line(self._buffer, self._limit):  # a quote that does not close costs its line
+                yield self._cut(
+                    line, f"a quoted field that begins in this line does not close within {self._limit:,} bytes"
+                )
+            else:
+                yield from self._pass_over("")
+
+    def _rest(self) -> Iterator[Block | None]:
         """An unterminated last line was read as it was, and has grown since: what was added is no item of its own."""
-        size = self._window
-        self._fill(size)
-        while not (end := _first_line(self._buffer, self._limit)) and not self.starved and size <= self._limit:
-            size = min(2 * size, self._limit + 1)
-            self._fill(size)
         problem = (
             f"the end of a line whose beginning, before byte {self.at:,}, was read when the file "
             "ended there; not an item of its own"
         )
-        if not end and len(self._buffer) > self._limit:
-            self._begin_long(problem)
-            return None
-        if not end and not self._ended(final):
-            return None
-        end = end or len(self._buffer)
-        self._step = self._whole
-        if not self._buffer[:end].strip():
-            self._drop(end)
-            return None
-        return self._cut(end, problem)
-
-    # -- blocks --------------------------------------------------------------------------------------------------
-
-    def _whole(self, final: bool) -> Block | None:
-        """The next block; a window that holds no whole item is widened until it holds just one. No item is looked at
-        beyond the limit, however much has arrived."""
-        self._fill(self._window)
-        end, size = self.framing.last(self._buffer, min(self._window, len(self._buffer)), self._width), self._window
-        if end > MOST_LINES and _lines_in(self._buffer, end) > MOST_LINES:
-            end = self.framing.last(self._buffer, self._end_of_line(MOST_LINES), self._width) or end
-        while not end and not self.starved and size <= self._limit:
-            size = min(2 * size, self._limit + 1)
+        size = self._window
+        while True:
             self._fill(size)
-            end = self.framing.first(self._buffer, min(len(self._buffer), self._limit + 1), self._width)
-        if end and end <= self._limit:
-            return self._cut(end)
-        if len(self._buffer) > self._limit:
-            return self._too_long()
-        return self._cut(len(self._buffer)) if self._buffer and self._ended(final) else None
+            end = _first_line(self._buffer, self._limit)
+            if end or len(self._buffer) > self._limit or self._ended():
+                break
+            if self.starved:
+                yield None
+            else:
+                size = min(2 * size, self._limit + 1)
+        if not end and len(self._buffer) > self._limit:
+            yield from self._pass_over(problem)
+        elif self._buffer[: (end := end or len(self._buffer))].strip():
+            yield self._cut(end, problem)
+        else:
+            self._drop(end)
 
-    def _end_of_line(self, number: int) -> int:
-        """Where the line of that number ends, from 1."""
-        return int(np.flatnonzero(np.frombuffer(bytes(self._buffer), np.uint8) == 10)[number - 1]) + 1
-
-    def _too_long(self) -> Block | None:
-        """No item ends within the limit: a quote that does not close costs its line, an endless line is passed over,
-        its first bytes kept."""
-        end = _first_line(self._buffer, self._limit)
-        if end:
-            return self._cut(
-                end, f"a quoted field that begins in this line does not close within {self._limit:,} bytes"
-            )
-        self._begin_long("")
-        return None
-
-    def _begin_long(self, problem: str) -> None:
-        self._long = self.at, bytearray(), problem
-        self._step = self._pass_over
-
-    def _pass_over(self, final: bool) -> Block | None:
-        self._fill(self._window)
-        end = _first_line(self._buffer, len(self._buffer))
-        start, shown, problem = self._long
-        shown += self._buffer[: min(end or len(self._buffer), SHOWN - len(shown))]
-        self._drop(end or len(self._buffer))
-        if not end and not self._ended(final):
-            return None
-        self._step = self._whole
+    def _pass_over(self, problem: str) -> Iterator[Block | None]:
+        """An endless line, of which the first bytes are kept."""
+        start, shown, end = self.at, bytearray(), 0
+        while True:
+            self._fill(self._window)
+            end = _first_line(self._buffer, len(self._buffer))
+            shown += self._buffer[: min(end or len(self._buffer), SHOWN - len(shown))]
+            self._drop(end or len(self._buffer))
+            if end or self._ended():
+                break
+            yield None
         size = self.at - start
         told = problem or f"an item of {size:,} bytes; the limit is {self._limit:,}"
-        return Block(bytes(shown), start, self.at, told, too_large=not problem)
+        yield Block(bytes(shown), start, self.at, told, too_large=not problem)

@@ -7,7 +7,7 @@ under the same name, or a damaged one, is a `SourceFailed` that says so in one l
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from connectors import Position, Record, SourceFailed, UnusableSource
 from connectors.files.line_blocks import FRAMINGS, Block, Blocks, Replaced, Unreadable
@@ -106,24 +106,8 @@ def failures_of(path: str, position: Position, unit: str) -> Iterator[None]:
         ) from error
 
 
-class Reader(Protocol):
-    """One file being read. `read` gives None for "not yet"; `done` then says whether the file is at its end."""
-
-    done: bool
-
-    def check(self) -> None: ...
-
-    def read(self) -> Record | None: ...
-
-    def lag(self) -> int | None: ...
-
-    def notices(self) -> list[str]: ...
-
-    def close(self) -> None: ...
-
-
 class TextReader:
-    """A file of lines or CSV records, in blocks."""
+    """A file of lines or CSV records, in blocks. `read` gives None for "not yet"; `done`: the file is at its end."""
 
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
         self._path, self._kind, self._position = path, kind, position
@@ -141,10 +125,7 @@ class TextReader:
             size = os.stat(self._path).st_size
             if isinstance(self._blocks.stream, Plain) and size < self._position.offset:
                 raise Replaced(size)
-            if isinstance(self._blocks.stream, Plain):
-                self._blocks.catch_up()
-            else:
-                self._blocks.begin(final=True)
+            self._blocks.check()
 
     def read(self) -> Record | None:
         blocks = self._blocks
@@ -168,7 +149,7 @@ class TextReader:
         return []
 
     def close(self) -> None:
-        self._blocks.stream.close()
+        self._blocks.close()
 
 
 def opened_text(path: str, kind: Kind) -> ByteStream:
@@ -197,7 +178,7 @@ def text_record(block: Block, blocks: Blocks, partition: str, format: str) -> Re
 
 
 class TableReader:
-    """A Parquet or Arrow file, in batches of rows."""
+    """A Parquet or Arrow file, in batches of rows; see `TextReader`."""
 
     def __init__(self, path: str, kind: Kind, position: Position, sizes: Sizes):
         self._path, self._position, self._partition, self.done = path, position, partition_of(path), False
@@ -237,6 +218,9 @@ class TableReader:
     def close(self) -> None:
         self._table.batches.close()
         self._table.file.close()
+
+
+Reader = TextReader | TableReader
 
 
 def open_reader(path: str, kind: Kind, position: Position, sizes: Sizes) -> Reader:

@@ -74,16 +74,12 @@ def copied_from(path: str, positions: Mapping[str, Position]) -> str:
         return texts.get((check, unpacked), "") if unpacked else ""
     marks = {}
     for name, position in positions.items():
-        if name.startswith("/") and size and (position.offset == size or _is_parquet(name)):
+        if name.startswith("/") and size and (position.offset == size or name.lower().endswith(".parquet")):
             marks[position.mark] = name
     if not marks:
         return ""
     with open(path, "rb") as file:
         return marks.get(whole_mark(file), "")
-
-
-def _is_parquet(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() == ".parquet"
 
 
 class Files(Source):

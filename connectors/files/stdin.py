@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from connectors import Position, Record, Source, SourceFailed, UnusableSource
 from connectors.files.line_blocks import FRAMINGS, Blocks, Unreadable
-from connectors.files.readers import Sizes
+from connectors.files.readers import Sizes, text_record
 from connectors.files.streams import PIECE, ByteStream
 from connectors.files.tables import stream_rows
 from connectors.files.text_layout import PLAIN_TEXT, TextLayout
@@ -124,18 +124,8 @@ class StdinText(_Stdin):
             except (Unreadable, OSError) as error:
                 raise SourceFailed(f"standard input: {error}") from error
             if block:
-                return [
-                    Record(
-                        block.value,
-                        PARTITION,
-                        self._start + block.offset,
-                        self._start + block.next_offset,
-                        format=self._format,
-                        header=self._blocks.header,
-                        problem=block.problem,
-                        too_large=block.too_large,
-                    )
-                ]
+                record, start = text_record(block, self._blocks, PARTITION, self._format), self._start
+                return [record._replace(offset=start + block.offset, next_offset=start + block.next_offset, mark=0)]
             if self._blocks.starved and ended:
                 self._finished = True
             elif monotonic() > until or (self._blocks.starved and not self._pipe.wait(until - monotonic())):

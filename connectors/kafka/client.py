@@ -1,7 +1,7 @@
 """What the Kafka source asks of a client library, so that kafka-python and confluent-kafka are interchangeable.
 
 A client is opened by a thread (`open`, `look_for_topic`, `ranges`, `assign` may wait for the network) and then used by
-the thread that polls; only `interrupt` may be called from another thread meanwhile.
+the thread that polls.
 """
 
 import contextlib
@@ -59,9 +59,6 @@ class Client(Protocol):
 
     def open(self) -> None:
         """Reach the cluster. Raises `BrokerUnavailable`, `Refused`; then nothing of it is left open."""
-
-    def interrupt(self) -> None:
-        """End a wait for the network soon, from another thread; nothing but `close` may follow."""
 
     def topic_mark(self) -> int:
         """A check value of the topic's id, 0 where the broker gives none; a topic made anew has another."""

@@ -6,10 +6,10 @@ control records behind the last message. No consumer group is joined; librdkafka
 
 import json
 import logging
-import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -46,7 +46,7 @@ DEFAULTS: dict[str, Any] = {
 }
 ANSWER_SECONDS = 5.0
 STALE_SECONDS = 3.0
-SLICE_SECONDS = 0.5  # a question is asked in slices, so that an interruption is noticed
+SLICE_SECONDS = 0.5  # a question is asked in slices, so that a refusal is noticed
 _FATAL = {
     KafkaError._AUTHENTICATION,
     KafkaError.SASL_AUTHENTICATION_FAILED,
@@ -104,78 +104,10 @@ class Reports:
             raise Refused(_text(self.refused)) from cause
 
 
-class TopicQuestions:
-    """What is asked of the brokers, in slices, for `patience` seconds or until interrupted.
-
-    All raise `BrokerUnavailable`, `Refused`.
-    """
-
-    def __init__(
-        self,
-        consumer: Consumer,
-        reports: Reports,
-        topic: str,
-        options: Mapping[str, Any],
-        patience: float,
-        interrupted: threading.Event,
-    ):
-        self._consumer, self._reports, self._topic = consumer, reports, topic
-        self._settings = {key: value for key, value in options.items() if key.startswith(_SHARED)}
-        self._patience, self._interrupted = patience, interrupted
-        self.polls = True  # until partitions are assigned, a poll brings no messages
-
-    def _ask(self, question: Callable[[float], Answer]) -> Answer:
-        deadline = time.monotonic() + self._patience
-        while True:
-            try:
-                return question(SLICE_SECONDS)
-            except KafkaException as error:
-                if self.polls:
-                    self._consumer.poll(0)  # lets librdkafka call `error`, which knows why it cannot connect
-                self._reports.raise_refused(error)
-                if error.args[0].code() in _FATAL:
-                    raise Refused(_text(error)) from error
-                if self._interrupted.is_set() or time.monotonic() > deadline:
-                    raise BrokerUnavailable(_text(error)) from error
-
-    def partitions(self) -> frozenset[int]:
-        """Those that the topic has; none when it does not exist."""
-        return self._ask(self._partitions)
-
-    def _partitions(self, seconds: float) -> frozenset[int]:
-        topic = self._consumer.list_topics(self._topic, timeout=seconds).topics[self._topic]
-        if topic.error is not None and topic.error.code() not in _PASSING:
-            raise KafkaException(topic.error)
-        return frozenset() if topic.error is not None else frozenset(topic.partitions)
-
-    def topic_mark(self) -> int:
-        """A check value of the topic's id; 0 when the topic does not exist or has none."""
-        return self._ask(self._topic_mark)
-
-    def _topic_mark(self, seconds: float) -> int:
-        admin = AdminClient(self._settings, logger=logging.getLogger("librdkafka"))
-        asked = admin.describe_topics(TopicCollection([self._topic]), request_timeout=seconds)
-        try:
-            topic_id = asked[self._topic].result().topic_id
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return 0  # `look_for_topic` waits for it and asks again
-            raise
-        high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
-        whole = b"".join(half.to_bytes(8, "big", signed=True) for half in (high, low))
-        return zlib.crc32(whole) if any(whole) else 0
-
-    def range(self, partition: int) -> Range:
-        """The first and the next offset of a partition."""
-        place = TopicPartition(self._topic, partition)
-        return self._ask(lambda seconds: Range(*self._consumer.get_watermark_offsets(place, timeout=seconds)))
-
-
 class Confluent:
     """A `Client`: one librdkafka consumer with its partitions assigned by hand."""
 
-    _consumer: Consumer  # these are there once it is open
-    _questions: TopicQuestions
+    _consumer: Consumer  # once it is open
 
     def __init__(self, address: Address, options: Mapping[str, Any], format: str | None):
         self._address, self._topic, self._format = address, address.topic, format
@@ -183,7 +115,6 @@ class Confluent:
         self._patience = options.pop("bootstrap_timeout_ms", 1000 * ANSWER_SECONDS) / 1000
         self._options = {**DEFAULTS, **librdkafka_options(options), "bootstrap.servers": ",".join(address.servers)}
         self._has_group = "group.id" in options
-        self._interrupted = threading.Event()
         self._reports, self._mark = Reports(address.topic), 0
         self._names: dict[int, str] = {}
         self._following: dict[int, int] = {}  # behind the last delivered message
@@ -210,23 +141,53 @@ class Confluent:
             self._consumer = Consumer({**self._options, **callbacks})
         except (KafkaException, ValueError, TypeError) as error:
             raise Refused(_text(error)) from error
-        self._questions = TopicQuestions(
-            self._consumer, self._reports, self._topic, self._options, self._patience, self._interrupted
-        )
         try:
-            self._questions.partitions()  # an error of the connection shows here first, with its reason
-            self._mark = self._questions.topic_mark()
+            self._ask(self._partitions)  # an error of the connection shows here first, with its reason
+            self._mark = self._ask(self._topic_mark)
         except BaseException:
             self.close()
             raise
 
-    def interrupt(self) -> None:
-        """From another thread: what waits for an answer fails."""
-        self._interrupted.set()  # closing it under a thread that is inside librdkafka would free what that one uses
+    def _ask(self, question: Callable[[float], Answer]) -> Answer:
+        """Ask the brokers for some seconds. Raises `BrokerUnavailable`, `Refused`."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return question(SLICE_SECONDS)
+            except KafkaException as error:
+                if not self._names:  # until partitions are assigned, a poll brings no messages
+                    self._consumer.poll(0)  # lets librdkafka call `error`, which knows why it cannot connect
+                self._reports.raise_refused(error)
+                if error.args[0].code() in _FATAL:
+                    raise Refused(_text(error)) from error
+                if time.monotonic() > deadline:
+                    raise BrokerUnavailable(_text(error)) from error
+
+    def _partitions(self, seconds: float) -> frozenset[int]:
+        """Those that the topic has; none when it does not exist."""
+        topic = self._consumer.list_topics(self._topic, timeout=seconds).topics[self._topic]
+        if topic.error is not None and topic.error.code() not in _PASSING:
+            raise KafkaException(topic.error)
+        return frozenset() if topic.error is not None else frozenset(topic.partitions)
+
+    def _topic_mark(self, seconds: float) -> int:
+        """A check value of the topic's id; 0 when the topic does not exist or has none."""
+        shared = {key: value for key, value in self._options.items() if key.startswith(_SHARED)}
+        admin = AdminClient(shared, logger=logging.getLogger("librdkafka"))
+        asked = admin.describe_topics(TopicCollection([self._topic]), request_timeout=seconds)
+        try:
+            topic_id = asked[self._topic].result().topic_id
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return 0  # `look_for_topic` waits for it and asks again
+            raise
+        high, low = topic_id.get_most_significant_bits(), topic_id.get_least_significant_bits()
+        whole = b"".join(half.to_bytes(8, "big", signed=True) for half in (high, low))
+        return zlib.crc32(whole) if any(whole) else 0
 
     def topic_mark(self) -> int:
         if self._was_gone and self.partitions() >= set(self._names):  # it is back, perhaps as another one
-            self._mark, self._was_gone = self._questions.topic_mark(), False
+            self._mark, self._was_gone = self._ask(self._topic_mark), False
         return self._mark
 
     def partitions(self) -> frozenset[int]:
@@ -238,18 +199,21 @@ class Confluent:
         return numbers
 
     def look_for_topic(self) -> frozenset[int]:
-        numbers = self._questions.partitions()
+        numbers = self._ask(self._partitions)
         if numbers and not self._mark:
-            self._mark = self._questions.topic_mark()
+            self._mark = self._ask(self._topic_mark)
         return numbers
 
     def ranges(self, partitions: Collection[int]) -> dict[int, Range]:
         """The first and the next offset of each partition."""
-        return {partition: self._questions.range(partition) for partition in partitions}
+        return {partition: self._ask(partial(self._range, partition)) for partition in partitions}
+
+    def _range(self, partition: int, seconds: float) -> Range:
+        place = TopicPartition(self._topic, partition)
+        return Range(*self._consumer.get_watermark_offsets(place, timeout=seconds))
 
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions from these offsets on."""
-        self._questions.polls = False
         for partition, offset in offsets.items():
             if partition in self._names:
                 self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition, errors
+from kafka import KafkaProducer, errors
 
 from connectors import DeadLetter, SinkUnavailable, UnusableSource
 from connectors.kafka.address import kafka_python_options, parse_address, scrubbed
-from connectors.kafka.client import BrokerUnavailable, Refused
+from connectors.kafka.client import BrokerUnavailable, ClientFailed, OffsetsLost, Refused
 from connectors.kafka.kafka_python_client import KafkaPython
 from connectors.kafka.kafka_python_internals import consumer_options, producer_options
 
@@ -179,34 +179,18 @@ class KafkaDeadLetters:
         partitions = reader.look_for_topic()
         if not partitions:
             raise UnusableSource(f"{self.address}: the dead-letter topic does not exist; create it, or check its name")
-        ends = {}
-        for partition, (first, end) in reader.ranges(partitions).items():
-            start = self._position.get(partition, 0)
-            start = first if start > end else max(start, first)  # behind the end: the topic was made anew
-            self._position[partition] = start
-            if start < end:
-                ends[partition] = end
-        reader.assign({partition: self._position[partition] for partition in ends})
-        deadline = time.monotonic() + self._patience
-        while ends:
-            polled = self._poll(reader)
-            for records in polled.values():
-                self._on_topic.update(filter(None, (_key_of(record) for record in records)))
-            for partition in list(ends):
-                following = reader.consumer.position(TopicPartition(self.address.topic, partition), timeout_ms=0)
-                if following is not None and following >= ends[partition]:
-                    self._position[partition] = ends.pop(partition)
-            if polled:
-                deadline = time.monotonic() + self._patience
-            elif time.monotonic() > deadline:
-                raise BrokerUnavailable(f"reading what is on it stopped at partitions {sorted(ends)}")
-
-    @staticmethod
-    def _poll(reader: KafkaPython) -> dict:
+        ranges = reader.ranges(partitions)
+        for partition, (first, end) in ranges.items():
+            start = self._position.get(partition, 0)  # behind the end: the topic was made anew
+            self._position[partition] = first if start > end else max(start, first)
+        ends = {partition: end for partition, (_, end) in ranges.items()}
         try:
-            return reader.consumer.poll(timeout_ms=500, max_records=5000)
-        except errors.KafkaError as error:
+            for message in reader.messages_to(ends, self._position, self._patience):
+                if key := _key_of(message):
+                    self._on_topic.add(key)
+        except (OffsetsLost, ClientFailed) as error:
             raise BrokerUnavailable(error) from error
+        self._position |= ends
 
     def _headers(self, letter: DeadLetter) -> list[tuple[str, bytes]]:
         topic, slash, number = letter.partition.rpartition("/")

@@ -1,7 +1,8 @@
 """The Kafka source's client on kafka-python (>= 3.0.9; 3.0.7 and 3.0.8 could stop returning records silently)."""
 
+import time
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -82,10 +83,6 @@ class KafkaPython:
         except (ValueError, TypeError, AssertionError, ImportError, OSError) as error:  # an option, a missing file
             raise Refused(f"{type(error).__name__}: {error}") from error
 
-    def interrupt(self) -> None:
-        """From another thread: what waits for an answer fails."""
-        self._network.close()
-
     def topic_mark(self) -> int:
         topic_id = self._network.topic_id(self._address.topic)
         return zlib.crc32(topic_id.bytes) if topic_id is not None and topic_id.int else 0
@@ -117,6 +114,10 @@ class KafkaPython:
 
     def poll(self, timeout: float, limit: int) -> dict[int, list[Record]]:
         """Records by partition that came within `timeout` seconds, at most `limit`."""
+        return {number: self._records(number, found) for number, found in self._messages(timeout, limit).items()}
+
+    def _messages(self, timeout: float, limit: int) -> dict[int, list[Any]]:
+        """The same as the library has them."""
         try:
             polled = self.consumer.poll(timeout_ms=int(timeout * 1000), max_records=limit)
         except errors.OffsetOutOfRangeError as error:
@@ -133,41 +134,45 @@ class KafkaPython:
             raise
         except Exception as error:  # also what a crash of its network thread left: only a fresh client can go on
             raise ClientFailed(f"{type(error).__name__}: {error}") from error
-        return {place.partition: self._records(place.partition, messages) for place, messages in polled.items()}
+        return {place.partition: messages for place, messages in polled.items()}
+
+    def messages_to(self, ends: Mapping[int, int], start: Mapping[int, int], patience: float) -> Iterator[Any]:
+        """Messages as the library has them, of each partition from its `start` to its end; control records are passed
+        over. Raises `BrokerUnavailable` when none comes for `patience` seconds, and what `poll` raises."""
+        left = {partition: end for partition, end in ends.items() if start[partition] < end}
+        self.assign({partition: start[partition] for partition in left})
+        deadline = time.monotonic() + patience
+        while left:
+            for messages in self._messages(0.5, 5000).values():
+                yield from messages
+                deadline = time.monotonic() + patience
+            for partition, (following, _) in self.progress().items():
+                if following >= left.get(partition, following + 1):
+                    del left[partition]
+            if left and time.monotonic() > deadline:
+                raise BrokerUnavailable(f"{self._address}: reading it stopped at partitions {sorted(left)}")
 
     def _records(self, partition: int, messages: list) -> list[Record]:
         name, mark, format = self._names[partition], self._mark, self._format
-        if LARGE_BATCHES.met:
-            return [self._large_or_not(partition, each) for each in messages]
         records = []
         for each in messages:
             value, offset, stamp = each.value or b"", each.offset, each.timestamp
-            time = stamp / 1000 if stamp >= 0 else None
+            moment = stamp / 1000 if stamp >= 0 else None
             kind = format or sniff(value)
             records.append(
                 new_record(
-                    Record, (value, name, offset, offset + 1, mark, kind, "message", b"", each.key, time, "", False)
+                    Record, (value, name, offset, offset + 1, mark, kind, "message", b"", each.key, moment, "", False)
                 )
             )
-        return records
+        return [self._large_or_not(each) for each in records] if LARGE_BATCHES.met else records
 
-    def _large_or_not(self, partition: int, message: Any) -> Record:
-        """One record; a message that stands for a batch that was not unpacked has a problem."""
-        value, problem = LARGE_BATCHES.problem(message.value)
-        return Record(
-            value,
-            self._names[partition],
-            message.offset,
-            message.offset + 1,
-            self._mark,
-            self._format or sniff(value),
-            "message",
-            b"",
-            message.key,
-            message.timestamp / 1000 if message.timestamp >= 0 else None,
-            problem,
-            bool(problem),
-        )
+    def _large_or_not(self, record: Record) -> Record:
+        """A record; one that stands for a batch that was not unpacked gets its problem."""
+        value, problem = LARGE_BATCHES.problem(record.value)
+        if not problem:
+            return record
+        format = self._format or sniff(value)
+        return record._replace(value=value, format=format, problem=problem, too_large=True)
 
     def progress(self) -> dict[int, Progress]:
         """How far each partition is, and how far it reaches."""

@@ -157,12 +157,7 @@ class LargeBatches:
             default_records.gzip_decode = lambda data: _unpacked(bytes(data), _gzip, self.most)
             default_records.zstd_decode = lambda data: _zstd(data, self.most)
             default_records.lz4_decode = lambda data: _unpacked(data, _lz4, self.most)
-            batches = self
-
-            def unpack(batch: DefaultRecordBatch) -> None:
-                batches.unpack(batch)
-
-            DefaultRecordBatch._maybe_uncompress = unpack
+            DefaultRecordBatch._maybe_uncompress = lambda batch: self.unpack(batch)
         self.most = most
 
     def unpack(self, batch: Any) -> None:

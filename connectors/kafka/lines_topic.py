@@ -8,7 +8,6 @@ request is still under way; then `lines` tells what was committed. One process a
 topic shuts the first one out, whose next `write` raises `BrokerUnavailable`, and whose `lines` then tell of the other.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -114,19 +113,12 @@ class LinesTopic:
         try:
             ranges = self._ranges(reader)
             start = {partition: max(known.get(partition, 0), each.first) for partition, each in ranges.items()}
-            ends = {partition: each.end for partition, each in ranges.items() if start[partition] < each.end}
-            reader.assign({partition: start[partition] for partition in ends})
-            deadline = time.monotonic() + self._patience
-            while ends:
-                for records in reader.poll(0.5, 5000).values():
-                    yield from (record.value for record in records if record.value)
-                    deadline = time.monotonic() + self._patience
-                for partition, (following, _) in reader.progress().items():
-                    known[partition] = max(known.get(partition, 0), following)
-                    if following >= ends.get(partition, following + 1):
-                        del ends[partition]
-                if time.monotonic() > deadline:
-                    raise BrokerUnavailable(f"{self.address}: reading it stopped at partitions {sorted(ends)}")
+            ends = {partition: each.end for partition, each in ranges.items()}
+            for message in reader.messages_to(ends, start, self._patience):
+                if message.value:
+                    yield message.value
+                known[message.partition] = message.offset + 1
+            known |= {partition: max(start[partition], end) for partition, end in ends.items()}
         except (OffsetsLost, ClientFailed) as error:
             raise BrokerUnavailable(self._line(error)) from error
         finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from connectors import SourceFailed, UnusableSource
-from connectors.kafka.client import Client
+from connectors.kafka.client import CLOSE_SECONDS, Client
 from connectors.kafka.start_offsets import StartingPoints
 
 
@@ -29,6 +29,7 @@ class OpeningThread:
     def __init__(self, client: Client, assign: Callable[[Client], StartingPoints]):
         self._client, self._assign = client, assign
         self._outcome: Opened | Exception | None = None  # once the thread is over
+        self._is_ended = False
         self._thread = threading.Thread(target=self._run, name="kafka-opening", daemon=True)
         self._thread.start()
 
@@ -37,6 +38,8 @@ class OpeningThread:
             self._outcome = self._opened()
         except Exception as error:  # raised again by `wait`, in the thread that asked
             self._outcome = error
+        if self._is_ended:
+            self._close()
 
     def _opened(self) -> Opened:
         self._client.open()
@@ -63,10 +66,13 @@ class OpeningThread:
         return outcome
 
     def end(self) -> None:
-        """Interrupt and wait a moment; a thread that still hangs in the network dies with the process."""
-        if self._thread.is_alive():
-            self._client.interrupt()
-        self._thread.join(3)
+        """Wait a moment; a client that opens later is closed at once, one that still waits dies with the process."""
+        self._is_ended = True
+        self._thread.join(CLOSE_SECONDS)
+        if not self._thread.is_alive():
+            self._close()
+
+    def _close(self) -> None:
         if isinstance(self._outcome, Opened):
             self._outcome.client.close()
 

@@ -118,47 +118,35 @@ def _accepted(loss: OffsetLoss, where: str, position: Position, span: Range, on_
 
 
 @dataclass(frozen=True)
-class Named:
-    """The partitions that were named."""
+class Selection:
+    """The partitions that were named, or else those p with p % count == index, also those to come."""
 
-    numbers: frozenset[int]
-
-    def of(self, partitions: Collection[int]) -> frozenset[int]:
-        """Those of `partitions` that are to be read."""
-        return self.numbers & frozenset(partitions)
-
-    def missing(self, partitions: Collection[int]) -> frozenset[int]:
-        """Those that a topic of these partitions ought to have."""
-        return self.numbers - frozenset(partitions)
-
-
-@dataclass(frozen=True)
-class Shard:
-    """The partitions p with p % count == index, also those to come; all of them are shard 0 of 1."""
-
-    index: int
-    count: int
+    named: frozenset[int] | None = None
+    index: int = 0
+    count: int = 1
 
     def of(self, partitions: Collection[int]) -> frozenset[int]:
         """Those of `partitions` that are to be read."""
+        if self.named is not None:
+            return self.named & frozenset(partitions)
         return frozenset(partition for partition in partitions if partition % self.count == self.index)
 
     def missing(self, partitions: Collection[int]) -> frozenset[int]:
-        """None: a shard may be empty."""
-        return frozenset()
+        """Those that a topic of these partitions ought to have; a shard may be empty."""
+        return (self.named or frozenset()) - frozenset(partitions)
 
 
 def selected_partitions(
     address: Address, partitions: Collection[int] | None, shard: tuple[int, int] | None
-) -> Named | Shard:
+) -> Selection:
     """The partitions to read. Raises `UnusableSource` when they are chosen in two ways, or none is."""
     if sum(choice is not None for choice in (address.partitions, partitions, shard)) > 1:
         raise UnusableSource(f"{address}: choose ?partitions=, partitions or shard, only one of them")
     if address.partitions is not None:
-        return Named(address.partitions)
+        return Selection(address.partitions)
     if partitions is not None:
-        return Named(partition_numbers(partitions, str(address)))
+        return Selection(partition_numbers(partitions, str(address)))
     index, count = shard or (0, 1)
     if not 0 <= index < count:
         raise UnusableSource(f"{address}: got shard {index}/{count}, expected i/n with 0 <= i < n")
-    return Shard(index, count)
+    return Selection(None, index, count)

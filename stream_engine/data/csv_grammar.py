@@ -121,7 +121,7 @@ def _boundary(text, width, delimiter, first):
             cut = at if text[at - 1] == LINE_FEED else cut
             continue
         stop, count, closed, first_end = _record(text, at, width, delimiter)
-        if stop == len(text):
+        if stop == len(text) and not (count > width and first_end < stop):  # too many fields stay too many
             break
         at = stop if closed and count == width else first_end
     return cut

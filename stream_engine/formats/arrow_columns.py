@@ -31,7 +31,7 @@ def plain_value(scalar: pa.Scalar) -> Any:
         return scalar.value / _PER_SECOND[kind.unit]
     if pt.is_duration(kind) or pt.is_time(kind):
         return float(scalar.value)
-    if is_list(kind):
+    if is_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
         return [plain_value(item) for item in scalar.values]
     if pt.is_struct(kind):
         return {name: plain_value(item) for name, item in scalar.items()}
@@ -59,10 +59,6 @@ def holds_names(kind: pa.DataType) -> bool:
     if pt.is_dictionary(kind):
         return holds_names(kind.value_type)
     return is_text(kind) or pt.is_integer(kind)
-
-
-def is_float(kind: pa.DataType) -> bool:
-    return pt.is_floating(kind)
 
 
 def _whole_or_nan(column: pa.Array) -> np.ndarray:
@@ -129,7 +125,7 @@ def _codes(column: pa.DictionaryArray) -> np.ndarray:
 
 def coded(column: pa.Array, pool: Pool) -> np.ndarray:
     """(n,) int32 numbers in the pool; -1 where the value is no string and no whole number."""
-    if is_float(column.type):
+    if pt.is_floating(column.type):
         column = _whole_floats(column)
     if not holds_names(column.type):
         return np.full(len(column), -1, np.int32)
@@ -212,8 +208,8 @@ def _filled(column: pa.Array) -> np.ndarray:
 
 
 class ArrowColumn(NamedTuple):
-    """A column of Arrow. In tables of `text` (CSV) it holds text: an empty cell is an absent value; lists, numbers and
-    times are written out; `floats` is False where surely no name is a whole number that a column of floats has written.
+    """A `Column` of Arrow. In tables of `text` (CSV) an empty cell is an absent value, and lists, numbers and times are
+    written out as text; `floats` is False where surely no name is a whole number that a column of floats has written.
     In others text is text, and a null is an absent value."""
 
     values: pa.Array
@@ -221,42 +217,36 @@ class ArrowColumn(NamedTuple):
     floats: bool = True
 
     def of_rows(self, rows: np.ndarray) -> "ArrowColumn":
-        """See `Column`."""
         return self._replace(values=self.values.take(pa.array(rows)))
 
     def absent(self) -> np.ndarray:
-        """See `Column`."""
         return nulls(self.values) | equal(self.values, "") if self._is_text else nulls(self.values)
 
     def taken_back(self) -> np.ndarray:
-        """See `Column`."""
         return equal(self.values, "") if self.text else nulls(self.values)
 
     def equal(self, wanted: str) -> np.ndarray:
-        """See `Column`."""
         return equal(self.values, wanted)
 
     def names(self, pool: Pool) -> np.ndarray:
-        """See `Column`."""
         return self._ids(self.values, pool)
 
     def optional_names(self, pool: Pool | None) -> tuple[np.ndarray, np.ndarray]:
-        """See `Column`."""
         kind, size = self.values.type, len(self.values)
-        if is_float(kind):
+        if pt.is_floating(kind):
             sure = nulls(self.values) | _whole_or_nan(self.values)
         else:
             sure = np.ones(size, bool) if holds_names(kind) else nulls(self.values)
-        if pool is None or not (holds_names(kind) or is_float(kind)):
+        if pool is None or not (holds_names(kind) or pt.is_floating(kind)):
             return np.broadcast_to(np.int32(-1), size), sure
         numbers = self._ids(self.values, pool)
         numbers[equal(self.values, "")] = -1
         return numbers, sure
 
     def lists(self, pool: Pool, answer: bool) -> SureNames:
-        """See `Column`; in tables of text they are separated by `|`."""
+        """In tables of text they are separated by `|`."""
         column, size = self.values, len(self.values)
-        if answer and not self.text and (holds_names(column.type) or is_float(column.type)):
+        if answer and not self.text and (holds_names(column.type) or pt.is_floating(column.type)):
             ids = self._ids(column, pool)
             return SureNames(np.ones(size, np.int64), ids, ids >= 0)
         sure = ~nulls(column)
@@ -278,14 +268,13 @@ class ArrowColumn(NamedTuple):
         return SureNames(lengths, flat, sure & (unknown_before[ends] == unknown_before[ends - lengths]))
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
-        """See `Column`; in tables of text, text may be the text of a number."""
+        """In tables of text, text may be the text of a number."""
         values = _numbers(self.values)
         if values is not None:
             return values
         return _parsed(self.values, missing, number_of, True) if self.text else np.full(len(self.values), np.nan)
 
     def times(self, missing: np.ndarray) -> np.ndarray:
-        """See `Column`."""
         if pt.is_timestamp(self.values.type):
             seconds = _filled(self.values.cast(pa.int64())).astype(np.float64)
             return seconds / _PER_SECOND[self.values.type.unit]

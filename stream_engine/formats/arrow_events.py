@@ -25,7 +25,6 @@ from stream_engine.formats.arrow_bounds import check_stream, check_written_out
 from stream_engine.formats.arrow_columns import arrow_table, plain_value, stripped
 from stream_engine.formats.bounds import Bounds, OverBound, raise_if_out_of_memory
 from stream_engine.formats.event_block import MAX_UNKNOWN, Block, nothing, unreadable
-from stream_engine.formats.event_columns import slices_side_by_side
 from stream_engine.formats.event_fields import LIST_SEPARATOR, PAIR_COLUMNS, QUADRUPLET, EventFields, fields_of
 from stream_engine.formats.joined_blocks import joined
 from stream_engine.formats.options import EventOptions
@@ -111,7 +110,7 @@ class Decoder:
         if text:
             return self._pair_fields
         lists = all(
-            len(field.inputs) > 1 or (field.inputs[0] in columns and _holds_lists(columns[field.inputs[0]].type))
+            len(field.inputs) > 1 or (field.inputs[0] in columns and pt.is_nested(columns[field.inputs[0]].type))
             for field in self._list_fields.by_kind[QUADRUPLET]
         )
         pairs = any(name in columns for names in PAIR_COLUMNS.values() for name in names)
@@ -222,8 +221,6 @@ def _plainer(column: pa.Array) -> pa.Array:
         return _plainer(pc.run_end_decode(column))
     if pt.is_dictionary(kind) and _is_binary(kind.value_type):
         return _plainer(column.cast(kind.value_type))
-    if pt.is_list_view(kind) or pt.is_large_list_view(kind):
-        return _lists_of(column)
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
     if _is_binary(kind):
@@ -234,27 +231,8 @@ def _plainer(column: pa.Array) -> pa.Array:
     return column
 
 
-def _lists_of(views: pa.Array) -> pa.Array:
-    """Views of lists as lists; pyarrow's cast empties those that overlap.
-
-    >>> begins, lengths = pa.array([0, 0], pa.int32()), pa.array([2, 2], pa.int32())
-    >>> twice = pa.ListViewArray.from_arrays(begins, lengths, pa.array([7, 8]))
-    >>> _lists_of(twice).to_pylist()
-    [[7, 8], [7, 8]]
-    """
-    lengths = pc.fill_null(pc.list_value_length(views), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    begins = views.offsets.to_numpy(zero_copy_only=False).astype(np.int64)[: len(views)]
-    flat = views.values.take(pa.array(slices_side_by_side(lengths, begins), pa.int64()))
-    ends = pa.array(np.append(0, np.cumsum(lengths)), pa.int64())
-    return pa.LargeListArray.from_arrays(ends, flat, mask=views.is_null())
-
-
 def _is_binary(kind: pa.DataType) -> bool:
     return pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind)
-
-
-def _holds_lists(kind: pa.DataType) -> bool:
-    return pt.is_nested(kind)
 
 
 def _first_line(error: Exception) -> str:

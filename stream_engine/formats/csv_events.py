@@ -154,6 +154,7 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
         wrong.append(row)
         return "skip"
 
+    read = [str(position) for position in layout.columns.values()]
     if value.startswith(BOM_UTF8):
         value = b"\n" + value  # pyarrow passes over a byte order mark at the start of any data; here it is text
     table = pyarrow.csv.read_csv(
@@ -164,18 +165,18 @@ def _parsed(value: bytes, layout: Layout, quotes: bool) -> tuple[dict[str, pa.Ar
         pyarrow.csv.ParseOptions(delimiter=chr(layout.delimiter), newlines_in_values=quotes, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(
             check_utf8=False,
-            column_types=layout.types,
-            include_columns=list(layout.types),
+            column_types=dict.fromkeys(read, pa.string()),
+            include_columns=read,
             null_values=[],
             strings_can_be_null=False,
         ),
     )
     if wrong:
         raise _WrongWidth
-    strip = stripped if _has_spaces_around(value, layout.delimiter, quotes) else _as_it_is
-    return {
-        name: strip(_one_chunk(table.column(str(position)))) for name, position in layout.columns.items()
-    }, table.num_rows
+    columns = {name: _one_chunk(table.column(str(position))) for name, position in layout.columns.items()}
+    if _has_spaces_around(value, layout.delimiter, quotes):
+        columns = {name: stripped(column) for name, column in columns.items()}
+    return columns, table.num_rows
 
 
 def _has_spaces_around(value: bytes, delimiter: int, quotes: bool) -> bool:
@@ -192,9 +193,5 @@ def _has_spaces_around(value: bytes, delimiter: int, quotes: bool) -> bool:
     return False
 
 
-def _as_it_is(column: pa.Array) -> pa.Array:
-    return column
-
-
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which would copy a single one

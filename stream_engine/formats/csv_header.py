@@ -3,8 +3,6 @@
 from difflib import get_close_matches
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from stream_engine.data.csv_grammar import column_names, delimiter_of, likely_delimiter, mark_end
 from stream_engine.formats.event_fields import TRIPLET, VOTES, EventFields
 from stream_engine.formats.options import EventOptions, UnreadableHeader
@@ -16,7 +14,6 @@ class Layout(NamedTuple):
     width: int
     delimiter: int
     columns: dict[str, int]  # input field -> position, of the fields that are read
-    types: dict[str, pa.DataType]  # position, as pyarrow's column name -> how to read it
     unknown: frozenset[str]
 
 
@@ -45,8 +42,7 @@ def layout_of(header: bytes, event_fields: EventFields, options: EventOptions) -
             raise UnreadableHeader(f"column {name!r} is there twice; the header has {_shortened(names)}")
         if name in read:
             columns[name] = position
-    types = {str(position): pa.string() for position in columns.values()}
-    return Layout(len(names), delimiter_of(header), columns, types, frozenset(names) - event_fields.known)
+    return Layout(len(names), delimiter_of(header), columns, frozenset(names) - event_fields.known)
 
 
 def _lacking(header: bytes, names: list[str], lacking: list[str], options: EventOptions) -> str:

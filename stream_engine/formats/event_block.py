@@ -63,10 +63,10 @@ class Block:
         origins = None
         if self.provenance:
             origins = Origins(
-                self.worker_numbers([event.worker for event in events]),
+                _numbers(self.workers, [event.worker for event in events]),
                 np.array([event.weight for event in events]),
                 np.array([event.time for event in events]),
-                self.sampler_numbers([event.sampler for event in events]),
+                _numbers(self.samplers, [event.sampler for event in events]),
             )
         kinds = np.array([event.kind for event in events], np.int8)
         votes = np.array([event.votes for event in events], np.int64)
@@ -76,14 +76,6 @@ class Block:
         if votes is not None and (votes == (1, 0)).all():
             votes = None
         self._pieces.append(Piece(row, kind, size, size - last, members, origins if self.provenance else None, votes))
-
-    def worker_numbers(self, workers: Sequence) -> np.ndarray:
-        """(e,) int32: the number of each worker, -1 where there is none."""
-        return _numbers(self.workers, workers)
-
-    def sampler_numbers(self, samplers: Sequence) -> np.ndarray:
-        """(e,) int32: the number of each sampler, -1 where there is none."""
-        return _numbers(self.samplers, samplers)
 
     def decoded(self, locate: Callable[[int], tuple[int, bytes]], unknown: frozenset[str] = frozenset()) -> Decoded:
         """The block as columns; `locate(row)` gives the first byte and the bytes of an event that is refused."""
@@ -107,7 +99,10 @@ class Block:
                 self.refused.append((row, _fault_of(events, faults, event, names)))
             else:
                 self.add_catch_trial(row, CatchTrial(self._worker_of(events, event), passed))
-        rejected = [_rejected(row, *locate(row), fault) for row, fault in sorted(self.refused, key=itemgetter(0))]
+        rejected = []
+        for row, fault in sorted(self.refused, key=itemgetter(0)):
+            begin, value = locate(row)
+            rejected.append(Rejected(row, begin, fault.reason, str(fault), value))
         self.refused = []  # a fault holds the frames it was raised in, and these the values of a whole poll: a cycle
         kinds = events.kind if accepted.all() else events.kind[accepted]
         of_type = np.bincount(kinds, minlength=len(EVENT_TYPES)).tolist()
@@ -151,10 +146,11 @@ class Block:
         )
 
 
-def _numbers(pool: Pool, names: Sequence) -> np.ndarray:
-    named = np.fromiter((name is not None and name != "" for name in names), bool, len(names))
+def _numbers(pool: Pool, names: Sequence[str | None]) -> np.ndarray:
+    """(e,) int32: the number of each name, -1 where there is none."""
+    named = np.fromiter(map(bool, names), bool, len(names))
     numbers = np.full(len(names), -1, np.int32)
-    numbers[named] = pool.ids([name for name in names if name is not None and name != ""])
+    numbers[named] = pool.ids([name for name in names if name])
     return numbers
 
 
@@ -195,10 +191,6 @@ def _passed_catch(events: Piece, faults: Faults, event: int, names: list[str]) -
         return None
     offered, chosen = (names[1:], names[1:2]) if events.kind[event] == TRIPLET else (names[1:split], names[split:])
     return names[0] in chosen if chosen and set(chosen) <= set(offered) else None
-
-
-def _rejected(row: int, start: int, value: bytes, fault: InvalidEvent) -> Rejected:
-    return Rejected(row, start, fault.reason, str(fault), value)
 
 
 def _label(names: list[str]) -> Label:

@@ -24,7 +24,7 @@ from stream_engine.formats.text_values import plain_numbers, plain_times
 
 
 class JsonColumn(NamedTuple):
-    """One field over some events; what stands in the cells, and where in the text."""
+    """A `Column` of some events; what stands in the cells, and where in the text."""
 
     text: np.ndarray  # (bytes,) uint8
     kind: np.ndarray  # (n,) int8
@@ -33,35 +33,29 @@ class JsonColumn(NamedTuple):
     cells: Cells  # for the items of lists
 
     def of_rows(self, rows: np.ndarray) -> "JsonColumn":
-        """See `Column`."""
         return self._replace(kind=self.kind[rows], begin=self.begin[rows], end=self.end[rows])
 
     def absent(self) -> np.ndarray:
-        """See `Column`."""
         return self.kind <= NULL
 
     def taken_back(self) -> np.ndarray:
-        """See `Column`."""
         return self.kind == NULL
 
     def equal(self, wanted: str) -> np.ndarray:
-        """See `Column`: numbers are compared as they are written."""
+        """Numbers are compared as they are written."""
         same = (self.kind >= TEXT) & (self.kind <= FALSE)
         equal_cells(self.text, self.begin, self.end, np.frombuffer(wanted.encode(), np.uint8), same)
         return same
 
     def names(self, pool: Pool) -> np.ndarray:
-        """See `Column`."""
         return self._ids(pool, (self.kind == TEXT) | (self.kind == INTEGER))
 
     def optional_names(self, pool: Pool | None) -> tuple[np.ndarray, np.ndarray]:
-        """See `Column`."""
         named = ((self.kind == TEXT) & (self.end > self.begin)) | (self.kind == INTEGER)
         none = np.broadcast_to(np.int32(-1), len(named))
         return none if pool is None else self._ids(pool, named), self.kind <= INTEGER
 
     def lists(self, pool: Pool, answer: bool) -> SureNames:
-        """See `Column`."""
         lengths, items = np.empty(len(self.kind), np.int64), (self.cells.item_begin, self.cells.item_end)
         names = item_count(self.kind, self.begin, self.end, answer, lengths)
         begins, ends = np.empty(names, np.int64), np.empty(names, np.int64)
@@ -69,13 +63,11 @@ class JsonColumn(NamedTuple):
         return SureNames(np.maximum(lengths, 0), pool.ids_of_bytes(self.text, begins, ends), lengths >= 0)
 
     def numbers(self, missing: np.ndarray) -> np.ndarray:
-        """See `Column`."""
         values = np.full(len(self.kind), np.nan)
-        self._parse((self.kind == INTEGER) | (self.kind == NUMBER), plain_numbers, _number, values)
+        self._parse((self.kind == INTEGER) | (self.kind == NUMBER), plain_numbers, float, values)
         return values
 
     def times(self, missing: np.ndarray) -> np.ndarray:
-        """See `Column`."""
         values = self.numbers(missing)
         self._parse(self.kind == TEXT, plain_times, _time, values)
         return values
@@ -98,10 +90,6 @@ class JsonColumn(NamedTuple):
         for place in np.flatnonzero(np.isnan(parsed)).tolist():
             parsed[place] = parse(self.text[begins[place] : ends[place]].tobytes().decode())
         values[some] = parsed
-
-
-def _number(text: str) -> float:
-    return float(text)
 
 
 def _time(text: str) -> float:

@@ -28,7 +28,6 @@ WORLDS: dict[str, Callable[[Path], Source]] = {
     "file, followed": lambda folder: open_source(in_file(folder), {}, follow=True),
     "stdin": lambda folder: open_source("-", {}, stream=io.BytesIO(b"1\n")),
     "stdin, arrow": lambda folder: open_source("-", {}, stream=io.BytesIO(b""), format="arrow"),
-    "memory": lambda folder: open_source("memory://m", {}, items=[b"1"]),
     "kafka": lambda folder: open_source("kafka://127.0.0.1:1/t", {}, start="earliest"),
     "deltas": deltas,
 }

@@ -236,7 +236,7 @@ PLANTS = {
         "stream_engine.accumulators is not below stream_engine.guard",
     ),
     "a connector that knows the engine": (
-        {"connectors/memory.py": lazily("from stream_engine.data import comparisons")},
+        {"connectors/spark_deltas.py": lazily("from stream_engine.data import comparisons")},
         "a connector does not know what a comparison is",
     ),
     "a refit that reads the store": (

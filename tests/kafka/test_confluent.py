@@ -1,7 +1,6 @@
 """What librdkafka hands over, told message by message: nothing behind an error is taken for what follows."""
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -56,7 +55,7 @@ class Scripted:
 def reading(*batches) -> Confluent:
     """A client that reads from offset 0 of two partitions, and gets these batches."""
     client = Confluent(parse_address("h:1/t"), {}, None)
-    client._consumer, client._questions = Scripted(*batches), SimpleNamespace(polls=True)
+    client._consumer = Scripted(*batches)
     client.assign({0: 0, 1: 0})
     return client
 

@@ -68,9 +68,6 @@ class Unopened:
         if isinstance(self._client, Exception):
             raise self._client
 
-    def interrupt(self):
-        pass
-
     def __getattr__(self, name):
         return getattr(self._client, name)
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from connectors import Position, Record, Source, open_source
-from connectors.memory import Crash, Crashed, MemorySource, Pause
+from tests.support.memory_source import Crash, Crashed, MemorySource, Pause
 
 LAWS = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -123,7 +123,7 @@ def memory(folder: Path, items: list[str], size: int) -> World:
     }
     return World(
         {name: there for name, there in expected.items() if there},
-        lambda at: open_source("memory://", at, items=content, per_poll=size),
+        lambda at: MemorySource("memory", at, items=content, per_poll=size),
         lambda record: [record.value.decode()],
     )
 

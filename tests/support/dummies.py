@@ -11,7 +11,6 @@ import numpy as np
 
 import connectors
 from connectors import DeadLetter, Position
-from connectors.memory import MemorySource
 from stream_engine import accumulators, exports, formats, refits
 from stream_engine.accumulators.adds_similarity import AddS3
 from stream_engine.data.array_checks import Held
@@ -22,6 +21,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import OBJECTS, ids, numbers
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
+from tests.support.memory_source import MemorySource
 
 DUMMIES = (
     (refits.REFITS, "dummy_refit", __name__),

@@ -81,10 +81,6 @@ class SimDisk:
     def size(self, path) -> int:
         return len(self._file(self._alive(path)).live)
 
-    def modified(self, path) -> float:
-        self._file(self._alive(path))
-        return 0.0
-
     def append(self, path, chunks) -> None:
         path = self._operation("append", path)
         if path not in self.live:

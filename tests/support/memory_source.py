@@ -1,4 +1,4 @@
-"""A list of items as a source, in which crashes and silences are items too: for tests, notebooks and examples.
+"""A list of items as a source, in which crashes and silences are items too: for tests.
 
 Invariant: like every source, opening at a record's `next_offset` gives exactly the rest. Offsets count the items of a
 partition ("message"). A `Crash` raises where it stands, once: its list remembers, so that the next source over the same
