@@ -18,10 +18,8 @@ from connectors import split_uri
 from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.data.comparisons import Decoded
 from stream_engine.service.ingest import Block, Ingest
-from stream_engine.service.recognise import first_columns, with_recognised
-from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import Settings
-from stream_engine.service.wiring import event_options, source, text_layout_of
+from stream_engine.service.sources import event_options, first_columns, prepared, source, text_layout_of
 
 FIRST = 5  # events that are shown
 _SPACES = re.compile(r"\s+")
@@ -52,8 +50,7 @@ class Preview(NamedTuple):
 def preview(settings: Settings, most: int) -> Preview:
     """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
     `connectors.SourceFailed`."""
-    check_runnable(settings)
-    settings, read_as = with_recognised(settings)
+    settings, read_as = prepared(settings)
     settings = structs.replace(settings, follow=False)
     options = event_options(settings)._replace(provenance=True)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))

@@ -8,12 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from structlog.typing import FilteringBoundLogger
-
 from connectors import Position, SinkUnavailable
+from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.disk_room import DiskRoom
-from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
@@ -53,15 +51,14 @@ class SnapshotPublisher:
         dead_letters: DeadLetters,
         monitor: PredictionMonitor,
         health: SourceHealth,
-        metrics: Metrics,
-        log: FilteringBoundLogger,
+        context: Context,
     ):
         self._engine, self._store = engine, store
         self._keep, self._rule = settings.keep, SnapshotRule(settings.every, settings.interval)
         self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
-        self._metrics, self._log = metrics, log
+        self._metrics, self._log, self._heartbeat = context.metrics, context.log, context.heartbeat
         self._pool = ThreadPoolExecutor(1, "publish")
-        self._room = DiskRoom(store, settings.keep, metrics, log)
+        self._room = DiskRoom(store, settings.keep, context.metrics, context.log)
         self._room.look()
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
@@ -99,7 +96,7 @@ class SnapshotPublisher:
             self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
             return self._failed(error)
-        with self._health.heartbeat.long("the copy of the state"):
+        with self._heartbeat.long("the copy of the state"):
             counts, whole = self._engine.capture()
             self._monitor.serve(counts)
         self._taken = self._now()

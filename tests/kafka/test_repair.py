@@ -9,6 +9,7 @@ import pytest
 from kafka import TopicPartition
 
 from stream_engine.service.consume import consume
+from stream_engine.service.context import Context
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.requests import Requests
@@ -24,11 +25,11 @@ def run(uri: str, state, records: int, **more) -> Metrics:
     settings = load(None, {**given, "snapshot.interval": 0, "snapshot.every": 0, **more}, {})
     requests, metrics = Requests(), Metrics()
     with ExitStack() as stack:
-        opened = open_run(settings, state, requests, stack, metrics)
+        opened = open_run(settings, state, Context(metrics, requests=requests), stack)
 
         def stop() -> None:
             try:
-                until(lambda: opened.engine.counters["records"] >= records, 60, f"{records} records")
+                until(lambda: opened.learning.engine.counters["records"] >= records, 60, f"{records} records")
             finally:
                 requests.stop = True
 

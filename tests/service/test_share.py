@@ -3,9 +3,8 @@
 import pytest
 
 from connectors import Position
+from stream_engine.service.resumed import agreed_share, asked_share, restored
 from stream_engine.service.settings import BadSettings, load
-from stream_engine.service.share import agreed_share, asked_share
-from stream_engine.service.wiring import restored
 from stream_engine.state.engine import Engine
 
 ALL = {f"votes/{number}": Position(5) for number in range(4)}
