@@ -10,10 +10,10 @@ import click
 from connectors.files.dead_letters import overwrite
 from stream_engine.commands import state_option
 from stream_engine.state.dead_letter_names import naming
-from stream_engine.state.forget_in_place import replace
 from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
+from stream_engine.state.sweeping import replace
 
 _ELSEWHERE = (
     "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "

@@ -14,7 +14,7 @@ from stream_engine.service.learning import take_loss
 from stream_engine.service.open_run import OpenRun
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.source_health import POLL_SECONDS
-from stream_engine.service.triggers import block_bytes
+from stream_engine.service.sources import block_bytes
 from stream_engine.state.labels import waiting
 
 

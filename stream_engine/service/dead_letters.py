@@ -30,10 +30,10 @@ from stream_engine.service.record_units import unit_of
 from stream_engine.service.requests import RunFailed
 from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
-from stream_engine.service.triggers import too_many_rejected
 from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # what the message about a row in another encoding names
+ENOUGH = 100  # events of an input, for the share that was refused to tell another format
 _PIECE = 8 << 20
 
 
@@ -109,7 +109,7 @@ class DeadLetters:
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if too_many_rejected(self.max_ratio, refused, seen):
+        if seen >= ENOUGH and refused > self.max_ratio * seen:
             raise RunFailed(
                 f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "

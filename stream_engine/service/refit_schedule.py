@@ -17,7 +17,6 @@ from stream_engine.service.progress_bars import Bars
 from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_workers import Outcome, Workers
 from stream_engine.service.settings import RefitSettings
-from stream_engine.service.triggers import refits_due
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
@@ -70,8 +69,9 @@ class RefitSchedule:
             if artifact.snapshot == snapshot.digest
         }
         done, quickest = made | self._tried, list(REFITS).index
-        due = refits_due(self._kinds(snapshot), self._workers.running, done, snapshot.sequence)
-        due = sorted(due, key=lambda kind: (done.get(kind, 0), quickest(kind)))
+        due = [kind for kind in self._kinds(snapshot) if done.get(kind, 0) < snapshot.sequence]
+        due = [kind for kind in due if kind not in self._workers.running]  # at most one run of a kind
+        due.sort(key=lambda kind: (done.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)
             if cores <= 0:

@@ -25,9 +25,10 @@ from stream_engine.formats.known_layouts import recognised
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.resumed import accumulators_in_use
 from stream_engine.service.settings import BadSettings, Settings, shard
-from stream_engine.service.triggers import block_bytes
 from stream_engine.state import spark_deltas
 
+BYTES_EACH = 4  # of a comparison; a ranking of many is as short as that
+LEAST_BLOCK = 4096  # bytes
 _SMALL = Sizes(1 << 16)
 _WITHOUT = "read it without following"
 
@@ -82,6 +83,16 @@ def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> S
     elif scheme == "deltas":
         options = {"follow": settings.follow}
     return open_source(uri, positions, **options)
+
+
+def block_bytes(every: int | None, most: int) -> int:
+    """How large a block of records may be, for a snapshot every so many comparisons to come about when it is due: a
+    comparison is `BYTES_EACH` at least in any format, so that a block holds a fraction of them.
+
+    >>> block_bytes(None, 8 << 20), block_bytes(0, 8 << 20), block_bytes(10_000, 8 << 20), block_bytes(1, 8 << 20)
+    (8388608, 8388608, 40000, 4096)
+    """
+    return min(most, max(LEAST_BLOCK, BYTES_EACH * every)) if every else most
 
 
 def ends(settings: Settings) -> bool:

@@ -1,5 +1,10 @@
 """To forget means it: what a published snapshot has replaced is removed, also when the process that began it died.
 
+Under the lock, in this order: dead letters that name it are overwritten (`connectors.files.dead_letters.overwrite`); a
+mark says what is to be removed; the snapshot is published; then the rest is removed. A crash before the snapshot is
+there leaves the counts of before and is answered by forgetting again; after one behind it, who takes the lock next ends
+the removal.
+
     DIR/forgetting   {"snapshot": 43, "digest": "..."}
 
 It is written, durably, before snapshot 43 is published, and holds no name. Once that snapshot is there, older snapshots
@@ -10,11 +15,17 @@ first.
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from connectors.disk import Disk, write_whole
 from stream_engine.data import container
+from stream_engine.state import snapshot as snapshots
+from stream_engine.state.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from stream_engine.state.store import Store
 
 MARK = "forgetting"
 
@@ -26,9 +37,13 @@ class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
 
 
-def mark(directory: Path, disk: Disk, snapshot: int, digest: str) -> None:
-    """Say what is to be removed once the snapshot is published. Raises `OSError`."""
-    write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest))])
+def replace(store: "Store", snapshot: Snapshot) -> Snapshot:
+    """Publish a snapshot in place of all before it. The state is locked. Raises `OSError`."""
+    mark = _Mark(snapshot.sequence, snapshots.encode(snapshot)[1].digest)
+    write_whole(store.disk, store.directory / MARK, [msgspec.json.encode(mark)])
+    published, _ = store.publish(snapshot)
+    finish(store.directory, store.disk)
+    return published
 
 
 def finish(directory: str | Path, disk: Disk | None = None) -> None:

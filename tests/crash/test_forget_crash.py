@@ -7,10 +7,10 @@ from connectors.files.dead_letters import overwrite
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.dead_letter_names import naming
-from stream_engine.state.forget_in_place import replace
 from stream_engine.state.forgetting import forget_object, noted
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
+from stream_engine.state.sweeping import replace
 from tests.crash.test_crash_anywhere import EVENTS, consume, dead
 from tests.support.simulated_disk import SimDisk, crash_images
 

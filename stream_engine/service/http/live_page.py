@@ -19,8 +19,7 @@ from stream_engine.report import shell
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.built_files import Built, BuiltFiles, NotNow, fingerprint, later
 from stream_engine.service.http.context import HttpContext
-from stream_engine.service.http.live_figures import LiveFigures
-from stream_engine.service.http.live_history import History
+from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
 from stream_engine.service.settings import HttpSettings
 from stream_engine.state.published import Published

@@ -23,8 +23,7 @@ from stream_engine.service.http.admin import admin_routes
 from stream_engine.service.http.built_files import BuiltFiles, NotNow, later
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
-from stream_engine.service.http.live_figures import LiveFigures
-from stream_engine.service.http.live_history import History
+from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.live_page import LivePage
 from stream_engine.service.http.object_pictures import ObjectPictures
 from stream_engine.service.settings import BadSettings, HttpSettings
