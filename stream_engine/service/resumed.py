@@ -4,7 +4,7 @@ Positions, counts and dead letters mean something only together with how the eve
 topic must never read the same partition. So a state keeps its accumulators, the options of its input and its share of
 the partitions: a run need not repeat the options, and one that asks for others is refused before anything is read.
 States of before options or shares were remembered take those of the first run that goes on with them.
-`stream-engine reshard` makes states of other shares.
+`stream-engine merge --into N` makes states of other shares.
 """
 
 from collections.abc import Iterable, Mapping
@@ -213,7 +213,7 @@ def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[s
     told = [f"the share {share} of the partitions" if share else "all partitions" for share in (made_with, asked)]
     raise BadSettings(
         f"{settings.state}: made with {told[0]}, asked for {told[1]}: partitions would count twice or never; use the "
-        "same --shard, or make states of other shares: stream-engine reshard"
+        "same --shard, or make states of other shares: stream-engine merge --into N"
     )
 
 
