@@ -13,7 +13,6 @@ from stream_engine.state.dead_letter_names import naming
 from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
-from stream_engine.state.sweeping import replace
 
 _ELSEWHERE = (
     "Older snapshots and all artifacts were removed; the next run fits its models again. Delete the data yourself "
@@ -77,7 +76,7 @@ def _forget(
     if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
-    return _said(replace(store, after), letters, before, done, drop, name is not None)
+    return _said(store.replace(after), letters, before, done, drop, name is not None)
 
 
 def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:

@@ -15,17 +15,11 @@ first.
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from connectors.disk import Disk, write_whole
 from stream_engine.data import container
-from stream_engine.state import snapshot as snapshots
-from stream_engine.state.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from stream_engine.state.store import Store
 
 MARK = "forgetting"
 
@@ -37,13 +31,9 @@ class _Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
 
 
-def replace(store: "Store", snapshot: Snapshot) -> Snapshot:
-    """Publish a snapshot in place of all before it. The state is locked. Raises `OSError`."""
-    mark = _Mark(snapshot.sequence, snapshots.encode(snapshot)[1].digest)
-    write_whole(store.disk, store.directory / MARK, [msgspec.json.encode(mark)])
-    published, _ = store.publish(snapshot)
-    finish(store.directory, store.disk)
-    return published
+def mark(directory: Path, disk: Disk, snapshot: int, digest: str) -> None:
+    """Say what is to be removed once the snapshot is published. Raises `OSError`."""
+    write_whole(disk, directory / MARK, [msgspec.json.encode(_Mark(snapshot, digest))])
 
 
 def finish(directory: str | Path, disk: Disk | None = None) -> None:

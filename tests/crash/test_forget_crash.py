@@ -10,7 +10,6 @@ from stream_engine.state.dead_letter_names import naming
 from stream_engine.state.forgetting import forget_object, noted
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
-from stream_engine.state.sweeping import replace
 from tests.crash.test_crash_anywhere import EVENTS, consume, dead
 from tests.support.simulated_disk import SimDisk, crash_images
 
@@ -24,7 +23,7 @@ def forget(disk, _=None) -> None:
     before = store.latest().snapshot
     after = noted(forget_object(before, NAME, ["adds4"]).snapshot, "now", "forget")
     overwrite("/state/dead_letters", lambda letter: letter.reason == "not_distinct", disk)
-    replace(store, after)
+    store.replace(after)
 
 
 @pytest.fixture(scope="module")
