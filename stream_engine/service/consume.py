@@ -52,7 +52,7 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     try:
         while unfinished and not requests.stop:
             if requests.paused:
-                _stand(run, progress)
+                _stay_paused(run, progress)
                 continue
             for source in list(unfinished) if reading.following else unfinished[:1]:
                 _poll(run, source, POLL_SECONDS / (len(unfinished) if reading.following else 1), progress)
@@ -66,7 +66,7 @@ def _read_on(run: OpenRun, progress: Bars | None) -> SourceFailed | None:
     return failure
 
 
-def _stand(run: OpenRun, progress: Bars | None) -> None:
+def _stay_paused(run: OpenRun, progress: Bars | None) -> None:
     """Read nothing for a moment, because someone asked for it; what was published and refitted is still acted on."""
     _learn_down_to(run, 0, progress)
     paused = run.context.metrics.paused

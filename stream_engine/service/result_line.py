@@ -11,7 +11,7 @@ from stream_engine.findings import Findings, findings, warnings
 from stream_engine.findings.facts import Facts
 from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.resumed import said
+from stream_engine.service.resumed import as_arguments
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.store import Store
 
@@ -83,7 +83,7 @@ def _read_before(run: OpenRun) -> str:
     """The options that the state was made with, where it remembers any: the sum of states made with others has none."""
     newest = run.publishing.published.newest
     options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
-    return f", read with {said(options)}" if isinstance(options, dict) else ""
+    return f", read with {as_arguments(options)}" if isinstance(options, dict) else ""
 
 
 def _why(run: OpenRun, refused: Mapping[str, int]) -> str:

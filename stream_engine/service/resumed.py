@@ -165,18 +165,18 @@ def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before
     before = made_with.get("options")
     if isinstance(before, dict) and read_before and before != asked:
         raise BadSettings(
-            f"{settings.state}: made with {said(before)}, asked for {said(asked)}; use the same options, another "
-            "--state (`stream-engine merge` sums both: so for files that need other options, as answers to questions "
-            "of `ask` do), or --start-over to read all anew"
+            f"{settings.state}: made with {as_arguments(before)}, asked for {as_arguments(asked)}; use the same "
+            "options, another --state (`stream-engine merge` sums both: so for files that need other options, as "
+            "answers to questions of `ask` do), or --start-over to read all anew"
         )
     return {**made_with, "options": asked}
 
 
-def said(options: Mapping[str, Any]) -> str:
+def as_arguments(options: Mapping[str, Any]) -> str:
     """Options as they are written on a command line.
 
-    >>> said({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2}), said({})
-    ('--columns anchor=probe,near=chosen --no-header --skip-rows 2', 'no options of input')
+    >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
+    '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
     """
     words = []
     for key, value in options.items():

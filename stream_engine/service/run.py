@@ -60,7 +60,7 @@ def run(
             context.log.info(recognised)
         opened = open_run(settings, directory, context, stack, start_over)
         began = before(opened)
-        with told(opened):
+        with _logged(opened):
             consume(opened, progress)
             seconds = time.monotonic() - started
             refits = opened.publishing.refits
@@ -82,7 +82,7 @@ def _few_collections() -> Iterator[None]:
 
 
 @contextmanager
-def told(run: OpenRun) -> Iterator[None]:
+def _logged(run: OpenRun) -> Iterator[None]:
     """Log the start of a run, and its end however it comes."""
     began, before = time.monotonic(), _counts(run)
     run.context.log.info("run started", **_start(run))

@@ -200,7 +200,7 @@ class _File(FileResponse):
     chunk_size = 256 << 10  # a quarter of the loop's turns that starlette's 64 KB take
 
 
-async def answer(
+async def send_file(
     files: BuiltFiles,
     published: Published | None,
     key: tuple[str, str],

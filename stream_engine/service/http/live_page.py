@@ -17,7 +17,7 @@ from starlette.routing import Route
 from stream_engine.exports import NothingToExport
 from stream_engine.report import shell
 from stream_engine.service.http.access import Refusals
-from stream_engine.service.http.built_files import BuiltFiles, NotNow, answer, fingerprint, later
+from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
@@ -71,7 +71,7 @@ class LivePage:
         return await self._file(request, FIGURES, request.path_params["name"])
 
     async def _file(self, request: Request, what: str, name: str) -> Response:
-        return await answer(self._files, self._published(), (what, self._format), name, request, self._refusals)
+        return await send_file(self._files, self._published(), (what, self._format), name, request, self._refusals)
 
     async def _history(self, request: Request) -> Response:
         return JSONResponse(self._history_kept.so_far(), headers={"Cache-Control": "no-store"})

@@ -20,7 +20,7 @@ from stream_engine.report.object_files import BadObjects, Listed, listed
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.admin import admin_routes
-from stream_engine.service.http.built_files import BuiltFiles, NotNow, answer, later
+from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
 from stream_engine.service.http.live_figures import History, LiveFigures
@@ -110,7 +110,7 @@ class Downloads:
         what, format = key = exports.export_of(name)
         if not what or what in exports.ON_REQUEST or format not in FORMATS:
             return PlainTextResponse(f"no such export: {name}\n", 404)
-        return await answer(self._files, self._context.published(), key, name, request, self._refusals)
+        return await send_file(self._files, self._context.published(), key, name, request, self._refusals)
 
 
 def _yes_or_why(why: str, yes: str) -> Response:
