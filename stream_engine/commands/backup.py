@@ -12,11 +12,10 @@ from stream_engine.state.store import Store
 @click.command("backup")
 @state_option
 @click.option("--to", required=True, metavar="FOLDER", help="Folder of backups; each backup gets its own subfolder.")
-@click.option("--snapshots", default=1, type=click.IntRange(1), metavar="K", help="Number of newest snapshots to copy.")
 @click.option("--dead-letters", metavar="FOLDER", help="Folder of the dead letters. Default: DIR/dead_letters.")
-def command(state: str, to: str, snapshots: int, dead_letters: str | None) -> None:
+def command(state: str, to: str, dead_letters: str | None) -> None:
     """Make a consistent copy of a state, even while a run is writing to it."""
-    done = backup(Store(state), Path(to), snapshots, dead_letters)
+    done = backup(Store(state), Path(to), dead_letters)
     told = "existed already" if done.before else f"{done.files} files"
     click.echo(f"{done.folder}: snapshot {done.snapshot} of {state}, {told}")
     click.echo(f"to restore it: cp -r {done.folder} DIR && stream-engine verify --state DIR")

@@ -11,7 +11,7 @@ from stream_engine.service import settings as configuration
 @click.argument("file")
 def command(file: str) -> None:
     """Validate a configuration file and print the effective settings."""
-    from stream_engine.service.runnable import check_runnable
+    from stream_engine.service.sources import check_runnable
 
     settings = configuration.load(file, {})
     check_runnable(settings)

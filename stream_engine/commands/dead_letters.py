@@ -19,10 +19,10 @@ from connectors.files.dead_letters import Kept
 from connectors.files.line_numbers import LineNumbers
 from stream_engine.data.comparisons import REASONS
 from stream_engine.service.dead_letters import letters_of
-from stream_engine.service.made_with import with_options_of
 from stream_engine.service.record_units import SHOWN
+from stream_engine.service.resumed import with_options_of
 from stream_engine.service.settings import Settings
-from stream_engine.service.wiring import text_layout_of
+from stream_engine.service.sources import text_layout_of
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 

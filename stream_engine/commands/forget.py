@@ -10,7 +10,6 @@ import click
 from connectors.files.dead_letters import overwrite
 from stream_engine.commands import state_option
 from stream_engine.state.dead_letter_names import naming
-from stream_engine.state.forget_in_place import replace
 from stream_engine.state.forgetting import Forgotten, UnknownName, forget_object, forget_worker, noted, without_aliases
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Lock, Store
@@ -77,7 +76,7 @@ def _forget(
     if unknown and not letters:
         raise UnknownName(f"{store.directory}: {unknown}, nor in its dead letters; nothing to delete") from None
     after = noted(after, _now(), "forget", **_details(done, name is not None, letters, drop, bool(unknown)))
-    return _said(replace(store, after), letters, before, done, drop, name is not None)
+    return _said(store.replace(after), letters, before, done, drop, name is not None)
 
 
 def _details(done: Forgotten, of_object: bool, letters: int, drop: Collection[str], unknown: bool) -> dict[str, Any]:

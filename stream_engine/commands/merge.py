@@ -1,4 +1,5 @@
-"""`stream-engine merge`: states that read disjoint partitions become the one that a single process would have counted.
+"""`stream-engine merge`: states that read disjoint partitions become the one that a single process would have counted,
+or with `--into N` the states of N shares (`service.repair.reshard`).
 
 Accumulators are summed and names united exactly; the guard is order-dependent, so the kept comparisons of one are
 offered to the other (acyclic again, but not what one arrival order would have kept). The states are taken in the order
@@ -7,6 +8,8 @@ states again changes nothing.
 """
 
 from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
 
 import click
 
@@ -17,9 +20,19 @@ from stream_engine.state.store import Lock, NoSuchSnapshot, Store
 
 @click.command("merge")
 @click.argument("states", nargs=-1, required=True, metavar="STATE...")
-@click.option("--out", required=True, metavar="STATE", help="State directory for the sum.")
-def command(states: tuple[str, ...], out: str) -> None:
-    """Sum states that read disjoint partitions. The result equals that of a single process."""
+@click.option("--out", required=True, metavar="STATE", help="State directory for the sum; with --into, its parent.")
+@click.option(
+    "--into", type=click.IntRange(1, 10_000), metavar="N", help="Redistribute a complete set of states over N shards."
+)
+def command(states: tuple[str, ...], out: str, into: int | None) -> None:
+    """Sum states that read disjoint partitions, or redistribute them over N shards.
+
+    The sum equals the state of a single process. With --into, STATE... is a complete set of shards, and the new states
+    are OUT/shard-0, OUT/shard-1, and so on.
+    """
+    if into is not None:
+        _redistribute(states, into, Path(out).absolute())
+        return
     merged, new = merge(states, out)
     click.echo(
         f"snapshot {merged.sequence} of {out}: {merged.counters['comparisons']:,} comparisons over "
@@ -46,6 +59,20 @@ def merge(states: Iterable[str], out: str) -> tuple[Snapshot, bool]:
         return _published(Store(out), engine)
     finally:
         lock.release()
+
+
+def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
+    from connectors.disk import Disk
+    from stream_engine.service.repair.reshard import old_states, reshard
+
+    with ExitStack() as stack:
+        for state, _ in old_states(states):
+            stack.callback(Lock(state).release)
+        made = reshard(old_states(states), into, out, Disk())  # as they are now that nobody writes
+    for each in made:
+        counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
+        click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
+    click.echo("The counts of all are in shard-0; the others begin empty at their positions. `merge` gives the sum.")
 
 
 def _newest(state: str) -> Snapshot:

@@ -27,6 +27,6 @@ def command(events: int, as_json: bool, **given: Any) -> None:
         raise click.UsageError("Missing argument 'SOURCE...': name a file.")
     found = preview(settings_of(given), events)
     where = ", ".join(given["source"])
-    click.echo(json.dumps(found._asdict(), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
+    click.echo(json.dumps(vars(found), indent=1, ensure_ascii=False) if as_json else as_text(found, where))
     if found.refused and not found.events:
         raise click.exceptions.Exit(1)  # as a run over it would fail

@@ -9,13 +9,13 @@ import os
 import time
 from collections.abc import Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
-from structlog.typing import FilteringBoundLogger
-
-from connectors import DeadLetter, Sink, SinkUnavailable
+from connectors import SINKS, DeadLetter, Sink, SinkUnavailable, resolve, split_uri
 from connectors.disk import Disk
 from connectors.files.dead_letters import (
+    SEGMENT_BYTES,
     DeadLetterFile,
     Kept,
     letters_before,
@@ -24,15 +24,16 @@ from connectors.files.dead_letters import (
     segments_in,
 )
 from connectors.files.line_numbers import LineNumbers, place
+from stream_engine.service.context import Context
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import unit_of
-from stream_engine.service.requests import Requests
-from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.requests import RunFailed
+from stream_engine.service.settings import Settings
 from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
-from stream_engine.service.triggers import too_many_rejected
 from stream_engine.state.engine import Engine
 
 ENCODING = "--encoding"  # what the message about a row in another encoding names
+ENOUGH = 100  # events of an input, for the share that was refused to tell another format
 _PIECE = 8 << 20
 
 
@@ -45,6 +46,25 @@ def letters_of(sinks: Mapping[str, Any], folder: str | os.PathLike[str], disk: D
             yield kept
 
 
+def folder_of(settings: Settings, directory: Path) -> Path:
+    """The folder of the dead letters of a state; there is one beside a topic too."""
+    scheme, rest = split_uri(settings.dead_letters or "")
+    return Path(rest) if rest and scheme == "file" else directory / "dead_letters"
+
+
+def opened_sinks(settings: Settings, directory: Path, stored: Mapping[str, Any]) -> dict[str, Sink]:
+    """Where dead letters go, by scheme: the folder, and a topic beside it. `stored` holds the positions of the sinks in
+    the snapshot."""
+    keep = settings.dead_letters_keep_bytes
+    size = min(SEGMENT_BYTES, keep // 4) if keep else SEGMENT_BYTES  # whole segments are removed
+    folder = folder_of(settings, directory)
+    opened: dict[str, Sink] = {"file": DeadLetterFile(folder, stored.get("file", 0), segment_bytes=size)}
+    scheme, rest = split_uri(settings.dead_letters or "")
+    if rest and scheme != "file":
+        opened[scheme] = resolve(scheme, SINKS)(rest, stored.get(scheme), options=settings.kafka)
+    return opened
+
+
 class DeadLetters:
     """The sinks of one run, by scheme, and how much of each input was refused. `keep_bytes` limits the folder (0: no
     limit)."""
@@ -54,8 +74,7 @@ class DeadLetters:
         sinks: Mapping[str, Sink],
         max_reject_ratio: float,
         health: SourceHealth,
-        requests: Requests,
-        log: FilteringBoundLogger,
+        context: Context,
         keep_bytes: int = 0,
         lines: LineNumbers | None = None,
     ):
@@ -64,7 +83,7 @@ class DeadLetters:
         self.not_utf8 = 0  # rows of this run that were refused because they are in another encoding
         self._keep_bytes = keep_bytes
         self._sinks, self.max_ratio = sinks, max_reject_ratio
-        self._health, self._requests, self._log = health, requests, log
+        self._health, self._requests, self._log = health, context.requests, context.log
         self._refused: dict[str, int] = {}  # input -> events refused in this run
         self._seen: dict[str, int] = {}  # input -> events seen in this run
         self._logged: set[str] = set()  # inputs whose first refusal was logged
@@ -90,7 +109,7 @@ class DeadLetters:
             )
         refused = self._refused[where] = self._refused.get(where, 0) + len(letters)
         seen = self._seen[where] = self._seen.get(where, 0) + len(letters) + sum(block.decoded.events.values())
-        if too_many_rejected(self.max_ratio, refused, seen):
+        if seen >= ENOUGH and refused > self.max_ratio * seen:
             raise RunFailed(
                 f"{where}: {refused} of {seen} events were refused ({letters[0].message if letters else ''}), more "
                 f"than --max-reject-ratio {self.max_ratio:g}: another format? Nothing since snapshot {last_snapshot} "
@@ -161,6 +180,22 @@ class DeadLetters:
         except OSError as error:  # tried again after the next one
             self._log.warning("dead letters over their limit could not be removed", problem=str(error))
 
+    def count_lost(self, engine: Engine) -> None:
+        """Count what the folder has lost since the snapshot: the refusals of the state that have no letter there.
+
+        At least 1; too many where old segments were moved away by hand, or letters of merged states are elsewhere.
+        """
+        file = self._sinks.get("file")
+        if not isinstance(file, DeadLetterFile) or not file.lost:
+            return
+        counts = engine.counters["dead_letters"]
+        there = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
+        refused = sum(engine.counters["rejected"].values())
+        n = max(1, refused - there - counts.get("removed", 0) - counts.get("lost", 0))
+        counts["lost"] = counts.get("lost", 0) + n
+        engine.note("dead letters lost", letters=n, problem=file.lost)
+        self._log.error("dead letters are lost; going on without them", letters=n, problem=file.lost)
+
 
 def limit_folder(
     file: DeadLetterFile, keep_bytes: int, remembered: MutableMapping[str, Any], counts: MutableMapping[str, int]
@@ -189,23 +224,6 @@ def remove_segments(file: DeadLetterFile, remembered: Mapping[str, Any]) -> None
     for segment in segments_in(file.directory, file.disk) if before > 1 else []:
         if segment < before:
             file.disk.remove(os.path.join(file.directory, segment_name(segment)))
-
-
-def count_lost(engine: Engine, sinks: Mapping[str, Sink], log: FilteringBoundLogger) -> None:
-    """Count what the folder has lost since the snapshot: the refusals of the state that have no letter there.
-
-    At least 1; too many where old segments were moved away by hand, or letters of merged states are elsewhere.
-    """
-    file = sinks.get("file")
-    if not isinstance(file, DeadLetterFile) or not file.lost:
-        return
-    counts = engine.counters["dead_letters"]
-    there = sum(1 for _ in letters_of(engine.sinks, file.directory, file.disk))
-    refused = sum(engine.counters["rejected"].values())
-    n = max(1, refused - there - counts.get("removed", 0) - counts.get("lost", 0))
-    counts["lost"] = counts.get("lost", 0) + n
-    engine.note("dead letters lost", letters=n, problem=file.lost)
-    log.error("dead letters are lost; going on without them", letters=n, problem=file.lost)
 
 
 def _named(sink: str) -> str:

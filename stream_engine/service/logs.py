@@ -2,14 +2,14 @@
 
 import logging
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO, cast
 
 import structlog
 from structlog.typing import Processor
-
-from stream_engine.service.seldom import SeldomFilter
 
 
 class Output:
@@ -37,6 +37,9 @@ class Output:
 
 OUTPUT = Output()
 FORMATS = ("text", "json")
+# lines that may come in thousands (what strangers do, what libraries repeat) are written once an interval for each kind
+INTERVAL = 60.0  # seconds between two lines of one kind
+KINDS = 1000  # that are remembered
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -72,7 +75,7 @@ def configure(format: str = "text", level: str = "info") -> None:
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *ending],
         )
     )
-    handler.addFilter(SeldomFilter())
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(handlers=[handler], force=True, level=logging.WARNING)
     set_level(level)
 
@@ -81,3 +84,48 @@ def set_level(level: str) -> None:
     """From which level on lines are written, from now on."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]))
     logging.getLogger("kafka").setLevel(logging.WARNING if level == "debug" else logging.CRITICAL)
+
+
+class RateLimit:
+    """Counts what happens by kind, and says when a line about it is due. Any thread may ask."""
+
+    def __init__(self, interval: float = INTERVAL, clock: Callable[[], float] = time.monotonic):
+        self._interval, self._clock = interval, clock
+        self._kinds: dict[Hashable, tuple[float, int]] = {}  # kind -> when it was said, and how many came since
+        self._lock = threading.Lock()
+
+    def due(self, kind: Hashable) -> int:
+        """How many of this kind there were since the last line, this one among them; 0 when no line is due.
+
+        >>> limit = RateLimit(clock=iter([0.0, 1.0, 61.0]).__next__)
+        >>> [limit.due("silent") for _ in range(3)]
+        [1, 0, 2]
+        """
+        now = self._clock()
+        with self._lock:
+            said, since = self._kinds.get(kind, (-float("inf"), 0))
+            if now - said < self._interval:
+                self._kinds[kind] = said, since + 1
+                return 0
+            if len(self._kinds) >= KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = now, 0
+            return since + 1
+
+
+class RateLimitFilter(logging.Filter):
+    """For a handler of library loggers: one record of a kind (logger, level, message before its values are put in) an
+    interval; the number of those left out follows in the next one."""
+
+    def __init__(self, limit: RateLimit | None = None):
+        super().__init__()
+        self._limit = limit or RateLimit()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is written, with what it stands for. Lines of level debug are never held back."""
+        if record.levelno <= logging.DEBUG:
+            return True
+        count = self._limit.due((record.name, record.levelno, str(record.msg)))
+        if count > 1:
+            record.msg, record.args = f"{record.getMessage()} ({count} times since it was last said)", None
+        return count > 0

@@ -11,7 +11,6 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 from structlog.typing import FilteringBoundLogger
 
@@ -26,15 +25,6 @@ LOOK_SECONDS = 0.5  # between two looks at what is held
 _UNKNOWN = 1 << 60  # bytes, where the system does not tell
 BLOCK_SHARE = 256  # part of what is left that the messages of a block may be: what is made of them is so much more,
 # and while one is learned others are decoded or wait
-
-
-class Surroundings(NamedTuple):
-    """What goes on beside a stream that waits: what is under way ("snapshot", kinds of refits); `pause(since)` passes a
-    moment and tells whether to go on waiting; `cancel_refits` ends the refits."""
-
-    under_way: Callable[[], list[str]]
-    pause: Callable[[float], bool]
-    cancel_refits: Callable[[], object]
 
 
 class Memory:
@@ -96,23 +86,31 @@ class Memory:
         """Bytes of messages to decode at once: `most` of them, fewer near the budget."""
         return max(most // 64, min(most, self.left() // BLOCK_SHARE))
 
-    def wait(self, what: str, needed: int, around: "Surroundings") -> None:
+    def wait(
+        self,
+        what: str,
+        needed: int,
+        under_way: Callable[[], list[str]],
+        pause: Callable[[float], bool],
+        cancel_refits: Callable[[], object],
+    ) -> None:
         """Before `what` ("poll", "snapshot") takes so many bytes: where they are not left, wait for what is under way
-        to end. Returns also when they never will be: then that is said."""
+        ("snapshot", kinds of refits) to end. `pause(since)` passes a moment and tells whether to go on waiting. Returns
+        also when they never will be left: then that is said."""
         if self.left() >= needed:
             self._said.discard(what)
             return
         began = time.monotonic()
-        waiting = around.under_way()
+        waiting = under_way()
         if waiting and what not in self._said:
             self._log.warning("near the memory budget, waiting", what=what, waiting_for=waiting, **self._figures())
-        while waiting and self.left() < needed and around.pause(began):
+        while waiting and self.left() < needed and pause(began):
             if time.monotonic() - began > PATIENCE and waiting != ["snapshot"]:
                 self._log.warning(
                     "refits cancelled, the stream needs their memory", cancelled=waiting, **self._figures()
                 )
-                around.cancel_refits()
-            waiting = around.under_way()
+                cancel_refits()
+            waiting = under_way()
             self.look(0.0)
         self._metrics.memory_wait_seconds.inc(time.monotonic() - began)
         if self.left() < needed:

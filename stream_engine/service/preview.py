@@ -9,8 +9,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import structs
 
@@ -18,135 +20,92 @@ from connectors import split_uri
 from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.data.comparisons import Decoded
 from stream_engine.service.ingest import Block, Ingest
-from stream_engine.service.recognise import first_columns, with_recognised
-from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import Settings
-from stream_engine.service.wiring import event_options, source, text_layout_of
+from stream_engine.service.sources import event_options, first_columns, prepared, source, text_layout_of
 
 FIRST = 5  # events that are shown
 _SPACES = re.compile(r"\s+")
 
 
-class Preview(NamedTuple):
-    """What was found, as JSON values."""
+@dataclass
+class Preview:
+    """What was found, as JSON values; `whole`: the end of the input was reached."""
 
     read_as: str
     columns: list[str]
-    ignored: list[str]
-    first: list[str]
-    events: int
-    comparisons: int
-    whole: bool  # the end of the input was reached
-    refused: dict[str, int]
-    first_refused: list[str]
-    filtered: int
-    objects: int
-    names: list[str]
-    suspicious: list[list[str]]
-    workers: int
-    questions_per_worker: list[float]  # least, median, most
-    repeated: int
-    repeated_alike: int
+    ignored: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
+    events: int = 0
+    comparisons: int = 0
+    whole: bool = True
+    refused: Counter[str] = field(default_factory=Counter)
+    first_refused: list[str] = field(default_factory=list)
+    filtered: int = 0
+    objects: int = 0
+    names: list[str] = field(default_factory=list)
+    suspicious: list[list[str]] = field(default_factory=list)
+    workers: int = 0
+    questions_per_worker: list[float] = field(default_factory=list)  # least, median, most
+    repeated: int = 0
+    repeated_alike: int = 0
 
 
 def preview(settings: Settings, most: int) -> Preview:
     """The first `most` events of the sources. Raises what a run with these settings would raise before it reads, and
     `connectors.SourceFailed`."""
-    check_runnable(settings)
-    settings, read_as = with_recognised(settings)
+    settings, read_as = prepared(settings)
     settings = structs.replace(settings, follow=False)
-    options = event_options(settings)._replace(provenance=True)
+    ingest = Ingest(event_options(settings)._replace(provenance=True), settings.input.format)
+    found = Preview(read_as, list(first_columns(settings)))
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
-    found = _Found(lines)
-    whole = True
-    for uri in settings.source:
-        if split_uri(uri)[0] == "file":
-            whole = _read(settings, uri, Ingest(options, settings.input.format), found, most)
-        if not whole:
-            break
-    lines.close()
-    return found.preview(read_as, list(first_columns(settings)), whole)
-
-
-def _read(settings: Settings, uri: str, ingest: Ingest, found: "_Found", most: int) -> bool:
-    """Read a source until `most` events were found; whether its end was reached."""
-    opened = source(settings, uri, {})
-    try:
-        while not opened.finished():
-            for block in ingest.blocks(opened.poll(1.0)):
-                found.add(block)
-            if found.events >= most:
-                return opened.finished()
-    finally:
-        opened.close()
-    return True
-
-
-class _Found:
-    """What was found so far."""
-
-    def __init__(self, lines: LineNumbers):
-        self._lines = lines
-        self.events = self._comparisons = self._filtered = self._repeated = self._alike = 0
-        self._first: list[str] = []
-        self._refused: Counter[str] = Counter()
-        self._first_refused: list[str] = []
-        self._names: dict[str, None] = {}
-        self._workers: Counter[str] = Counter()
-        self._asked: dict[Any, frozenset[Any]] = {}  # question -> its last answer
-        self._ignored: set[str] = set()
-
-    def add(self, block: Block) -> None:
-        """A block of the input."""
+    names: dict[str, None] = {}
+    workers: Counter[str] = Counter()
+    asked: dict[Any, frozenset[Any]] = {}  # question -> its last answer
+    for block in _blocks(settings, ingest, found, most):
         decoded = block.decoded
-        self.events += sum(decoded.events.values())
-        self._filtered += decoded.filtered
-        self._ignored |= decoded.unknown_fields
+        found.events += sum(decoded.events.values())
+        found.filtered += decoded.filtered
+        found.ignored = sorted({*found.ignored, *decoded.unknown_fields})
         for letter in block.dead_letters:
-            self._refused[letter.reason] += 1
-            if len(self._first_refused) < FIRST:
-                at = place(letter.partition, letter.offset, self._lines)
-                self._first_refused.append(f"{at}: {letter.message}")
+            found.refused[letter.reason] += 1
+            if len(found.first_refused) < FIRST:
+                at = place(letter.partition, letter.offset, lines)
+                found.first_refused.append(f"{at}: {letter.message}")
         for piece in (decoded, *decoded.rest):
-            self._add_comparisons(piece)
+            found.comparisons += len(piece.triplets) + len(piece.quadruplets)
+            names |= dict.fromkeys(piece.names)
+            if piece.provenance is not None and not piece.provenance.continues:
+                known = piece.provenance.workers
+                workers.update(known[number] for number in piece.provenance.worker.tolist() if number >= 0)
+            for answer in _answers(piece):
+                if len(found.first) < FIRST:
+                    found.first.append("; ".join(map(_told, answer)))
+                question, said = _asked(answer), frozenset(answer)
+                found.repeated += question in asked
+                found.repeated_alike += asked.get(question) == said
+                asked[question] = said
+    lines.close()
+    found.refused = Counter(dict(found.refused.most_common()))
+    found.objects, found.names, found.suspicious = len(names), list(names)[:20], suspicious_names(names)
+    numbers = sorted(workers.values())
+    found.workers = len(numbers)
+    found.questions_per_worker = [numbers[0], median(numbers), numbers[-1]] if numbers else []
+    return found
 
-    def _add_comparisons(self, piece: Decoded) -> None:
-        self._comparisons += len(piece.triplets) + len(piece.quadruplets)
-        self._names |= dict.fromkeys(piece.names)
-        workers = piece.provenance
-        if workers is not None and not workers.continues:
-            self._workers.update(workers.workers[number] for number in workers.worker.tolist() if number >= 0)
-        for answer in _answers(piece):
-            if len(self._first) < FIRST:
-                self._first.append("; ".join(map(_told, answer)))
-            question = _asked(answer)
-            if question in self._asked:
-                self._repeated += 1
-                self._alike += self._asked[question] == frozenset(answer)
-            self._asked[question] = frozenset(answer)
 
-    def preview(self, read_as: str, columns: list[str], whole: bool) -> Preview:
-        """All of it."""
-        numbers = sorted(self._workers.values())
-        return Preview(
-            read_as,
-            columns,
-            sorted(self._ignored),
-            self._first,
-            self.events,
-            self._comparisons,
-            whole,
-            dict(self._refused.most_common()),
-            self._first_refused,
-            self._filtered,
-            len(self._names),
-            list(self._names)[:20],
-            suspicious_names(self._names),
-            len(numbers),
-            [numbers[0], median(numbers), numbers[-1]] if numbers else [],
-            self._repeated,
-            self._alike,
-        )
+def _blocks(settings: Settings, ingest: Ingest, found: Preview, most: int) -> Iterator[Block]:
+    """The blocks of the files until `most` events were found."""
+    for uri in settings.source:
+        if split_uri(uri)[0] != "file":
+            continue
+        with closing(source(settings, uri, {})) as opened:
+            while not opened.finished():
+                yield from ingest.blocks(opened.poll(1.0))
+                if found.events >= most:
+                    found.whole = opened.finished()
+                    break
+        if not found.whole:
+            return
 
 
 def _answers(piece: Decoded) -> Iterator[list[tuple[str, ...]]]:

@@ -29,25 +29,15 @@ class PublishedState:
             self.serve(self.newest.snapshot)
 
     def announce(self, snapshot: Snapshot) -> None:
-        """A snapshot was published: put beside it what is known at that moment and not part of it, then serve it."""
-        self._note_predictions(snapshot)
-        self._publish_online(snapshot)
-        self.serve(snapshot)
-
-    def _note_predictions(self, snapshot: Snapshot) -> None:
-        """How predictions went up to now, beside the snapshot: for people; losing it loses no count."""
+        """A snapshot was published: write beside it how predictions went up to now, and the online embedding of that
+        moment. Both are for people and for the next run; losing them loses no count. Then serve it."""
         figures = self._monitor.tell()
-        if figures["sampled"]:
-            try:
-                self._store.note("progressive", {"snapshot": snapshot.sequence, **figures})
-            except OSError as error:
-                self._log.warning("figures of the predictions could not be written", problem=str(error))
-
-    def _publish_online(self, snapshot: Snapshot) -> None:
-        """The online embedding as it was when the snapshot was taken, for readers and for the next run."""
         artifact = self._monitor.online_artifact(snapshot)
-        if artifact is not None:
-            try:
+        try:
+            if figures["sampled"]:
+                self._store.note("progressive", {"snapshot": snapshot.sequence, **figures})
+            if artifact is not None:
                 self._store.publish_artifact(artifact)
-            except OSError as error:
-                self._log.warning("the online embedding could not be written", problem=str(error))
+        except OSError as error:
+            self._log.warning("figures of the predictions could not be written", problem=str(error))
+        self.serve(snapshot)

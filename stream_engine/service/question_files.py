@@ -17,10 +17,8 @@ from connectors.files.line_numbers import LineNumbers, place
 from stream_engine.data.csv_grammar import WHOLE, column_names, delimiter_of, rows_of
 from stream_engine.formats.json_places import ERRORS, places_of
 from stream_engine.prediction.questions import Asking, BadQuestion, Questions
-from stream_engine.service.recognise import with_recognised
-from stream_engine.service.runnable import check_runnable
 from stream_engine.service.settings import Settings
-from stream_engine.service.wiring import event_options, source, text_layout_of
+from stream_engine.service.sources import event_options, prepared, source, text_layout_of
 
 
 def read(settings: Settings) -> Questions:
@@ -30,8 +28,7 @@ def read(settings: Settings) -> Questions:
     if odd := [uri for uri in settings.source if split_uri(uri)[0] not in ("file", "stdin")]:
         raise BadQuestion(f"{odd[0]}: expected files of questions, or - for standard input")
     try:
-        check_runnable(settings)
-        settings, _ = with_recognised(settings)
+        settings, _ = prepared(settings)
         asking, lines = Asking(event_options(settings)), LineNumbers(settings.input.format, text_layout_of(settings))
         for uri in settings.source:
             opened = source(settings, uri, {})

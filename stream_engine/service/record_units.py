@@ -114,8 +114,8 @@ class Text(Unit):
         return [0, *ends[ends < len(record.value)].tolist()]
 
     def cut(self, record: Record, first: int, after: int) -> Record:
-        place = {"offset": record.offset + first, "next_offset": record.offset + after}
-        return record._replace(value=record.value[first:after], **place)
+        value, offset = record.value[first:after], record.offset
+        return record._replace(value=value, offset=offset + first, next_offset=offset + after)
 
     def decode(
         self, record: Record, decoder_of: Callable[[str], Decoder], format: str
@@ -149,8 +149,8 @@ class Rows(Unit):
         return [0] if record.problem else range(max(1, record.value.num_rows))
 
     def cut(self, record: Record, first: int, after: int) -> Record:
-        place = {"offset": record.offset + first, "next_offset": record.offset + after}
-        return record._replace(value=record.value.slice(first, after - first), **place)
+        value, offset = record.value.slice(first, after - first), record.offset
+        return record._replace(value=value, offset=offset + first, next_offset=offset + after)
 
     def content(self, record: Record) -> bytes:
         """Of a row its fields as JSON, of several rows an Arrow stream."""

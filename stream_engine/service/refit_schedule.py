@@ -10,18 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from structlog.typing import FilteringBoundLogger
-
 from stream_engine.refits import REFITS
-from stream_engine.service.heartbeat import Heartbeat
+from stream_engine.service.context import Context
 from stream_engine.service.memory import LEAST_REFIT, Memory
-from stream_engine.service.metrics import Metrics
 from stream_engine.service.progress_bars import Bars
 from stream_engine.service.published_state import PublishedState
 from stream_engine.service.refit_workers import Outcome, Workers
-from stream_engine.service.requests import Requests
 from stream_engine.service.settings import RefitSettings
-from stream_engine.service.triggers import refits_due
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.snapshot import Snapshot
 
@@ -37,19 +32,16 @@ class RefitSchedule:
         settings: RefitSettings,
         workers: Workers,
         published: PublishedState,
-        requests: Requests,
-        metrics: Metrics,
-        log: FilteringBoundLogger,
         memory: Memory,
-        heartbeat: Heartbeat | None = None,
+        context: Context,
         params_of: Callable[[str], dict[str, Any]] = lambda kind: {},
         at_end: bool = False,
         cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0)),
     ):
         self._waits_for_end, self._cores = at_end, cores
-        self._memory, self._heartbeat, self._params_of = memory, heartbeat or Heartbeat(), params_of
+        self._memory, self._heartbeat, self._params_of = memory, context.heartbeat, params_of
         self._settings, self._workers, self._published = settings, workers, published
-        self._requests, self._metrics, self._log = requests, metrics, log
+        self._requests, self._metrics, self._log = context.requests, context.metrics, context.log
         self._without_room: dict[str, int] = {}  # refit -> newest snapshot it had no memory for
         self.failed: dict[str, str] = {}  # refit -> why its last attempt failed
         self._tried: dict[str, int] = {}  # refit -> newest snapshot it was started on
@@ -77,8 +69,9 @@ class RefitSchedule:
             if artifact.snapshot == snapshot.digest
         }
         done, quickest = made | self._tried, list(REFITS).index
-        due = refits_due(self._kinds(snapshot), self._workers.running, done, snapshot.sequence)
-        due = sorted(due, key=lambda kind: (done.get(kind, 0), quickest(kind)))
+        due = [kind for kind in self._kinds(snapshot) if done.get(kind, 0) < snapshot.sequence]
+        due = [kind for kind in due if kind not in self._workers.running]  # at most one run of a kind
+        due.sort(key=lambda kind: (done.get(kind, 0), quickest(kind)))
         for number, kind in enumerate(due):
             cores = self._cores() - len(self._workers.running)
             if cores <= 0:

@@ -34,3 +34,7 @@ class Requests:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class RunFailed(RuntimeError):
+    """The run cannot go on; what was read up to the last snapshot is kept. One line."""

@@ -9,9 +9,9 @@ from connectors import split_uri
 from stream_engine.exports.models import COUNTS_TOLD
 from stream_engine.findings import Findings, findings, warnings
 from stream_engine.findings.facts import Facts
-from stream_engine.service import made_with
+from stream_engine.service.dead_letters import folder_of
 from stream_engine.service.open_run import OpenRun
-from stream_engine.service.wiring import letters_folder
+from stream_engine.service.resumed import as_arguments
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.store import Store
 
@@ -30,7 +30,7 @@ class Before(NamedTuple):
 
 def before(run: OpenRun) -> Before:
     """What the state holds now."""
-    counters = run.engine.counters
+    counters = run.learning.engine.counters
     return Before(
         counters["records"],
         counters["events"],
@@ -44,10 +44,11 @@ def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: F
     """What a run came to; `failed` says why refits failed, by kind; of what was `found` the warnings are shown."""
     now = before(run)
     sources = _sources(run)
-    if now.records == began.records and not run.requests.stop and run.engine.positions:
+    if now.records == began.records and not run.context.requests.stop and run.learning.engine.positions:
         return (
             f"nothing new{_of(sources, 'in')}{_read_before(run)}: the state holds "
-            f"{_counted(now.events, 'event')} in all (snapshot {run.engine.sequence}); to read all anew: --start-over"
+            f"{_counted(now.events, 'event')} in all (snapshot {run.learning.engine.sequence}); to read all anew: "
+            "--start-over"
         )
     refused = Counter(now.rejected)
     refused.subtract(began.rejected)
@@ -60,7 +61,7 @@ def result_line(run: OpenRun, began: Before, failed: Mapping[str, str], found: F
         parts.append(f"{now.filtered - began.filtered:,} left out by --where or as catch trials")
     fitted = f"{_fitted(run, failed)}{_passed_over(run)}"
     wrong = "".join(f"; warning: {each.text}" for each in warnings(found) if each.what != "rejected")
-    parts.append(f"{_counted(len(run.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
+    parts.append(f"{_counted(len(run.learning.engine.objects), 'object')}; {fitted}{wrong}; next: {_next(run)}")
     return ", ".join(parts)
 
 
@@ -80,9 +81,9 @@ def _of(sources: list[str], word: str = "of") -> str:
 
 def _read_before(run: OpenRun) -> str:
     """The options that the state was made with, where it remembers any: the sum of states made with others has none."""
-    newest = run.published.newest
+    newest = run.publishing.published.newest
     options = newest.snapshot.counters.get("input", {}).get("options") if newest else None
-    return f", read with {made_with.said(options)}" if isinstance(options, dict) else ""
+    return f", read with {as_arguments(options)}" if isinstance(options, dict) else ""
 
 
 def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
@@ -90,14 +91,14 @@ def _why(run: OpenRun, refused: Mapping[str, int]) -> str:
         return ""
     ordered = sorted(refused.items(), key=lambda each: (-each[1], each[0]))
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in ordered)
-    first = f"; first: {run.dead_letters.first}" if run.dead_letters.first else ""
-    return f" ({reasons}{first}; all in {letters_folder(run.settings, run.directory)})"
+    first = f"; first: {run.learning.dead_letters.first}" if run.learning.dead_letters.first else ""
+    return f" ({reasons}{first}; all in {folder_of(run.settings, run.directory)})"
 
 
 def _not_read(run: OpenRun) -> str:
     """First of all, that rows were not read because they are in another encoding: a run may take most of a file all
     the same."""
-    rows = run.dead_letters.not_utf8
+    rows = run.learning.dead_letters.not_utf8
     if not rows:
         return ""
     told = (
@@ -108,7 +109,7 @@ def _not_read(run: OpenRun) -> str:
 
 def _passed_over(run: OpenRun) -> str:
     """That a column was not read which by its name says what was answered: `near` and `far` may be what was shown."""
-    counters = run.engine.counters
+    counters = run.learning.engine.counters
     names = [name for name in counters["unknown_fields"] if name.casefold() in ANSWERS]
     if not names or set(counters["kinds"]) - {"triplet"}:
         return ""
@@ -119,7 +120,7 @@ def _passed_over(run: OpenRun) -> str:
 
 
 def _fitted(run: OpenRun, failed: Mapping[str, str]) -> str:
-    newest = run.published.newest
+    newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.enabled:
         return "nothing fitted"
     made = {kind: each for kind, each in newest.artifacts.items() if each.snapshot == newest.snapshot.digest}
@@ -135,7 +136,7 @@ def _accuracy(report: Mapping[str, Any]) -> str:
 
 def findings_of(run: OpenRun) -> Findings:
     """What is known of the newest snapshot, once models were fitted to it; empty before."""
-    newest = run.published.newest
+    newest = run.publishing.published.newest
     if newest is None or not run.settings.refits.enabled or not newest.artifacts:
         return {}
     return findings(Facts(newest, str(run.settings.state), Store(run.directory).noted(COUNTS_TOLD)))

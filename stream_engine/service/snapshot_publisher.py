@@ -8,20 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from structlog.typing import FilteringBoundLogger
-
 from connectors import Position, SinkUnavailable
+from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.disk_room import DiskRoom
-from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
 from stream_engine.service.settings import SnapshotSettings
 from stream_engine.service.source_health import SourceHealth
-from stream_engine.service.triggers import Grown, SnapshotRule, snapshot_due
 from stream_engine.state.engine import Engine
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import Store
 
+GROWTH = 1 / 4  # of what the last snapshot held: as a state costs by its size, all snapshots cost five times the last
+LEAST_GROWTH = 10_000_000  # comparisons: seconds of work, which the interval covers
 RETRY_SECONDS = 10.0  # between attempts to publish while the disk refuses
 
 
@@ -42,6 +41,15 @@ class _Taken(NamedTuple):
     deeds: int  # in its history
 
 
+def comparisons_until_next(every: int | None, held: int) -> int:
+    """How many comparisons after a snapshot that held so many make the next one due; 0: none do.
+
+    >>> comparisons_until_next(None, 0), comparisons_until_next(None, 10**9), comparisons_until_next(10, 10**9)
+    (10000000, 250000000, 10)
+    """
+    return max(LEAST_GROWTH, int(GROWTH * held)) if every is None else every
+
+
 class SnapshotPublisher:
     """Takes snapshots of one engine when they are due, and publishes them in one store."""
 
@@ -53,15 +61,14 @@ class SnapshotPublisher:
         dead_letters: DeadLetters,
         monitor: PredictionMonitor,
         health: SourceHealth,
-        metrics: Metrics,
-        log: FilteringBoundLogger,
+        context: Context,
     ):
         self._engine, self._store = engine, store
-        self._keep, self._rule = settings.keep, SnapshotRule(settings.every, settings.interval)
+        self._settings = settings
         self._dead_letters, self._monitor, self._health = dead_letters, monitor, health
-        self._metrics, self._log = metrics, log
+        self._metrics, self._log, self._heartbeat = context.metrics, context.log, context.heartbeat
         self._pool = ThreadPoolExecutor(1, "publish")
-        self._room = DiskRoom(store, settings.keep, metrics, log)
+        self._room = DiskRoom(store, settings.keep, context.metrics, context.log)
         self._room.look()
         self._publishing: Future[Publication] | None = None
         self._retry_at = 0.0
@@ -82,10 +89,16 @@ class SnapshotPublisher:
         return self._engine.positions != self._taken.positions or self._deeds() != self._taken.deeds
 
     def due(self, asked: str) -> str:
-        """Why a snapshot is due now, "" when none is; `asked` is why someone asks for one."""
-        held = self._taken.comparisons
-        grown = Grown(held, self._engine.counters["comparisons"] - held)
-        return snapshot_due(self._rule, grown, time.monotonic() - self._taken.time, asked, self.changed)
+        """Why a snapshot is due now, "" when none is: `asked` (why someone asks for one), "comparisons" or "interval".
+        Without a change since the last one nothing is due; that is looked at last, because it costs a look at every
+        position."""
+        due, every, interval = asked, self._settings.every, self._settings.interval
+        enough = comparisons_until_next(every, self._taken.comparisons)
+        if not due and enough and self._engine.counters["comparisons"] - self._taken.comparisons >= enough:
+            due = "comparisons"
+        if not due and interval and time.monotonic() - self._taken.time >= interval:
+            due = "interval"
+        return due if due and self.changed() else ""
 
     def may_try(self) -> bool:
         """False for a while after a publication failed."""
@@ -99,7 +112,7 @@ class SnapshotPublisher:
             self._dead_letters.flush(self._pool, self._engine.sinks, self._engine.counters["dead_letters"])
         except (SinkUnavailable, OSError) as error:
             return self._failed(error)
-        with self._health.heartbeat.long("the copy of the state"):
+        with self._heartbeat.long("the copy of the state"):
             counts, whole = self._engine.capture()
             self._monitor.serve(counts)
         self._taken = self._now()
@@ -110,7 +123,7 @@ class SnapshotPublisher:
 
     def _publish(self, whole: Callable[[], Snapshot], started: float) -> Publication:
         snapshot, size = self._store.publish(whole())
-        self._store.prune(self._keep, snapshot.sequence)
+        self._store.prune(self._settings.keep, snapshot.sequence)
         self._dead_letters.published(snapshot.counters["sinks"])
         return Publication(snapshot, size, time.monotonic() - started)
 

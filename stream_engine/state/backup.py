@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from connectors.disk import Disk, make_folders, write_whole
 from connectors.files.dead_letters import parts_before
-from stream_engine.data.container import Corrupt
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.state.store import NoSuchSnapshot, Store, read_note
 
@@ -42,28 +41,26 @@ class Backup(NamedTuple):
     before: bool
 
 
-def backup(store: Store, target: Path, keep: int = 1, dead_letters: str | None = None) -> Backup:
-    """Copy the newest `keep` whole snapshots, and what belongs to them, to a folder of its own below `target`.
+def backup(store: Store, target: Path, dead_letters: str | None = None) -> Backup:
+    """Copy the newest whole snapshot, and what belongs to it, to a folder of its own below `target`.
 
     `dead_letters` is their folder, where it is not DIR/dead_letters. Raises `BadBackup`, `NoSuchSnapshot`, `OSError`.
     """
-    if os.path.commonpath([os.path.abspath(target), os.path.abspath(store.directory)]) == os.path.abspath(
-        store.directory
-    ):
+    state = os.path.abspath(store.directory)
+    if os.path.commonpath([os.path.abspath(target), state]) == state:
         raise BadBackup(f"{target}: lies inside the state {store.directory}; name another --to")
     for attempt in range(ATTEMPTS):
-        snapshots = _newest(store, keep)
-        newest = snapshots[0]
-        folder = target / store.snapshot_path(newest.sequence).stem
-        if manifest := Store(folder, store.disk).noted(MANIFEST):
-            if manifest.get("digest") != newest.digest:
-                raise BadBackup(f"{folder}: holds a snapshot of another state; name another --to")
-            return Backup(folder, newest.sequence, len(manifest["files"]), True)
         try:
-            files = _copy(store, folder, snapshots, dead_letters)
+            newest = store.newest()
+            folder = target / store.snapshot_path(newest.sequence).stem
+            if manifest := Store(folder, store.disk).noted(MANIFEST):
+                if manifest.get("digest") != newest.digest:
+                    raise BadBackup(f"{folder}: holds a snapshot of another state; name another --to")
+                return Backup(folder, newest.sequence, len(manifest["files"]), True)
+            files = _copy(store, folder, newest, dead_letters)
             break
-        except (FileNotFoundError, NoSuchSnapshot):
-            if attempt + 1 == ATTEMPTS or store.sequences()[-1:] == [newest.sequence]:
+        except (FileNotFoundError, NoSuchSnapshot):  # pruned by a run meanwhile
+            if attempt + 1 == ATTEMPTS:
                 raise
     time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     told = {"snapshot": newest.sequence, "digest": newest.digest, "time": time, "files": files}
@@ -71,25 +68,12 @@ def backup(store: Store, target: Path, keep: int = 1, dead_letters: str | None =
     return Backup(folder, newest.sequence, len(files), False)
 
 
-def _newest(store: Store, keep: int) -> list[Snapshot]:
-    """The newest whole snapshots, newest first. Raises `NoSuchSnapshot`."""
-    found: list[Snapshot] = []
-    for sequence in reversed(store.sequences()):
-        try:
-            found.append(store.read(sequence))
-        except (Corrupt, NoSuchSnapshot, FileNotFoundError):  # damaged, or pruned a moment ago
-            continue
-        if len(found) == keep:
-            break
-    if not found:
-        raise NoSuchSnapshot(f"{store.directory}: no whole snapshot there to back up")
-    return found
-
-
-def _copy(store: Store, folder: Path, snapshots: list[Snapshot], dead_letters: str | None) -> dict[str, str]:
+def _copy(store: Store, folder: Path, snapshot: Snapshot, dead_letters: str | None) -> dict[str, str]:
     """Copy all files; the SHA-256 of each by its path."""
     directory, disk, digests = store.directory, store.disk, {}
-    for path in _published(store, snapshots):
+    artifacts = [artifact for kind in store.kinds() if (artifact := store.latest_artifact(kind, snapshot.sequence))]
+    published = [store.artifact_path(artifact.kind, artifact.sequence) for artifact in artifacts]
+    for path in [store.snapshot_path(snapshot.sequence), *published]:
         name = os.path.relpath(path, directory)
         make_folders(disk, (folder / name).parent)
         if not disk.exists(folder / name) and not disk.link(path, folder / name):
@@ -97,23 +81,13 @@ def _copy(store: Store, folder: Path, snapshots: list[Snapshot], dead_letters: s
         disk.fsync_dir((folder / name).parent)
         digests[name] = _digest(_pieces(disk, folder / name, disk.size(folder / name)))
     letters = Path(dead_letters) if dead_letters else directory / "dead_letters"
-    parts = parts_before(letters, snapshots[0].counters.get("sinks", {}).get("file", 0), disk)
+    parts = parts_before(letters, snapshot.counters.get("sinks", {}).get("file", 0), disk)
     growing = [(f"dead_letters/{part.name}", letters / part.name, part.size) for part in parts]
     growing += [(name, directory / name, disk.size(directory / name)) for name in _others(disk, directory, "")]
     for name, path, size in growing:
         write_whole(disk, folder / name, _pieces(disk, path, size))
         digests[name] = _digest(_pieces(disk, folder / name, size))
     return digests
-
-
-def _published(store: Store, snapshots: list[Snapshot]) -> Iterator[Path]:
-    """The files of snapshots, and of the artifacts that belong to them."""
-    for snapshot in snapshots:
-        yield store.snapshot_path(snapshot.sequence)
-    for kind in store.kinds():
-        found = [store.latest_artifact(kind, snapshot.sequence) for snapshot in snapshots]
-        for sequence in sorted({artifact.sequence for artifact in found if artifact}):
-            yield store.artifact_path(kind, sequence)
 
 
 def _others(disk: Disk, directory: Path, inside: str) -> Iterator[str]:

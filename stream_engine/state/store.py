@@ -253,6 +253,13 @@ class Store:
         folder = self.directory / "artifacts"
         return sorted(self.disk.listdir(folder)) if self.disk.exists(folder) else []
 
+    def replace(self, snapshot: Snapshot) -> Snapshot:
+        """Publish a snapshot in place of all before it, see `sweeping`. The state is locked. Raises `OSError`."""
+        sweeping.mark(self.directory, self.disk, snapshot.sequence, snapshots.encode(snapshot)[1].digest)
+        published, _ = self.publish(snapshot)
+        sweeping.finish(self.directory, self.disk)
+        return published
+
     def prune(self, keep: int, whole_is: int | None = None) -> list[int]:
         """Remove all but the newest `keep` snapshots and artifacts of each kind, and half-written leftovers; returns
         the numbers of the snapshots removed.

@@ -1,5 +1,10 @@
 """To forget means it: what a published snapshot has replaced is removed, also when the process that began it died.
 
+Under the lock, in this order: dead letters that name it are overwritten (`connectors.files.dead_letters.overwrite`); a
+mark says what is to be removed; the snapshot is published; then the rest is removed. A crash before the snapshot is
+there leaves the counts of before and is answered by forgetting again; after one behind it, who takes the lock next ends
+the removal.
+
     DIR/forgetting   {"snapshot": 43, "digest": "..."}
 
 It is written, durably, before snapshot 43 is published, and holds no name. Once that snapshot is there, older snapshots

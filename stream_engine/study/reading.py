@@ -105,13 +105,10 @@ def _read_files(
     """Files as a run reads them."""
     from connectors.files.line_numbers import LineNumbers, place
     from stream_engine.service.ingest import Ingest
-    from stream_engine.service.recognise import with_recognised
-    from stream_engine.service.runnable import check_runnable
-    from stream_engine.service.wiring import event_options, source, text_layout_of
+    from stream_engine.service.sources import event_options, prepared, source, text_layout_of
 
     settings = settings_of(paths, options, layout)
-    check_runnable(settings)
-    settings, said = with_recognised(settings)
+    settings, said = prepared(settings)
     options = event_options(settings)
     engine, options = _engine(options)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))

@@ -18,7 +18,7 @@ from stream_engine.formats.arrow_events import Decoder as ArrowDecoder
 from stream_engine.formats.csv_events import Decoder as CsvDecoder
 from stream_engine.formats.json_events import Decoder as JsonDecoder
 from stream_engine.formats.options import EventOptions
-from stream_engine.service import wiring
+from stream_engine.service import resumed
 from stream_engine.service.settings import BadSettings, Settings
 from stream_engine.state.engine import Engine
 from stream_engine.state.forgetting import forget_object, forget_worker
@@ -263,11 +263,11 @@ def test_a_state_from_before_there_were_judgements_goes_on_without_them():
     defaults = Settings()
     assert "judgements" in defaults.accumulators
     snapshot = Engine(older).snapshot()
-    assert tuple(wiring.restored(defaults, snapshot).accumulators) == older
-    assert tuple(wiring.restored(defaults, Engine().snapshot()).accumulators) == defaults.accumulators
-    assert wiring.accumulators_in_use(Settings(source=("deltas://d",)), None) == older
+    assert tuple(resumed.restored(defaults, snapshot).accumulators) == older
+    assert tuple(resumed.restored(defaults, Engine().snapshot()).accumulators) == defaults.accumulators
+    assert resumed.accumulators_in_use(Settings(source=("deltas://d",)), None) == older
     with pytest.raises(BadSettings, match="made with"):
-        wiring.restored(defaults, Engine(("adds3",)).snapshot())
+        resumed.restored(defaults, Engine(("adds3",)).snapshot())
 
 
 def test_merging_with_a_full_one_lowers_the_threshold():

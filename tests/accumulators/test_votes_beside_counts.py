@@ -13,8 +13,8 @@ from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody, n
 from stream_engine.data.comparisons import Batch, Decoded, Triplet
 from stream_engine.refits import reliability
 from stream_engine.service.repair.recount import empty_like
+from stream_engine.service.resumed import accumulators_in_use, restored
 from stream_engine.service.settings import load
-from stream_engine.service.wiring import accumulators_in_use, restored
 from stream_engine.state.engine import Engine, OverlappingStates
 from stream_engine.statistics.worker_reliability import votes_of
 from tests.support.generators import dense_batch, with_provenance

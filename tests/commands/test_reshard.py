@@ -1,4 +1,4 @@
-"""`reshard`: from N states to M, the same sum; whole or not at all."""
+"""`merge --into`: from N states to M, the same sum; whole or not at all."""
 
 import random
 
@@ -46,9 +46,7 @@ def counts(state) -> dict:
 
 def test_the_sum_stays_the_same(world, tmp_path):
     """Four become two; merged they are what the four are, and their dead letters are all there."""
-    said = engine(
-        "reshard", *(x for k in range(4) for x in ("--state", world / f"one-{k}")), "--into", 2, "--out", tmp_path / "n"
-    )
+    said = engine("merge", *(world / f"one-{k}" for k in range(4)), "--into", 2, "--out", tmp_path / "n")
     assert "counts of all are in shard-0" in said.stdout
     new = [tmp_path / "n" / f"shard-{k}" for k in range(2)]
     engine("merge", *new, "--out", tmp_path / "sum")
@@ -130,15 +128,15 @@ def of_a_topic(state, numbers, share=None, **counters):
 def test_partitions_go_to_the_share_of_their_number(tmp_path):
     of_a_topic(tmp_path / "a", (0, 2, 4), "0/2")
     of_a_topic(tmp_path / "b", (1, 3), "1/2")
-    engine("reshard", "--state", tmp_path / "b", tmp_path / "a", "--into", 3, "--out", tmp_path / "n")
+    engine("merge", tmp_path / "b", tmp_path / "a", "--into", 3, "--out", tmp_path / "n")
     for k, numbers in enumerate(([0, 3], [1, 4], [2])):
         snapshot = Store(tmp_path / "n" / f"shard-{k}").latest().snapshot
         assert snapshot.positions == {f"votes/{number}": Position(5, 7) for number in numbers}
         assert snapshot.counters["share"] == f"{k}/3"
         assert snapshot.counters.get("lost") == ({"votes/3": 3, "votes/4": 4} if k == 0 else None)
     engine(
-        "reshard",
-        *(x for k in range(3) for x in ("--state", tmp_path / "n" / f"shard-{k}")),
+        "merge",
+        *(tmp_path / "n" / f"shard-{k}" for k in range(3)),
         "--into",
         1,
         "--out",
@@ -161,7 +159,7 @@ def test_letters_that_version_0_1_0_has_replayed_are_left_behind(tmp_path):
         made = Engine.restore(Store(of_a_topic(tmp_path / name, [number])).latest().snapshot)
         made.sinks = {"file": positions[-1], "replayed": {"empty_name": positions[marked - 1]}}
         Store(tmp_path / name).publish(made.snapshot())
-    engine("reshard", "--state", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n")
+    engine("merge", tmp_path / "a", tmp_path / "b", "--into", 2, "--out", tmp_path / "n")
     sinks = Store(tmp_path / "n" / "shard-0").latest().snapshot.counters["sinks"]
     there = [kept.letter for kept in letters_before(tmp_path / "n" / "shard-0" / "dead_letters", sinks["file"])]
     assert [(each.partition, each.offset) for each in there] == [
@@ -186,12 +184,11 @@ def test_what_is_no_whole_set_of_states_is_refused_in_one_line(world, tmp_path):
         ((d,), "votes/1 is in none of the states, votes/2 is"),
         ((tmp_path / "none",), "no snapshot there"),
     ):
-        given = [x for state in states for x in ("--state", state)]
-        assert said.format(*states) in one_line(engine("reshard", *given, *out, status=1).stderr), said
+        assert said.format(*states) in one_line(engine("merge", *states, *out, status=1).stderr), said
     lock = Lock(a)
-    assert "in use by process" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
+    assert "in use by process" in one_line(engine("merge", a, b, *out, status=1).stderr)
     lock.release()
     (tmp_path / "n").mkdir()
     (tmp_path / "n" / "mine").write_text("x")
-    assert "is not empty" in one_line(engine("reshard", "--state", a, b, *out, status=1).stderr)
+    assert "is not empty" in one_line(engine("merge", a, b, *out, status=1).stderr)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b", "c", "d", "g", "n"]

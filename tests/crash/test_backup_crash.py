@@ -22,7 +22,7 @@ def running(disk, events: int) -> SimDisk:
 
 
 def save(disk):
-    return backup(Store("/state", disk), Path("/copy"), keep=2)
+    return backup(Store("/state", disk), Path("/copy"))
 
 
 def checked(disk, folder: str) -> dict:

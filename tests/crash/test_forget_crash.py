@@ -7,7 +7,6 @@ from connectors.files.dead_letters import overwrite
 from stream_engine.state import sweeping
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.dead_letter_names import naming
-from stream_engine.state.forget_in_place import replace
 from stream_engine.state.forgetting import forget_object, noted
 from stream_engine.state.snapshot import Snapshot, encode
 from stream_engine.state.store import Store
@@ -24,7 +23,7 @@ def forget(disk, _=None) -> None:
     before = store.latest().snapshot
     after = noted(forget_object(before, NAME, ["adds4"]).snapshot, "now", "forget")
     overwrite("/state/dead_letters", lambda letter: letter.reason == "not_distinct", disk)
-    replace(store, after)
+    store.replace(after)
 
 
 @pytest.fixture(scope="module")

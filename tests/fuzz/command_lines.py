@@ -29,7 +29,6 @@ VERBS = [
     "check-config",
     "verify",
     "dead-letters",
-    "reshard",
     "seek",
 ]
 VERBS += ["seek", "forget", "backup", "run", "run", "export", "inspect", "nonsense"]
@@ -141,7 +140,7 @@ WHOLE = [
     "dead-letters list --state state",
     "dead-letters show --raw --state state",
     "backup --state state --to saved",
-    "reshard --state state --into 2 --out new",
+    "merge state --into 2 --out new",
     "forget --state state --object o1",
     "seek --state state e.jsonl 0",
     "refit --state state hierarchy --set similarity=adds3",

@@ -9,6 +9,7 @@ import pytest
 from kafka import TopicPartition
 
 from stream_engine.service.consume import consume
+from stream_engine.service.context import Context
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.open_run import open_run
 from stream_engine.service.requests import Requests
@@ -24,11 +25,11 @@ def run(uri: str, state, records: int, **more) -> Metrics:
     settings = load(None, {**given, "snapshot.interval": 0, "snapshot.every": 0, **more}, {})
     requests, metrics = Requests(), Metrics()
     with ExitStack() as stack:
-        opened = open_run(settings, state, requests, stack, metrics)
+        opened = open_run(settings, state, Context(metrics, requests=requests), stack)
 
         def stop() -> None:
             try:
-                until(lambda: opened.engine.counters["records"] >= records, 60, f"{records} records")
+                until(lambda: opened.learning.engine.counters["records"] >= records, 60, f"{records} records")
             finally:
                 requests.stop = True
 
@@ -61,11 +62,11 @@ def test_one_state_becomes_the_states_of_two_shares_and_one_again(topic, send, t
     send(topic.rpartition("/")[2], values(3), partition=0)  # it goes on meanwhile
     for state, said in (("one", "in all that does not depend on the order of arrival"), ("s0", "to the last byte")):
         assert said in engine("verify", "--state", tmp_path / state, topic).stdout
-    said = engine("reshard", "--state", tmp_path / "one", "--into", 2, "--out", tmp_path / "two").stdout
+    said = engine("merge", tmp_path / "one", "--into", 2, "--out", tmp_path / "two").stdout
     assert "share 0/2, 1 partitions" in said
     run(topic, tmp_path / "two" / "shard-0", 73, **{"input.shard": "0/2"})
-    back = ("--state", tmp_path / "two" / "shard-0", tmp_path / "two" / "shard-1")
-    engine("reshard", *back, "--into", 1, "--out", tmp_path / "back")
+    back = (tmp_path / "two" / "shard-0", tmp_path / "two" / "shard-1")
+    engine("merge", *back, "--into", 1, "--out", tmp_path / "back")
     found, one = (summary(tmp_path / state) for state in ("back/shard-0", "one"))
     assert "share" not in found and found["records"] == one["records"] + 3
 
@@ -74,7 +75,7 @@ def test_another_share_than_the_stored_one_is_refused(topic, tmp_path):
     run(topic, tmp_path / "s", 40, **{"input.shard": "0/2"})
     for share in ((), ("--shard", "1/2"), ("--shard", "0/3")):
         said = one_line(engine("run", topic, "--state", tmp_path / "s", *share, status=2).stderr)
-        assert "made with the share 0/2 of the partitions, asked for" in said and "reshard" in said
+        assert "made with the share 0/2 of the partitions, asked for" in said and "merge --into" in said
     run(topic, tmp_path / "all", 70)
     said = one_line(engine("run", topic, "--state", tmp_path / "all", "--shard", "0/2", status=2).stderr)
     assert "made with all partitions, asked for the share 0/2" in said

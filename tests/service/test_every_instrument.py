@@ -231,7 +231,7 @@ def of_deeds(driven: Driven, folder: Path) -> None:
     ran(states[0], source, **rule)
     other = jsonl(folder / "g.jsonl", [TRIPLET] * 4)
     ran(states[1], other, **rule)
-    engine("reshard", "--state", *states, "--into", 1, "--out", folder / "n")
+    engine("merge", *states, "--into", 1, "--out", folder / "n")
     [state] = (folder / "n").glob("*")
     ran(state, [source, other], **rule)
     engine("forget", "--state", state, "--object", "gone")

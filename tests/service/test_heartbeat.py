@@ -43,9 +43,9 @@ def test_the_first_block_is_a_long_step():
 
 def test_a_wait_for_a_disk_is_life():
     world, written = World({}), Future()
-    world.health.heartbeat.after = 1000.0
+    world.context.heartbeat.after = 1000.0
     ticks = []
-    world.health.heartbeat.tick = lambda: (ticks.append(1), len(ticks) == 3 and written.set_result(None))
+    world.context.heartbeat.tick = lambda: (ticks.append(1), len(ticks) == 3 and written.set_result(None))
     world.health.wait_for("snapshot", written)
     assert len(ticks) == 3
 

@@ -9,7 +9,7 @@ import time
 from stream_engine.service import logs
 from stream_engine.service.descriptors import connections_allowed, raised_limit
 from stream_engine.service.http import listener
-from stream_engine.service.seldom import Seldom, SeldomFilter
+from stream_engine.service.logs import RateLimit, RateLimitFilter
 from tests.service.test_http import stored
 from tests.support.process import until
 from tests.support.served import Lines, closed_by_server, served
@@ -87,12 +87,12 @@ def test_a_head_that_is_too_long_or_no_http_is_refused(tmp_path):
 
 def test_lines_are_said_once_an_interval_with_their_number(capsys):
     clock = itertools.count(0, 25)
-    seldom = SeldomFilter(Seldom(60.0, lambda: float(next(clock))))
+    limit = RateLimitFilter(RateLimit(60.0, lambda: float(next(clock))))
     before = logging.getLogger().handlers[:], logging.getLogger().level
     try:
         logs.configure("json", "info")
         for handler in logging.getLogger().handlers:
-            handler.filters[:] = [seldom]
+            handler.filters[:] = [limit]
         for number in range(7):
             logging.getLogger("some.library").error("refused %d", number)
         logging.getLogger("some.library").error("else")

@@ -136,10 +136,10 @@ def test_what_a_refit_is_told(world, tmp_path):
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("fle = 'aux/taste.csv'", "kernels.taste.fle: unknown key; did you mean file?"),
-        ("kind = 'rbf'", "kernels.taste: object missing required field `file`"),
-        ("file = 'aux/taste.csv'\nkind = 'rfb'", 'kernels.taste.kind: got "rfb", expected one of '),
-        ("file = 'aux/taste.csv'\ngamma = 0", "kernels.taste.gamma: got 0, expected `float` > 0"),
+        ("fle = 'aux/taste.csv'", "kernels[...].fle: unknown key; did you mean file?"),
+        ("kind = 'rbf'", "kernels[...]: object missing required field `file`"),
+        ("file = 'aux/taste.csv'\nkind = 'rfb'", "kernels[...].kind: invalid enum value 'rfb', expected one of "),
+        ("file = 'aux/taste.csv'\ngamma = 0", "kernels[...].gamma: expected `float` > 0"),
         (
             "file = 'taste.csv'",
             "taste.csv', no such file; expected one (a relative name is seen from the configuration file",
@@ -161,7 +161,7 @@ def test_an_unusable_configuration_ends_with_2(world, text, said):
 
 
 def test_unknown_keys_of_a_refits_own_kernels_are_named_too(world):
-    with pytest.raises(BadSettings, match="kernels.taste.kindd: unknown key; did you mean kind"):
+    with pytest.raises(BadSettings, match=r"kernels\[...\].kindd: unknown key; did you mean kind"):
         load(None, {"refits.params.kernel_learning": {"kernels": {"taste": {"file": "x.csv", "kindd": "rbf"}}}}, {})
 
 
@@ -206,7 +206,7 @@ def test_data_that_turns_out_bad_ends_with_1(world, tmp_path):
     nothing, both = tmp_path / "nothing.jsonl", TRIPLETS[:20]
     nothing.write_text("")
     events(tmp_path / "contradictory.jsonl", np.concatenate([both, both[:, [0, 2, 1]]]))
-    for file, said in (("nothing.jsonl", "got 0 "), ("contradictory.jsonl", "contradicted as often as")):
+    for file, said in (("nothing.jsonl", "got 0 "), ("contradictory.jsonl", " tie")):
         engine("run", tmp_path / file, "--state", tmp_path / file[:7], "--no-refits", "--guard", "off")
         for kind in ("kernel_learning", "partial_order_embedding"):
             done = engine("refit", "--state", tmp_path / file[:7], kind, "--progress", "none", status=1)

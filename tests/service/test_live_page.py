@@ -10,8 +10,7 @@ from PIL import Image
 
 from stream_engine.report import shell
 from stream_engine.service.http import HttpContext, listener, live_page
-from stream_engine.service.http.live_figures import LiveFigures
-from stream_engine.service.http.live_history import MOST, SERIES, History
+from stream_engine.service.http.live_figures import MOST, SERIES, History, LiveFigures
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.settings import BadSettings
 from stream_engine.state.store import Store

@@ -4,7 +4,7 @@ import json
 
 from stream_engine.data import available_memory
 from stream_engine.service import memory
-from stream_engine.service.memory import Memory, Surroundings
+from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.store import Store
 from tests.service.test_prediction_monitor import Lines
@@ -31,7 +31,7 @@ class World:
                 self.end()
             return self.pauses < 10
 
-        return self.memory.wait(what, int(needed * GB), Surroundings(lambda: list(self.beside), pause, self.end))
+        return self.memory.wait(what, int(needed * GB), lambda: list(self.beside), pause, self.end)
 
     def end(self):
         self.beside, self.sizes[7] = [], 0

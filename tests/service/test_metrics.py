@@ -7,7 +7,7 @@ import pytest
 from connectors import Lost
 from stream_engine.data.comparisons import Triplet
 from stream_engine.refits.sdp_clustering import solve
-from stream_engine.service.consume import take_loss
+from stream_engine.service.learning import take_loss
 from stream_engine.service.metrics import Metrics
 from stream_engine.state.engine import Engine
 from tests.conftest import ROOT

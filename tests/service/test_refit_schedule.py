@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import pytest
 
 from stream_engine.refits import REFITS
+from stream_engine.service.context import Context
 from stream_engine.service.memory import Memory
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.refit_schedule import RefitSchedule
 from stream_engine.service.refit_workers import Outcome
 from stream_engine.service.requests import Requests
 from stream_engine.service.settings import RefitSettings, load
-from stream_engine.service.wiring import ends
+from stream_engine.service.sources import ends
 from tests.service.test_prediction_monitor import Lines
 
 GB = 10**9
@@ -59,10 +60,8 @@ class World:
             RefitSettings(kinds=tuple(kinds), also=tuple(also)),
             self.workers,
             self.published,
-            self.requests,
-            Metrics(),
-            Lines(),
             memory,
+            Context(log=Lines(), requests=self.requests),
             at_end=at_end,
             cores=lambda: cores,
         )

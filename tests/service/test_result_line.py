@@ -19,12 +19,14 @@ def run_of(counters: dict | None = None, sources=SOURCES[:1], artifacts=None, fi
     newest = SimpleNamespace(artifacts=artifacts, snapshot=SimpleNamespace(digest="now", counters=counted))
     settings = SimpleNamespace(source=sources, state="s", refits=SimpleNamespace(enabled=refits), dead_letters=None)
     return SimpleNamespace(
-        engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
+        learning=SimpleNamespace(
+            engine=SimpleNamespace(counters=counted, objects=["a", "b", "c"], positions={"p": 1}, sequence=4),
+            dead_letters=SimpleNamespace(first=first, not_utf8=not_utf8),
+        ),
+        publishing=SimpleNamespace(published=SimpleNamespace(newest=None if artifacts is None else newest)),
         settings=settings,
         directory=Path("s"),
-        requests=SimpleNamespace(stop=False),
-        published=SimpleNamespace(newest=None if artifacts is None else newest),
-        dead_letters=SimpleNamespace(first=first, not_utf8=not_utf8),
+        context=SimpleNamespace(requests=SimpleNamespace(stop=False)),
     )
 
 
@@ -71,7 +73,7 @@ def test_nothing_new_is_said_of_what_was_read_to_its_end():
     assert line(run, before(run)) == f"nothing new in x.csv, read with --skip-rows 2: {told}"
     of_a_sum = run_of(READ | {"input": {}}, artifacts={})
     assert line(of_a_sum, before(of_a_sum)) == f"nothing new in x.csv: {told}"
-    run.requests.stop = True
+    run.context.requests.stop = True
     assert line(run, before(run)).startswith("0 events of x.csv read: 0 comparisons, 0 refused, 3 objects; ")
 
 

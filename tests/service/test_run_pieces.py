@@ -9,16 +9,15 @@ from connectors import DeadLetter, Record, SinkUnavailable
 from connectors.disk import Disk
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
+from stream_engine.service.context import Context
 from stream_engine.service.dead_letters import DeadLetters
 from stream_engine.service.ingest import Ingest
 from stream_engine.service.metrics import Metrics
 from stream_engine.service.prediction_monitor import PredictionMonitor
-from stream_engine.service.requests import Requests
-from stream_engine.service.run_failed import RunFailed
+from stream_engine.service.requests import Requests, RunFailed
 from stream_engine.service.settings import DriftSettings, SnapshotSettings
 from stream_engine.service.snapshot_publisher import SnapshotPublisher
 from stream_engine.service.source_health import SourceHealth
-from stream_engine.service.stall_watchdog import StallWatchdog
 from stream_engine.state.store import Store
 from tests.service.test_prediction_monitor import Lines
 
@@ -59,9 +58,9 @@ class World:
     def __init__(self, sinks, stall_after=300.0, max_reject_ratio=0.5):
         self.engine, self.requests, self.log = Engine(), Requests(), Lines()
         self.metrics = Metrics(CollectorRegistry())
-        watchdog = StallWatchdog(stall_after, self.metrics, self.log)
-        self.health = SourceHealth(self.engine, watchdog, self.metrics, self.requests)
-        self.dead_letters = DeadLetters(sinks, max_reject_ratio, self.health, self.requests, self.log)
+        self.context = Context(self.metrics, self.log, self.requests)
+        self.health = SourceHealth(self.engine, stall_after, self.context)
+        self.dead_letters = DeadLetters(sinks, max_reject_ratio, self.health, self.context)
 
     def said(self, event: str) -> list[dict]:
         return [more for _, each, more in self.log.said if each == event]
@@ -83,8 +82,7 @@ def test_a_full_disk_is_told_and_the_next_snapshot_is_due(tmp_path):
         world.dead_letters,
         monitor,
         world.health,
-        world.metrics,
-        world.log,
+        world.context,
     )
     try:
         assert not publisher.changed() and publisher.due("signal") == ""

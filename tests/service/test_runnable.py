@@ -40,7 +40,7 @@ REFUSED = {  # settings -> what is said
     '[input.where]\n"a\\u0000" = "x"': "text holds a NUL character",
     "[snapshot]\ninterval = nan": "'snapshot.interval': got nan, expected a finite number",
     "[snapshot]\nevery = 99999999999999999999": "expected a number of at most 64 bits",
-    "[refits]\nparams = 3": "refits.params: got 3, expected a table",
+    "[refits]\nparams = 3": "refits.params: expected `table`, got `int`",
     "[kafka]\nssl_password = {env = 1}": "a secret is to come from env = 1, expected a name",
     "x = " + "[" * 2000 + "]" * 2000: "not TOML",
 }

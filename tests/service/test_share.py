@@ -3,9 +3,8 @@
 import pytest
 
 from connectors import Position
+from stream_engine.service.resumed import agreed_share, asked_share, restored
 from stream_engine.service.settings import BadSettings, load
-from stream_engine.service.share import agreed_share, asked_share
-from stream_engine.service.wiring import restored
 from stream_engine.state.engine import Engine
 
 ALL = {f"votes/{number}": Position(5) for number in range(4)}
@@ -26,7 +25,7 @@ def test_another_share_is_refused_and_both_are_named(made_with, share, positions
         agreed_share(asked(share), made_with, positions)
     for told in (made_with, share):
         assert (f"the share {told} " if told not in (None, "0/1") else "all partitions") in str(said.value)
-    assert "stream-engine reshard" in str(said.value)
+    assert "stream-engine merge --into" in str(said.value)
 
 
 def test_the_same_share_goes_on_and_all_partitions_are_no_share():

@@ -17,6 +17,7 @@ from connectors import Record
 from stream_engine import Engine, Triplet
 from stream_engine.formats.options import EventOptions
 from stream_engine.service.consume import consume
+from stream_engine.service.context import Context
 from stream_engine.service.heartbeat import Heartbeat
 from stream_engine.service.ingest import Block, Ingest
 from stream_engine.service.metrics import Metrics
@@ -64,19 +65,19 @@ class Run:
         with ExitStack() as stack:
             metrics = Metrics(CollectorRegistry())
             self.opened = opened = self._staged(
-                open_run(self.settings, self.state, self.requests, stack, metrics, Lines()), stack
+                open_run(self.settings, self.state, Context(metrics, Lines(), self.requests), stack), stack
             )
-            before = opened.engine.counters["guard"]["accepted"]
+            before = opened.learning.engine.counters["guard"]["accepted"]
             consume(opened)
             told = metrics.guard.labels("accepted")._value.get()
-            assert told == opened.engine.counters["guard"]["accepted"] - before
-            return opened.engine
+            assert told == opened.learning.engine.counters["guard"]["accepted"] - before
+            return opened.learning.engine
 
     def blocks(self, opened: OpenRun, records):
-        return opened.ingest.blocks(records)
+        return opened.reading.ingest.blocks(records)
 
     def _staged(self, opened: OpenRun, stack: ExitStack) -> OpenRun:
-        engine, numbers = opened.engine, dict.fromkeys(STAGES, 0)
+        engine, numbers = opened.learning.engine, dict.fromkeys(STAGES, 0)
 
         def noticed(stage: str, call: Callable) -> Callable:
             def called(*arguments):
@@ -97,7 +98,12 @@ class Run:
         ahead, judging = Ahead(blocks, self.beside), Judging(engine, self.beside)
         stack.callback(judging.close)
         stack.callback(ahead.close)
-        return replace(opened, ahead=ahead, judging=judging)
+        return replace(
+            opened,
+            reading=replace(opened.reading, ahead=ahead),
+            learning=replace(opened.learning, judging=judging),
+            publishing=replace(opened.publishing, learning=replace(opened.learning, judging=judging)),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +187,9 @@ def test_a_record_that_comes_in_parts_is_not_left_half_learned_by_a_stop(events,
             for record in records:
                 first, second = unit_of(record).parts(record)
                 for part in (first, second):
-                    opened.in_flight.begins([part], alone=False)
-                    opened.in_flight.ended()
-                    yield Block([part], *opened.ingest.read(part), more=part is first)
+                    opened.learning.in_flight.begins([part], alone=False)
+                    opened.learning.in_flight.ended()
+                    yield Block([part], *opened.reading.ingest.read(part), more=part is first)
 
     def stop(at: str, number: int) -> None:
         if (at, number) == ("learn", 5):
@@ -207,7 +213,11 @@ def test_a_stage_that_hangs_makes_the_loop_count_as_wedged(events, tmp_path, mon
     run = Run(tmp_path, events, True, hang)
     running = threading.Thread(target=run)
     running.start()
-    until(lambda: run.opened and run.opened.heartbeat.warm and run.opened.heartbeat.wedged(), 60, "a wedged loop")
+    until(
+        lambda: run.opened and run.opened.context.heartbeat.warm and run.opened.context.heartbeat.wedged(),
+        60,
+        "a wedged loop",
+    )
     goes_on.set()
     running.join(600)
     assert not running.is_alive()

@@ -18,8 +18,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
+from stream_engine.service.logs import RateLimit
 from stream_engine.service.metrics import Metrics
-from stream_engine.service.seldom import Seldom
 
 PROBES = frozenset({"/healthz", "/readyz"})
 HEADERS = {
@@ -49,14 +49,14 @@ class Refusals:
     """Counts each refusal by its reason, and logs at most one line a minute for each."""
 
     def __init__(self, metrics: Metrics, log: FilteringBoundLogger):
-        self._count, self._log, self._seldom = metrics.http_refused, log, Seldom()
+        self._count, self._log, self._limit = metrics.http_refused, log, RateLimit()
         for reason in REASONS:
             self._count.labels(reason)
 
     def tell(self, reason: str, **details: object) -> None:
         """Something was refused for one of `REASONS`."""
         self._count.labels(reason).inc()
-        if times := self._seldom.due(reason):
+        if times := self._limit.due(reason):
             say = self._log.info if reason in _QUIET else self._log.warning
             say(REASONS[reason], times=times, **details)
 

@@ -17,10 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from starlette.responses import PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from stream_engine.data.available_memory import TooLarge
 from stream_engine.exports import NothingToExport
+from stream_engine.exports.files import MEDIA_TYPES
 from stream_engine.service.http import make_export
 from stream_engine.service.http.access import Refusals
 from stream_engine.service.http.context import HttpContext
@@ -192,6 +194,38 @@ class BuiltFiles:
         self._stop.set()
         self._worker.shutdown()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _File(FileResponse):
+    chunk_size = 256 << 10  # a quarter of the loop's turns that starlette's 64 KB take
+
+
+async def send_file(
+    files: BuiltFiles,
+    published: Published | None,
+    key: tuple[str, str],
+    name: str,
+    request: Request,
+    refusals: Refusals,
+) -> Response:
+    """A file of an export (what, format), sent from disk. Its ETag follows from its content; ranges are served. 404
+    where there is none, 503 where it cannot be had at present."""
+    try:
+        if published is None:
+            raise NothingToExport("nothing is published yet")
+        built = await files.of(published, *key)
+        if name not in built.etags:
+            raise NothingToExport(f"no such export: {name}; there are {', '.join(sorted(built.etags))}")
+    except NothingToExport as error:
+        return PlainTextResponse(f"{error}\n", 404)
+    except NotNow as error:
+        return later(error, refusals)
+    headers = {"ETag": built.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
+    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if built.etags[name] in known or "*" in known:
+        return Response(status_code=304, headers=headers)
+    path = built.folder / name
+    return _File(path, headers=headers, media_type=MEDIA_TYPES.get(path.suffix))  # None: by the suffix
 
 
 def size_of(folder: Path) -> int:

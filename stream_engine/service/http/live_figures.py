@@ -1,8 +1,9 @@
 """What moves on the page, read off the metrics of a run: rate, lag, refused, the snapshot's age, refits, accuracy."""
 
 import math
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +28,10 @@ _SMOOTH = 0.3  # of a second's rate in the rate that is shown
 BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
 LEAST = 50  # answers that were foretold, below which the share that came so says nothing
 REFUSING = 0.05  # of the events of late, above which a stream is called refused
+
+MOST = 240  # moments that are kept at most, at least half as many once the run is long
+FIRST = 2.0  # seconds between two moments at the start
+SERIES = ("time", "events", "refused", "lag", "accuracy", "drifts")  # of each moment; events and refused are totals
 
 
 class LiveFigures:
@@ -102,6 +107,44 @@ class LiveFigures:
             for sample in family.samples:
                 found.setdefault(sample.name.removeprefix(_PREFIX), []).append((sample.labels, sample.value))
         return found
+
+
+class History:
+    """The figures since the run began: a few hundred moments, whatever the length of the run. When there are `MOST`,
+    every second one goes and the next come half as often. `figures()` gives those of now; `close` ends the thread."""
+
+    def __init__(self, figures: Callable[[], dict[str, Any]], every: float = FIRST):
+        self._figures, self._every = figures, every
+        self._moments: list[tuple[Any, ...]] = []
+        self._lock, self._end = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="history", daemon=True)
+        self._thread.start()
+
+    def take(self) -> None:
+        """Keep this moment."""
+        told = self._figures()
+        moment = tuple(told[name] for name in SERIES)
+        with self._lock:
+            self._moments.append(moment)
+            if len(self._moments) >= MOST:
+                self._moments = self._moments[:-1:2] + self._moments[-1:]  # the oldest and the newest stay
+                self._every *= 2
+
+    def so_far(self) -> dict[str, list[Any]]:
+        """Each series, all of one length, the oldest moment first; None where nothing was known."""
+        with self._lock:
+            moments = list(self._moments)
+        return {name: [moment[number] for moment in moments] for number, name in enumerate(SERIES)}
+
+    def close(self) -> None:
+        """End the thread."""
+        self._end.set()
+        self._thread.join(5)
+
+    def _follow(self) -> None:
+        while not self._end.is_set():
+            self.take()
+            self._end.wait(self._every)
 
 
 def _sum(read: dict[str, list[tuple[dict[str, str], float]]], name: str) -> float:

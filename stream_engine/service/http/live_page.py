@@ -11,24 +11,21 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from stream_engine.exports import NothingToExport
 from stream_engine.report import shell
 from stream_engine.service.http.access import Refusals
-from stream_engine.service.http.built_files import Built, BuiltFiles, NotNow, fingerprint, later
+from stream_engine.service.http.built_files import BuiltFiles, NotNow, fingerprint, later, send_file
 from stream_engine.service.http.context import HttpContext
-from stream_engine.service.http.live_figures import LiveFigures
-from stream_engine.service.http.live_history import History
+from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.make_export import FIGURES, FORMATS_OF_PAGES, PAGE
 from stream_engine.service.settings import HttpSettings
 from stream_engine.state.published import Published
 
 EVERY = 1.0  # seconds between two messages to a viewer
 MOST_VIEWERS = 200  # beyond it 503
-_MEDIA = {"html": "text/html; charset=utf-8", "svg": "image/svg+xml", "pdf": "application/pdf"}
-_ETAG_AGAIN = "no-cache"  # a browser may keep it, and asks each time whether it still holds
 
 
 class LivePage:
@@ -74,15 +71,7 @@ class LivePage:
         return await self._file(request, FIGURES, request.path_params["name"])
 
     async def _file(self, request: Request, what: str, name: str) -> Response:
-        newest = self._published()
-        if newest is None:
-            return PlainTextResponse("nothing is published yet\n", 404)
-        try:
-            return _answer(await self._files.of(newest, what, self._format), name, request)
-        except NothingToExport as error:
-            return PlainTextResponse(f"{error}\n", 404)
-        except NotNow as error:
-            return later(error, self._refusals)
+        return await send_file(self._files, self._published(), (what, self._format), name, request, self._refusals)
 
     async def _history(self, request: Request) -> Response:
         return JSONResponse(self._history_kept.so_far(), headers={"Cache-Control": "no-store"})
@@ -127,12 +116,3 @@ class LivePage:
         except (NothingToExport, NotNow) as error:
             self._refusals.tell("busy", why=f"the page: {error}")
             await asyncio.sleep(5 * EVERY)
-
-
-def _answer(entry: Built, name: str, request: Request) -> Response:
-    if name not in entry.etags:
-        return PlainTextResponse(f"no such figure: {name}; there are {', '.join(sorted(entry.etags))}\n", 404)
-    headers = {"ETag": entry.etags[name], "Cache-Control": _ETAG_AGAIN}
-    if entry.etags[name] in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return Response((entry.folder / name).read_bytes(), headers=headers, media_type=_MEDIA[name.rpartition(".")[2]])

@@ -2,29 +2,28 @@
 of it."""
 
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from stream_engine import exports
-from stream_engine.exports.files import FORMATS, MEDIA_TYPES
+from stream_engine.exports.files import FORMATS
 from stream_engine.exports.models import table
 from stream_engine.report.object_files import BadObjects, Listed, listed
 from stream_engine.service.http import manual_pages
 from stream_engine.service.http.access import Refusals, TokenMiddleware
 from stream_engine.service.http.admin import admin_routes
-from stream_engine.service.http.built_files import BuiltFiles, NotNow, later
+from stream_engine.service.http.built_files import BuiltFiles, NotNow, later, send_file
 from stream_engine.service.http.context import HttpContext
 from stream_engine.service.http.listener import Listener, listen_on, warn_of_strangers
-from stream_engine.service.http.live_figures import LiveFigures
-from stream_engine.service.http.live_history import History
+from stream_engine.service.http.live_figures import History, LiveFigures
 from stream_engine.service.http.live_page import LivePage
 from stream_engine.service.http.object_pictures import ObjectPictures
 from stream_engine.service.settings import BadSettings, HttpSettings
@@ -90,13 +89,8 @@ def _readable(context: HttpContext, settings: HttpSettings, refusals: Refusals, 
 MOST_DOWNLOADS = 32  # of a route, being sent or waited for; beyond it 503
 
 
-class _File(FileResponse):
-    chunk_size = 256 << 10  # a quarter of the loop's turns that starlette's 64 KB take
-
-
 class Downloads:
-    """The ASGI application of a route: a file of the newest snapshot, of this name or of the one in the path, sent from
-    disk. Its ETag follows from its content; ranges are served."""
+    """The ASGI application of a route: a file of the newest snapshot, of this name or of the one in the path."""
 
     def __init__(self, context: HttpContext, files: BuiltFiles, refusals: Refusals, name: str = ""):
         self._context, self._files, self._refusals = context, files, refusals
@@ -111,25 +105,12 @@ class Downloads:
             self._now -= 1
 
     async def _answer(self, name: str, request: Request) -> Response:
-        newest = self._context.published()
-        what, format = exports.export_of(name)
-        try:
-            if self._now > MOST_DOWNLOADS:
-                raise NotNow(f"{MOST_DOWNLOADS} exports are being sent", "busy")
-            if newest is None or not what or what in exports.ON_REQUEST or format not in FORMATS:
-                raise exports.NothingToExport(f"no such export: {name}" if newest else "nothing is published yet")
-            built = await self._files.of(newest, what, format)
-            if name not in built.etags:
-                raise exports.NothingToExport(f"no such export: {name}; there are {', '.join(built.etags)}")
-        except exports.NothingToExport as error:
-            return PlainTextResponse(f"{error}\n", 404)
-        except NotNow as error:
-            return later(error, self._refusals)
-        headers = {"ETag": built.etags[name], "Cache-Control": "no-cache"}  # kept, and asked about each time
-        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-        if built.etags[name] in known or "*" in known:
-            return Response(status_code=304, headers=headers)
-        return _File(built.folder / name, headers=headers, media_type=MEDIA_TYPES[PurePosixPath(name).suffix])
+        if self._now > MOST_DOWNLOADS:
+            return later(NotNow(f"{MOST_DOWNLOADS} exports are being sent", "busy"), self._refusals)
+        what, format = key = exports.export_of(name)
+        if not what or what in exports.ON_REQUEST or format not in FORMATS:
+            return PlainTextResponse(f"no such export: {name}\n", 404)
+        return await send_file(self._files, self._context.published(), key, name, request, self._refusals)
 
 
 def _yes_or_why(why: str, yes: str) -> Response:

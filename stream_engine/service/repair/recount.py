@@ -21,10 +21,11 @@ from connectors.kafka.address import parse_address, partition_of
 from stream_engine.accumulators import Forgetting, accumulator
 from stream_engine.accumulators.worker_votes import WorkerVotes, holds_nobody
 from stream_engine.guard.stored_states import always_first
-from stream_engine.service import ingest, wiring
+from stream_engine.service import ingest
 from stream_engine.service.ingest import Block
 from stream_engine.service.record_units import part_inside
 from stream_engine.service.settings import Settings
+from stream_engine.service.sources import event_options, source
 from stream_engine.state.engine import Engine
 from stream_engine.state.object_index import ObjectIndex
 from stream_engine.state.snapshot import Snapshot, encode
@@ -98,7 +99,8 @@ def stretches(name: str, position: int, history: Iterable[Mapping[str, Any]], st
     >>> stretches("t/0", 4, moved)
     [Stretch(begin=0, end=5), Stretch(begin=8, end=9), Stretch(begin=2, end=4)]
     """
-    found, begin = [], start
+    found: list[Stretch] = []
+    begin = start
     for deed in history:
         if deed["did"] in MOVES and deed.get("partition") == name:
             found = [] if _gone(deed) else [*found, Stretch(begin, deed["at"])]
@@ -118,7 +120,7 @@ class _ReadAgain:
         self, settings: Settings, snapshot: Snapshot, history: list[dict[str, Any]], starts: Mapping[str, int]
     ):
         self._settings, self._until, self._history, self._starts = settings, snapshot.positions, history, starts
-        self._ingest = ingest.Ingest(wiring.event_options(settings), settings.input.format)
+        self._ingest = ingest.Ingest(event_options(settings), settings.input.format)
         self._begun: set[str] = set()  # partitions
         self.problems: list[str] = []
 
@@ -152,16 +154,16 @@ class _ReadAgain:
         for path in paths:
             wanted = self._wanted(partition_of_file(path))
             if wanted:
-                with closing(wiring.source(self._settings, path, self._until)) as source:
-                    source.poll(float("inf"))  # fails when the file is not the one that the state has read
+                with closing(source(self._settings, path, self._until)) as opened:
+                    opened.poll(float("inf"))  # fails when the file is not the one that the state has read
             for stretch in wanted:
-                yield from self._read(stretch, partition_of_file(path), wiring.source(self._settings, path, {}))
+                yield from self._read(stretch, partition_of_file(path), source(self._settings, path, {}))
 
     def _deltas(self, uri: str, rest: str) -> Iterator[Block]:
-        with closing(wiring.source(self._settings, uri, {})) as source:
-            name = next(iter(source.lag()), "")
+        with closing(source(self._settings, uri, {})) as opened:
+            name = next(iter(opened.lag()), "")
         for stretch in self._wanted(name):
-            yield from self._read(stretch, name, wiring.source(self._settings, uri, {}))
+            yield from self._read(stretch, name, source(self._settings, uri, {}))
 
     def _topic(self, uri: str, rest: str) -> Iterator[Block]:
         address = parse_address(rest)
@@ -169,7 +171,7 @@ class _ReadAgain:
         for number, name in sorted((number, name) for number, name in numbered if number is not None):
             if address.partitions is None or number in address.partitions:
                 for stretch in self._wanted(name):
-                    source = open_source(
+                    topic = open_source(
                         f"{address}",
                         {name: Position(stretch.begin, self._until[name].mark)},
                         options=self._settings.kafka,
@@ -177,7 +179,7 @@ class _ReadAgain:
                         partitions=[number],
                         format=self._settings.input.format,
                     )
-                    yield from self._read(stretch, name, source)
+                    yield from self._read(stretch, name, topic)
 
     def _wanted(self, name: str) -> list[Stretch]:
         """The stretches to read of a partition; none when the state does not know it, or it was read before."""
@@ -189,13 +191,13 @@ class _ReadAgain:
                 self.problems.append(f"{name}: what was read up to {deed['at']:,} is gone: {deed['why']}")
         return stretches(name, self._until[name].offset, self._history, self._starts.get(name, 0))
 
-    def _read(self, stretch: Stretch, name: str, source: Source) -> Iterator[Block]:
-        """The blocks of one stretch of one partition; the source is closed."""
+    def _read(self, stretch: Stretch, name: str, opened: Source) -> Iterator[Block]:
+        """The blocks of one stretch of one partition; it is closed."""
         at, moved = stretch.begin, time.monotonic()
-        with closing(source):
-            while at < stretch.end and not source.finished():
-                records = source.poll(0.2)
-                for lost in source.losses():
+        with closing(opened):
+            while at < stretch.end and not opened.finished():
+                records = opened.poll(0.2)
+                for lost in opened.losses():
                     first, there = stretch.begin, lost.going_on_at
                     missing = f"offsets {first:,} to {there - 1:,} are not there any more: " if there > first else ""
                     self.problems.append(f"{name}: {missing}{lost.why}")
@@ -203,7 +205,7 @@ class _ReadAgain:
                 if records:
                     at, moved = records[-1].next_offset, time.monotonic()
                     yield from self._ingest.blocks([part for each in records if (part := part_inside(each, *stretch))])
-                elif source.ready() and source.lag().get(name) == 0:
+                elif opened.ready() and opened.lag().get(name) == 0:
                     return  # behind the control records of a topic, or where the log ends
                 elif time.monotonic() - moved > PATIENCE:
                     raise SourceFailed(

@@ -57,8 +57,8 @@ def _check_whole_set(old: Old) -> None:
     read: dict[str, str] = {}
     for state, snapshot in old:
         if snapshot.settings != old[0][1].settings:
-            other, wanted = old[0][0], old[0][1].settings
-            raise OverlappingStates(f"{state}: states of different kinds: {snapshot.settings}, {other} has {wanted}")
+            kinds = f"{snapshot.settings}, {old[0][0]} has {old[0][1].settings}"
+            raise OverlappingStates(f"{state}: states of different kinds: {kinds}")
         for name in snapshot.positions:
             if name in read:
                 raise OverlappingStates(

@@ -168,7 +168,7 @@ def _mark(path: str, kind: Kind, offset: int) -> int:
     """The check value of a position in a file."""
     with failures_of(path, Position(offset), "byte"):
         if not kind.is_text:
-            table = open_table(path, kind.name, kind.compression, Position(0))
+            table = open_table(path, kind.name, Position(0))
             table.batches.close()
             table.file.close()
             return table.mark

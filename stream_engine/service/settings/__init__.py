@@ -1,11 +1,20 @@
 """One TOML file, the environment and the command line become one frozen `Settings`; rooms receive plain arguments.
 
-The door of this room: `schema` says what can be set, `loading` what wins, `secrets` what is never shown,
-`of_refits` what a refit is told, `problems` how what is wrong is said.
+The door of this room: `schema` says what can be set, `loading` what wins and what a refit is told, `secrets` what is
+never shown, `problems` how what is wrong is said.
 """
 
-from stream_engine.service.settings.loading import ENVIRONMENT, load, mapping, put, shard, shown, toml_value
-from stream_engine.service.settings.of_refits import params_of, refit_params
+from stream_engine.service.settings.loading import (
+    ENVIRONMENT,
+    load,
+    mapping,
+    params_of,
+    put,
+    refit_params,
+    shard,
+    shown,
+    toml_value,
+)
 from stream_engine.service.settings.problems import BadSettings
 from stream_engine.service.settings.schema import (
     CountSettings,

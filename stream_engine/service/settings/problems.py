@@ -1,7 +1,6 @@
-"""What can be wrong with settings, each said in one line: where, what, got, expected."""
+"""What can be wrong with settings, each said in one line: where, and what."""
 
 import difflib
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -12,8 +11,6 @@ import msgspec
 from msgspec import Struct
 
 LARGEST = 2**63 - 1
-SECRET = ("http", "kafka", "signing")  # tables of which no value is shown
-LONGEST = 60  # characters of a value that is shown
 
 
 class BadSettings(ValueError):
@@ -21,80 +18,44 @@ class BadSettings(ValueError):
 
 
 def converted(given: Mapping[str, Any], struct: type[Struct], where: str, at: str = "") -> Any:
-    """`given` as a `struct`. Raises `BadSettings`: msgspec's message behind the key that it is about."""
+    """`given` as a `struct`. Raises `BadSettings`: msgspec's message behind the key that it is about; `at` is where
+    `given` stands."""
     try:
         return msgspec.convert(given, struct, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(": ".join(filter(None, (where, in_one_line(error, given, struct, at))))) from None
+        raise BadSettings(": ".join(filter(None, (where, in_one_line(error, struct, at))))) from None
 
 
-def in_one_line(error: msgspec.ValidationError, given: Any, struct: type[Struct], at: str = "") -> str:
-    """What is wrong with `given`, which is no `struct`; `at` is where it stands.
+def in_one_line(error: msgspec.ValidationError, struct: type[Struct], at: str = "") -> str:
+    """What is wrong with something that is no `struct`; no value is repeated but a word that was to be one of a few.
 
     >>> from stream_engine.service.settings.schema import Settings
     >>> def told(given):
     ...     try:
     ...         msgspec.convert(given, Settings, strict=False)
     ...     except msgspec.ValidationError as error:
-    ...         return in_one_line(error, given, Settings)
-    >>> told({"snapshot": {"every": -1}})
-    'snapshot.every: got -1, expected `int` >= 0'
-    >>> told({"snapshot": {"evry": 1}})
-    'snapshot.evry: unknown key; did you mean every?'
+    ...         return in_one_line(error, Settings)
+    >>> told({"snapshot": {"every": -1}}), told({"snapshot": {"evry": 1}})
+    ('snapshot.every: expected `int` >= 0', 'snapshot.evry: unknown key; did you mean every?')
     """
     what, _, path = str(error).partition(" - at `$")
-    keys, value, kind = [at] if at else [], given, struct
-    for name, index in re.findall(r"\.([^.\[`]+)|\[([^\]]*)\]", path):
-        keys.append(_first_wrong(value, kind) if index == "..." else name or index)
-        value, kind = _below(value, keys[-1]), _type_below(kind, keys[-1])
+    key, kind = at + path.removesuffix("`"), struct
+    for name in re.findall(r"[^.\[\]`]+|\.\.\.", path):
+        kind = _type_below(kind, name)
     if unknown := re.match(r"Object contains unknown field `(.*)`", what):
-        return f"{'.'.join([*keys, unknown[1]])}: unknown key{_meant(unknown[1], keys_of(table_in(kind)))}"
-    expected = re.sub(r", got `\w+`$", "", what).removeprefix("Expected ").replace(" | null", "")
-    if expected == what:
-        expected = what[0].lower() + what[1:]
-        if choices := [word for each in _parts(kind) if get_origin(each) is Literal for word in get_args(each)]:
-            expected = f"one of {', '.join(map(str, choices))}"
-        elif not what.startswith("Invalid"):
-            return f"{'.'.join(keys) or 'settings'}: {expected}"
-    table = table_in(kind)
-    keys_there = f" with {', '.join(keys_of(table))}" if table and expected == "`object`" else ""
-    expected = expected.replace("`object`", f"a table{keys_there}").replace("`array`", "a list")
-    return f"{'.'.join(keys) or 'settings'}: {_got(value, keys)}expected {expected}"
+        known = [f.encode_name for each in _members(kind) if _is_table(each) for f in msgspec.structs.fields(each)]
+        return f"{key}.{unknown[1]}: unknown key{nearest(unknown[1], known)}".lstrip(".")
+    said = (what[0].lower() + what[1:]).replace("`object", "`table").replace("`array", "`list")
+    if choices := [word for each in _members(kind) if get_origin(each) is Literal for word in get_args(each)]:
+        said += f", expected one of {', '.join(map(str, choices))}"
+    return f"{key.lstrip('.') or 'settings'}: {said}"
 
 
-def _first_wrong(table: Mapping[str, Any], kind: Any) -> str:
-    """Which entry of a table of names is wrong; msgspec does not say it."""
-    for name, value in table.items():
-        try:
-            msgspec.convert(value, _type_below(kind, name), strict=False)
-        except msgspec.ValidationError:
-            return name
-    return "*"
-
-
-def _meant(key: str, known: Mapping[str, Any]) -> str:
-    """As `nearest`; where the key stands in one of the tables, that."""
-    tables = [name for name, kind in known.items() if key in keys_of(table_in(kind))]
-    return f"; did you mean {tables[0]}.{key} ({key} below [{tables[0]}])?" if len(tables) == 1 else nearest(key, known)
-
-
-def _got(value: Any, keys: list[str]) -> str:
-    if value is None or (keys and keys[0].partition(".")[0] in SECRET):
-        return ""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return f"got {text if len(text) <= LONGEST else f'{text[: LONGEST - 1]}…'}, "
-
-
-def _below(value: Any, key: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(key)
-    return value[int(key)] if isinstance(value, list | tuple) and key.isdigit() else None
-
-
-def _type_below(kind: Any, key: str) -> Any:
+def _type_below(kind: Any, name: str) -> Any:
+    """The type of an entry of a table, a mapping or a list."""
     for each in _members(kind):
-        if is_table(each):
-            return keys_of(each).get(key)
+        if _is_table(each):
+            return {field.encode_name: field.type for field in msgspec.structs.fields(each)}.get(name)
         if get_origin(each) in (dict, list, tuple):
             return get_args(each)[1 if get_origin(each) is dict else 0]
     return None
@@ -105,27 +66,8 @@ def _members(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
-def _parts(kind: Any) -> Iterable[Any]:
-    """A type and all that it is made of: T | None, tuple[T, ...]."""
-    yield kind
-    if get_origin(kind) is not Literal:
-        for each in get_args(kind):
-            yield from _parts(each)
-
-
-def is_table(kind: Any) -> bool:
-    """Whether a type of a setting is a table of keys."""
+def _is_table(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Struct)
-
-
-def table_in(kind: Any) -> type[Struct] | None:
-    """The table that a type is, or that it is one of several: T | None."""
-    return next((each for each in _members(kind) if is_table(each)), None)
-
-
-def keys_of(struct: type[Struct] | None) -> dict[str, Any]:
-    """Key of a table -> its type."""
-    return {field.encode_name: field.type for field in msgspec.structs.fields(struct)} if struct else {}
 
 
 def nearest(key: str, known: Iterable[str]) -> str:

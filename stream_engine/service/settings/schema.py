@@ -1,13 +1,42 @@
 """What can be set: one struct for each TOML table, every key with its default and its meaning."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting
+from connectors.kafka.start_offsets import ON_OFFSET_LOSS, START_MODES
+from stream_engine.accumulators import ACCUMULATORS, DEFAULT_ACCUMULATORS, Forgetting
+from stream_engine.data.comparisons import EVENT_TYPES
+from stream_engine.formats import FORMATS
 from stream_engine.formats.bounds import Bounds
+from stream_engine.formats.options import FIRST_OF
 from stream_engine.kernel_learning.auxiliary_files import KernelSpec
-from stream_engine.service.settings import choices
+from stream_engine.refits import REFITS
+from stream_engine.service import logs
+
+# closed sets of words, read from the rooms that know them; a type checker cannot see into registries and reads `str`
+if TYPE_CHECKING:
+    AccumulatorName: TypeAlias = str
+    AnswersBy: TypeAlias = str
+    EventType: TypeAlias = str
+    ForgetBy: TypeAlias = str
+    Format: TypeAlias = str
+    LogFormat: TypeAlias = str
+    LogLevel: TypeAlias = str
+    OnOffsetLoss: TypeAlias = str
+    Refit: TypeAlias = str
+    StartMode: TypeAlias = str
+else:
+    AccumulatorName = Literal[tuple(ACCUMULATORS)]
+    AnswersBy = Literal[tuple(FIRST_OF)]
+    EventType = Literal[EVENT_TYPES]
+    ForgetBy = Literal["count", "time"]
+    Format = Literal[tuple(FORMATS)]
+    LogFormat = Literal[logs.FORMATS]
+    LogLevel = Literal[tuple(logs.LEVELS)]
+    OnOffsetLoss = Literal[ON_OFFSET_LOSS]
+    Refit = Literal[tuple(REFITS)]
+    StartMode = Literal[START_MODES]
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -23,15 +52,15 @@ class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, re
 class Input(_Section, frozen=True):
     """How events are read: see `--type`, `--columns`, `--where`, `--format`, `--labels` and the options of text."""
 
-    type_: choices.EventType | None = None  # the type of every event; not set: each says its own
+    type_: EventType | None = None  # the type of every event; not set: each says its own
     columns: dict[str, str] = {}  # contract field -> name(s) in the input, several joined by "|"
     where: dict[str, str] = {}  # only events whose field has this text
-    format: choices.Format | None = None  # of the input; not set: from the file name
+    format: Format | None = None  # of the input; not set: from the file name
     delimiter: str | None = None  # between columns of a table of text; not set: found in its header
     encoding: str | None = None  # of text; not set: UTF-8, or UTF-16 with its mark
     header: bool = True  # the first row names the columns; false: they are called 1, 2, 3, and so on
     skip_rows: _Count = 0  # lines before the header
-    answers_by: choices.AnswersBy = "name"  # how odd, central, chosen are said; position: 1 is the first, index: 0 is
+    answers_by: AnswersBy = "name"  # how odd, central, chosen are said; position: 1 is the first, index: 0 is
     labels: str | None = None  # file of labels: columns object and label
     labels_columns: dict[str, str] = {}  # contract field -> name in that file
     block_bytes: _Positive = 8 << 20  # how much is decoded at once
@@ -40,8 +69,8 @@ class Input(_Section, frozen=True):
     worker_votes: bool = True  # a new state keeps who answered what, where events name workers
     count_copies: bool = False  # a file that holds what one of another name held is read too
     max_reject_ratio: Annotated[float, Meta(ge=0, le=1)] = 0.5  # a run ends when more than this share is refused
-    start: choices.StartMode = "none"  # Kafka: where a first start begins; none: it must be said
-    on_offset_loss: choices.OnOffsetLoss = "fail"  # Kafka: when retention was faster than the engine
+    start: StartMode = "none"  # Kafka: where a first start begins; none: it must be said
+    on_offset_loss: OnOffsetLoss = "fail"  # Kafka: when retention was faster than the engine
     shard: str | None = None  # "i/n": this process's share of the partitions
     stall_after: _Seconds = 300.0  # seconds with lag and without progress until the watchdog speaks
 
@@ -58,8 +87,8 @@ class RefitSettings(_Section, frozen=True):
     """Which refits run on published snapshots; `params` holds a table per refit."""
 
     enabled: bool = True  # false: count only
-    kinds: tuple[choices.Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two need labels
-    also: tuple[choices.Refit, ...] = ()  # beside `kinds`
+    kinds: tuple[Refit, ...] = ("sdp_clustering", "embedding", "triplet_boost", "classify")  # two need labels
+    also: tuple[Refit, ...] = ()  # beside `kinds`
     seed: int = 0  # of every refit
     params: dict[str, dict[str, Any]] = {}  # kind -> parameter -> value, as `[refits.params.KIND]`
 
@@ -92,7 +121,7 @@ class ForgettingSettings(_Section, frozen=True):
     """How the accumulators `adds3_decayed`, `triplet_counts_decayed` and `window` forget: `by` the count of triplets or
     the time of events; `half_life` and `window` in triplets or seconds."""
 
-    by: choices.ForgetBy = Forgetting().by  # the count of triplets, or the time of events
+    by: ForgetBy = Forgetting().by  # the count of triplets, or the time of events
     half_life: Annotated[float, Meta(gt=0)] = Forgetting().half_life  # triplets or seconds until one counts half
     window: Annotated[float, Meta(gt=0)] = Forgetting().window  # triplets or seconds that the window holds
 
@@ -129,8 +158,8 @@ class HttpSettings(_Section, frozen=True):
 class LogSettings(_Section, frozen=True):
     """What is said on standard error."""
 
-    format: choices.LogFormat = "text"  # how log lines look
-    level: choices.LogLevel = "info"  # what is said at all
+    format: LogFormat = "text"  # how log lines look
+    level: LogLevel = "info"  # what is said at all
 
 
 class Settings(_Section, frozen=True):
@@ -143,7 +172,7 @@ class Settings(_Section, frozen=True):
     memory_gb: Annotated[float, Meta(gt=0)] | None = None  # for the process and its refits; not set: what is free
     dead_letters: str | None = None  # folder of refused events, not set: DIR/dead_letters; or kafka://…/topic beside it
     dead_letters_keep_bytes: _Count = 10_000_000_000  # of refused events; above, the oldest go; 0: no limit
-    accumulators: tuple[choices.AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # what a new state counts
+    accumulators: tuple[AccumulatorName, ...] = DEFAULT_ACCUMULATORS  # what a new state counts
     guard: bool = True  # keep the partial order of the comparisons; a state goes on only as it was begun
     input: Input = Input()
     snapshot: SnapshotSettings = SnapshotSettings()

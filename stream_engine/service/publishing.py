@@ -1,0 +1,149 @@
+"""What a run publishes: snapshots, refits of them, and what follows from either."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from connectors import Source
+from stream_engine.data import available_memory
+from stream_engine.data.signatures import in_environment
+from stream_engine.service.context import Context
+from stream_engine.service.learning import Learning
+from stream_engine.service.memory import Memory
+from stream_engine.service.published_state import PublishedState
+from stream_engine.service.refit_schedule import RefitSchedule
+from stream_engine.service.refit_workers import Workers
+from stream_engine.service.requests import RunFailed
+from stream_engine.service.settings import Settings, params_of
+from stream_engine.service.snapshot_publisher import Publication, SnapshotPublisher
+from stream_engine.service.source_health import POLL_SECONDS, SourceHealth
+from stream_engine.service.sources import ends
+from stream_engine.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """What takes snapshots, what was published last, the refits, and the memory that all of them share."""
+
+    publisher: SnapshotPublisher
+    published: PublishedState
+    refits: RefitSchedule
+    workers: Workers
+    export_processes: set[int]
+    memory: Memory
+    learning: Learning
+    sources: list[Source]
+    health: SourceHealth
+    directory: Path
+    context: Context
+
+    def between_records(self) -> None:
+        """Act on what was published and refitted, take a snapshot when it is due."""
+        requests = self.context.requests
+        self.collect()
+        asked, requests.snapshot = requests.snapshot, ""
+        why = self.publisher.due(asked)
+        if why and self.publisher.may_try():
+            self._take(why)
+        elif why and why == asked:
+            requests.snapshot = asked
+
+    def collect(self) -> None:
+        """Act on what happened beside the loop: a publication that ended, refits that ended."""
+        if publication := self.publisher.collect():
+            self._announce(publication)
+        self.refits.collect()
+
+    def _announce(self, publication: Publication) -> None:
+        """A snapshot is durable: what has waited for it happens now."""
+        snapshot, size, seconds = publication
+        self.published.announce(snapshot)
+        for source in self.sources:
+            source.published(snapshot.positions)
+        self.context.log.info(
+            "snapshot published",
+            sequence=snapshot.sequence,
+            comparisons=snapshot.counters["comparisons"],
+            objects=len(snapshot.objects),
+            bytes=size,
+            seconds=round(seconds, 3),
+        )
+        self.refits.start_due()
+
+    def _take(self, why: str) -> None:
+        """Begin to publish the state as it is now, after the publication before it has ended."""
+        self.learning.join()
+        self._finish()
+        self.wait_for_memory("snapshot", self.publisher.size)  # the counts are copied
+        self.publisher.take(why)
+
+    def _finish(self) -> None:
+        self.publisher.wait()
+        self.collect()
+
+    def take_final(self) -> None:
+        """The final snapshot, if anything changed or there is none yet. Raises `RunFailed` if it cannot be written."""
+        self.learning.monitor.end()
+        self._finish()
+        if self.publisher.changed() or self.published.newest is None:
+            self._take("end")
+            self._finish()
+        if self.publisher.problem:
+            raise RunFailed(
+                f"{self.directory}: the final snapshot could not be written: {self.publisher.problem}; what was "
+                "read since the one before will be read again by the next run"
+            )
+
+    def wait_for_memory(self, what: str, needed: int) -> None:
+        """Wait, near the budget, until so many bytes are left or nothing is under way that could end."""
+
+        def under_way() -> list[str]:
+            return (["snapshot"] if self.publisher.busy() else []) + self.refits.running()
+
+        def pause(since: float) -> bool:
+            time.sleep(POLL_SECONDS)
+            self.collect()
+            self.health.held_up("memory", since)
+            return not self.context.requests.stop
+
+        self.memory.wait(what, needed, under_way, pause, self.refits.cancel)
+
+
+def open_publishing(
+    settings: Settings,
+    store: Store,
+    published: PublishedState,
+    learning: Learning,
+    sources: list[Source],
+    health: SourceHealth,
+    context: Context,
+    stack: ExitStack,
+) -> Publishing:
+    """The thread that publishes and the schedule of refits; `stack` closes them."""
+    params = {kind: params_of(settings, kind) for kind in settings.refits.wanted if settings.refits.enabled}
+    workers = Workers(store.directory, settings.refits.seed, params, in_environment(store.signing))
+    export_processes: set[int] = set()
+    budget = available_memory.limit_in_bytes(settings.memory_gb)
+    memory = Memory(budget, context.metrics, context.log, lambda: [*workers.processes(), *tuple(export_processes)])
+    publisher = SnapshotPublisher(
+        learning.engine, store, settings.snapshot, learning.dead_letters, learning.monitor, health, context
+    )
+    stack.callback(publisher.close)
+    asked_params = partial(params_of, settings)
+    refits = RefitSchedule(settings.refits, workers, published, memory, context, asked_params, ends(settings))
+    stack.callback(refits.close)
+    return Publishing(
+        publisher,
+        published,
+        refits,
+        workers,
+        export_processes,
+        memory,
+        learning,
+        sources,
+        health,
+        store.directory,
+        context,
+    )

@@ -1,0 +1,227 @@
+"""The engine that a run goes on from: its newest whole snapshot, if the state was made as the settings ask.
+
+Positions, counts and dead letters mean something only together with how the events were read, and two states of one
+topic must never read the same partition. So a state keeps its accumulators, the options of its input and its share of
+the partitions: a run need not repeat the options, and one that asks for others is refused before anything is read.
+States of before options or shares were remembered take those of the first run that goes on with them.
+`stream-engine merge --into N` makes states of other shares.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import structs
+from structlog.typing import FilteringBoundLogger
+
+from connectors import Position, split_uri
+from connectors.kafka.address import parse_address, partition_of
+from stream_engine.accumulators import DEFAULT_ACCUMULATORS, Forgetting
+from stream_engine.data import mapped_arrays
+from stream_engine.data.mapped_arrays import IN_MEMORY, Allocation
+from stream_engine.guard.stored_states import FORMER, POLICY
+from stream_engine.service.requests import RunFailed
+from stream_engine.service.settings import BadSettings, Input, Settings, shard
+from stream_engine.state.engine import Engine
+from stream_engine.state.snapshot import Snapshot
+from stream_engine.state.store import Store
+
+VOTES = "worker_votes"
+LATER = {VOTES, "judgements"}  # of the defaults those that older states were made without, and that deltas do not hold
+KEYS = ("type", "columns", "where", "format", "delimiter", "encoding", "header", "skip_rows", "answers_by")
+_DEFAULTS = msgspec.to_builtins(Input())
+
+
+class Resumed(NamedTuple):
+    """The engine, the snapshot that it goes on from, and the settings with the options that the state remembers."""
+
+    engine: Engine
+    newest: Snapshot | None
+    settings: Settings
+
+
+def resumed(
+    settings: Settings, store: Store, stack: ExitStack, log: FilteringBoundLogger, start_over: bool = False
+) -> Resumed:
+    """The engine at the newest whole snapshot, its large arrays kept where the settings say; with `start_over` an empty
+    one, and what was published is removed. Raises `BadSettings`, `RunFailed` when every snapshot is damaged."""
+    if start_over:
+        _start_over(store, log)
+    allocation = IN_MEMORY
+    if settings.counts.on_disk_above:
+        allocation = mapped_arrays.on_disk(store.directory / "scratch", settings.counts.on_disk_above)
+        stack.callback(allocation.close)
+    engines: list[Engine] = []
+    newest, damaged = store.latest(lambda each: engines.append(restored(settings, each, allocation)))
+    for problem in damaged:
+        log.error("snapshot damaged, using the one before it", problem=problem)
+    if damaged and newest is None:
+        raise RunFailed(
+            f"{store.directory}: every snapshot is damaged ({damaged[0]}); restore one from a copy, "
+            "or start anew with another --state"
+        )
+    engine = engines[-1] if newest else restored(settings, None, allocation)
+    _tell_what_is_old(settings, newest, engine, log)
+    read_before = any(not name.startswith("labels:") for name in engine.positions)
+    if read_before:
+        settings = with_options_of(settings, engine.counters["input"])
+    engine.counters["input"] = agreed_options(settings, engine.counters["input"], read_before)
+    return Resumed(engine, newest, settings)
+
+
+def _start_over(store: Store, log: FilteringBoundLogger) -> None:
+    """Remove what was published, the newest snapshot first: what is left after a crash is the state of before it."""
+    numbers = store.sequences()
+    for sequence in reversed(numbers):
+        store.disk.remove(store.snapshot_path(sequence))
+    for kind in store.kinds():
+        for sequence in store.artifact_sequences(kind):
+            store.disk.remove(store.artifact_path(kind, sequence))
+    log.warning("started over: what the state held is removed", snapshots=numbers)
+
+
+def _tell_what_is_old(settings: Settings, newest: Snapshot | None, engine: Engine, log: FilteringBoundLogger) -> None:
+    """Log what a state of an older version, or of other settings, does not have."""
+    if newest and newest.ignored:
+        log.warning(
+            "statistics of an older version are not read",
+            names=", ".join(newest.ignored),
+            instead="stream-engine refit reliability, export workers",
+        )
+    if newest and newest.settings["guard"] in FORMER:
+        what = "the comparisons that it kept; counts and everything else are unchanged"
+        log.info("the partial order was made with a former policy", policy=newest.settings["guard"], resumes_from=what)
+    wanted = set(accumulators_in_use(settings, None))
+    for name in sorted(LATER & set(settings.accumulators) - engine.accumulators.keys()):
+        because = "of a state made without them" if name in wanted else "of a setting, or of deltas, which hold counts"
+        log.info(f"no {name.replace('_', ' ')} are kept", because=because)
+
+
+def restored(settings: Settings, snapshot: Snapshot | None, allocation: Allocation = IN_MEMORY) -> Engine:
+    """The engine of a snapshot, or an empty one. Raises `BadSettings` when the state was made otherwise."""
+    forgetting = Forgetting(*structs.astuple(settings.forgetting))
+    fresh = Engine(accumulators_in_use(settings, snapshot), settings.guard, forgetting, allocation)
+    if snapshot is None:
+        fresh.share = agreed_share(settings, None, {})
+        return fresh
+    former = snapshot.settings["guard"] in FORMER
+    made = {**snapshot.settings, **({"guard": POLICY} if former else {})}
+    if made != fresh.settings():
+        raise BadSettings(
+            f"{settings.state}: made with {snapshot.settings}, asked for {fresh.settings()}; use the same "
+            "settings, or another --state"
+        )
+    engine = Engine.restore(snapshot, allocation)
+    engine.share = agreed_share(settings, engine.share, engine.positions)
+    return engine
+
+
+def accumulators_in_use(settings: Settings, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """Those of the settings; where they are the defaults, without the votes of workers if that is set, and with counts
+    alone for deltas, which hold no others. A state that was made before there were all of the defaults stays as it was
+    made."""
+    if settings.accumulators != DEFAULT_ACCUMULATORS:
+        return settings.accumulators
+    of_deltas = any(split_uri(uri)[0] == "deltas" for uri in settings.source)
+    wanted = tuple(
+        name
+        for name in DEFAULT_ACCUMULATORS
+        if not (of_deltas and name in LATER) and (settings.input.worker_votes or name != VOTES)
+    )
+    made = wanted if snapshot is None else tuple(snapshot.settings["accumulators"])
+    return made if {*wanted} - LATER <= {*made} <= {*wanted} else wanted
+
+
+# ---- the options of its input
+
+
+def asked_options(settings: Settings) -> dict[str, Any]:
+    """The input options of a run that differ from the defaults, as JSON values.
+
+    >>> asked_options(Settings(input=Input(type_="triplet", columns={"anchor": "probe"})))
+    {'type': 'triplet', 'columns': {'anchor': 'probe'}}
+    """
+    given = msgspec.to_builtins(settings.input)
+    return {key: given[key] for key in KEYS if given[key] != _DEFAULTS[key]}
+
+
+def with_options_of(settings: Settings, made_with: Mapping[str, Any]) -> Settings:
+    """The settings with the input options of a state, where they contradict none of them."""
+    before = made_with.get("options")
+    if not isinstance(before, dict) or any(value != before.get(key) for key, value in asked_options(settings).items()):
+        return settings
+    try:
+        events = msgspec.convert({**msgspec.to_builtins(settings.input), **before}, Input)
+    except msgspec.ValidationError:  # options of a newer engine
+        return settings
+    return structs.replace(settings, input=events)
+
+
+def agreed_options(settings: Settings, made_with: Mapping[str, Any], read_before: bool) -> dict[str, Any]:
+    """What the state is to remember: {"options": ...}. Raises `BadSettings` where it was made with others and has read
+    something with them."""
+    asked = asked_options(settings)
+    before = made_with.get("options")
+    if isinstance(before, dict) and read_before and before != asked:
+        raise BadSettings(
+            f"{settings.state}: made with {as_arguments(before)}, asked for {as_arguments(asked)}; use the same "
+            "options, another --state (`stream-engine merge` sums both: so for files that need other options, as "
+            "answers to questions of `ask` do), or --start-over to read all anew"
+        )
+    return {**made_with, "options": asked}
+
+
+def as_arguments(options: Mapping[str, Any]) -> str:
+    """Options as they are written on a command line.
+
+    >>> as_arguments({"columns": {"anchor": "probe", "near": "chosen"}, "header": False, "skip_rows": 2})
+    '--columns anchor=probe,near=chosen --no-header --skip-rows 2'
+    """
+    words = []
+    for key, value in options.items():
+        if key == "header":
+            words.append("--no-header")
+        elif key == "where":
+            words += [f"--where {field}={text}" for field, text in value.items()]
+        elif isinstance(value, Mapping):
+            words.append(f"--{key} " + ",".join(f"{field}={names}" for field, names in value.items()))
+        else:
+            words.append(f"--{key.replace('_', '-')} {'tab' if value == chr(9) else value}")
+    return " ".join(words) or "no options of input"
+
+
+# ---- its share of the partitions
+
+
+def asked_share(settings: Settings) -> str | None:
+    """The share that a run asks for, "i/n" in plain digits; None for all partitions, which 0/1 is too."""
+    asked = shard(settings.input.shard)
+    return None if asked is None or asked == (0, 1) else f"{asked[0]}/{asked[1]}"
+
+
+def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[str, Position]) -> str | None:
+    """The share of a state that was made with `made_with` when a run goes on with it: a run without a topic reads no
+    partitions and leaves it as it is. Raises `BadSettings` where the run asks for another one."""
+    asked = asked_share(settings)
+    if not _topics(settings) or asked == made_with:
+        return made_with
+    if made_with is None and asked is not None:
+        index, count = map(int, asked.split("/"))
+        if all(number % count == index for number in partition_numbers(settings, positions).values()):
+            return asked
+    told = [f"the share {share} of the partitions" if share else "all partitions" for share in (made_with, asked)]
+    raise BadSettings(
+        f"{settings.state}: made with {told[0]}, asked for {told[1]}: partitions would count twice or never; use the "
+        "same --shard, or make states of other shares: stream-engine merge --into N"
+    )
+
+
+def partition_numbers(settings: Settings, positions: Iterable[str]) -> dict[str, int]:
+    """The partitions that are of the topics of a run, each with its number."""
+    numbered = [(name, partition_of(topic, name)) for topic in _topics(settings) for name in positions]
+    return {name: number for name, number in numbered if number is not None}
+
+
+def _topics(settings: Settings) -> list[str]:
+    return [parse_address(rest).topic for scheme, rest in map(split_uri, settings.source) if scheme == "kafka"]

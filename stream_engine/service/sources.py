@@ -1,0 +1,218 @@
+"""The input of a run as its settings say: checked, recognised, and opened at the positions of a state.
+
+Everything that reads events (a run, `preview`, `predict`, `verify`, `Study`) goes through `prepared` and `source`, so
+that all of them read the same and give the same verdict about what cannot be read.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from connectors import SINKS, SOURCES, Position, Source, SourceFailed, UnusableSource, open_source, resolve, split_uri
+from connectors.files.paths import check_readable, expand, named_twice
+from connectors.files.readers import Sizes, kind_of, open_reader
+from connectors.files.text_layout import TextLayout, text_layout
+from connectors.kafka.address import parse_address
+from connectors.kafka.start_offsets import selected_partitions
+from stream_engine.accumulators import accumulator
+from stream_engine.data.csv_grammar import column_names
+from stream_engine.formats.bounds import Bounds
+from stream_engine.formats.known_layouts import recognised
+from stream_engine.formats.options import EventOptions
+from stream_engine.service.resumed import accumulators_in_use
+from stream_engine.service.settings import BadSettings, Settings, shard
+from stream_engine.state import spark_deltas
+
+BYTES_EACH = 4  # of a comparison; a ranking of many is as short as that
+LEAST_BLOCK = 4096  # bytes
+_SMALL = Sizes(1 << 16)
+_WITHOUT = "read it without following"
+
+
+def prepared(settings: Settings) -> tuple[Settings, str]:
+    """The settings with the options of the layout that was recognised, and one line about it; "" where none was.
+    Raises what `check_runnable` raises."""
+    check_runnable(settings)
+    events, said = settings.input, ""
+    unsaid = events.type_ is None and not events.columns and events.answers_by == "name"
+    if unsaid and (found := recognised(first_columns(settings))):
+        events = structs.replace(events, type_=found.type, columns=found.columns, answers_by=found.answers_by)
+        said = found.said
+    return structs.replace(settings, input=events), said
+
+
+def event_options(settings: Settings) -> EventOptions:
+    """How the events of the main sources are to be read."""
+    columns = {field: tuple(names.split("|")) for field, names in settings.input.columns.items()}
+    judged = any(accumulator(name).needs_provenance for name in settings.accumulators)
+    bounds = Bounds(settings.input.max_message_bytes, settings.input.max_message_rows)
+    events, delimiter = settings.input, text_layout_of(settings).delimiter
+    return EventOptions(events.type_, columns, dict(events.where), judged, bounds, delimiter, events.answers_by)
+
+
+def text_layout_of(settings: Settings) -> TextLayout:
+    """How the text of files is laid out, as far as the settings say. Raises `UnusableSource`."""
+    events = settings.input
+    return text_layout(events.delimiter, events.encoding, events.header, events.skip_rows)
+
+
+def source(settings: Settings, uri: str, positions: Mapping[str, Position]) -> Source:
+    """A source at the positions of the state."""
+    scheme, _ = split_uri(uri)
+    events = settings.input
+    options: dict[str, Any] = {"format": events.format}
+    if scheme == "kafka":
+        options |= {
+            "options": {**settings.kafka, "max_batch_bytes": events.max_message_bytes},
+            "start": events.start,
+            "on_offset_loss": events.on_offset_loss,
+            "shard": shard(events.shard),
+        }
+    elif scheme in ("file", "stdin"):
+        options |= {
+            "block_bytes": block_bytes(settings.snapshot.every, events.block_bytes),
+            "max_item_bytes": events.max_message_bytes,
+            "layout": text_layout_of(settings),
+        }
+        if scheme == "file":
+            options |= {"follow": settings.follow, "count_copies": events.count_copies}
+    elif scheme == "deltas":
+        options = {"follow": settings.follow}
+    return open_source(uri, positions, **options)
+
+
+def block_bytes(every: int | None, most: int) -> int:
+    """How large a block of records may be, for a snapshot every so many comparisons to come about when it is due: a
+    comparison is `BYTES_EACH` at least in any format, so that a block holds a fraction of them.
+
+    >>> block_bytes(None, 8 << 20), block_bytes(0, 8 << 20), block_bytes(10_000, 8 << 20), block_bytes(1, 8 << 20)
+    (8388608, 8388608, 40000, 4096)
+    """
+    return min(most, max(LEAST_BLOCK, BYTES_EACH * every)) if every else most
+
+
+def ends(settings: Settings) -> bool:
+    """Whether the input is known to end: files that are not followed. A pipe may go on for ever, a topic does."""
+    return not settings.follow and all(split_uri(uri)[0] in ("file", "deltas") for uri in settings.source)
+
+
+# ---- whether it can be read
+
+
+def check_runnable(settings: Settings) -> None:
+    """Raises `BadSettings` or `UnusableSource`, one line, for the first thing that a run would fail at, as far as it
+    can be told without touching state, sources or brokers."""
+    if settings.state and os.path.exists(settings.state) and not os.path.isdir(settings.state):
+        raise BadSettings(f"state: {settings.state} is no folder; name one, or one that can be made")
+    for uri in settings.source:
+        _check_source(settings, uri)
+    if twice := named_twice(rest for scheme, rest in map(split_uri, settings.source) if scheme == "file"):
+        raise BadSettings(f"source: {twice}: named by two sources, its events would count twice; name it once")
+    schemes = {split_uri(uri)[0] for uri in settings.source}
+    if schemes and "kafka" not in schemes and shard(settings.input.shard) not in (None, (0, 1)):
+        raise BadSettings(
+            f"input.shard: got {settings.input.shard!r} without a topic among the sources, whose partitions it shares "
+            "out; name the files of this process instead"
+        )
+    if settings.http.tls_certificate is not None:
+        from stream_engine.service.http.listener import tls_context
+
+        tls_context(settings.http.tls_certificate, settings.http.tls_key)
+    if settings.input.labels:
+        check_readable(settings.input.labels)
+        kind_of(settings.input.labels, None)
+    elif settings.input.labels_columns:
+        raise BadSettings("input.labels_columns: without effect, no file of labels is given (input.labels)")
+    if settings.dead_letters:
+        scheme, rest = split_uri(settings.dead_letters)
+        resolve(scheme, SINKS)
+        if scheme == "kafka":
+            parse_address(rest)
+        elif Path(rest).exists() and not Path(rest).is_dir():
+            raise BadSettings(f"dead_letters: {rest} is no folder; name one, or one that can be made")
+    if settings.kafka:
+        from connectors.kafka.source import check_options
+
+        check_options(settings.kafka)
+
+
+def _check_source(settings: Settings, uri: str) -> None:
+    scheme, rest = split_uri(uri)
+    resolve(scheme, SOURCES)
+    if scheme == "kafka":
+        selected_partitions(parse_address(rest), None, shard(settings.input.shard))
+    elif scheme == "deltas":
+        _check_deltas(settings, uri)
+    elif scheme == "file":
+        paths = expand(rest)
+        if not paths and not settings.follow:
+            raise UnusableSource(f"{rest}: no file matches")
+        for path in paths:
+            if not settings.follow or os.path.lexists(path):
+                check_readable(path)
+            kind = kind_of(path, settings.input.format, text_layout_of(settings))
+            if settings.follow and not kind.layout.is_utf8:
+                raise UnusableSource(f"{path}: only UTF-8 can be followed, not {kind.layout.encoding}; {_WITHOUT}")
+            if settings.follow and (not kind.is_text or kind.compression):
+                raise UnusableSource(f"{path}: only plain .jsonl and .csv files can be followed; {_WITHOUT}")
+
+
+def _check_deltas(settings: Settings, uri: str) -> None:
+    """Raise `BadSettings` for what deltas cannot give: their events were decoded and counted by the job."""
+    if missing := [name for name in accumulators_in_use(settings, None) if name not in spark_deltas.HOLD]:
+        raise BadSettings(
+            f"{uri}: deltas hold no counts for {', '.join(missing)}, expected accumulators among "
+            f"{', '.join(spark_deltas.HOLD)}; read the events themselves, or leave it out"
+        )
+    events = settings.input
+    options = {"type": events.type_, "columns": events.columns, "where": events.where, "format": events.format}
+    if without_effect := [f"input.{key}" for key, value in options.items() if value]:
+        raise BadSettings(
+            f"{uri}: {', '.join(without_effect)} without effect on deltas, whose events the job has decoded; say it "
+            "to spark-counts"
+        )
+
+
+# ---- what its first file is
+
+
+def first_columns(settings: Settings) -> Sequence[str]:
+    """The names of the columns, or of the fields of the first event, of the first file that a run names; none where
+    that is not a file, or cannot be read. O(one small block)."""
+    for uri in settings.source:
+        scheme, rest = split_uri(uri)
+        if scheme == "file" and (paths := expand(rest)):
+            try:
+                return _columns_of(paths[0], settings)
+            except (SourceFailed, UnusableSource, OSError, ValueError):
+                return []  # the run itself says what is wrong
+    return []
+
+
+def _columns_of(path: str, settings: Settings) -> Sequence[str]:
+    kind = kind_of(path, settings.input.format, text_layout_of(settings))
+    if kind.name == "parquet" and not kind.compression:  # without reading its rows
+        from pyarrow import parquet
+
+        return list(parquet.read_schema(path).names)
+    reader = open_reader(path, kind, Position(0), _SMALL)
+    try:
+        record = reader.read()
+    finally:
+        reader.close()
+    if record is None or record.problem:
+        return []
+    if record.format == "csv":
+        return [name.strip() for name in column_names(record.header)]
+    if record.format == "arrow":
+        return list(record.value.schema.names)
+    try:
+        first = msgspec.json.decode(record.value.lstrip().split(b"\n", 1)[0])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return []
+    first = first[0] if isinstance(first, list) and first else first
+    return list(first) if isinstance(first, dict) else []
