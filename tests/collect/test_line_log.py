@@ -139,7 +139,7 @@ def test_after_a_failed_sync_nothing_is_taken_any_more(tmp_path):
     log = LineLog(tmp_path / "log", disk)
     disk.fsyncs = False
     for _ in range(2):
-        with pytest.raises(LogBroken, match="cannot be synced: .*Input/output error.*look at the disk"):
+        with pytest.raises(LogBroken, match="Input/output error"):
             log.append(b"a").result(10)
     log.close()
 
