@@ -108,9 +108,7 @@ def test_deltas_can_be_read_again_and_passed_over(tmp_path):
     said = engine("seek", "--state", tmp_path / "s", "--count-again", source, "1").stdout
     assert "an unknown number of records will be counted again" in said
     engine("run", source, "--state", tmp_path / "s", "--no-refits")
-    assert (
-        re.search("30 records .* to the last byte", engine("verify", "--state", tmp_path / "s", source).stdout
-    )
+    assert re.search("30 records .* to the last byte", engine("verify", "--state", tmp_path / "s", source).stdout)
 
 
 def count_once_more_nearer(arrays) -> None:
@@ -139,7 +137,7 @@ def test_sections_that_do_not_agree_are_found_without_the_source(state, said):
     done = engine("verify", "--state", state, status=1)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("WRONG") and re.search(said, line)]
     assert "000000000002" in line or "dead letters" in line
-    assert "wrong" in one_line(done.stderr)
+    assert ": 1 problem" in one_line(done.stderr)
 
 
 def test_where_a_state_differs_from_its_source_is_said_by_name(state):

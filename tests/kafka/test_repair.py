@@ -89,9 +89,7 @@ def test_what_is_skipped_and_what_retention_took_is_counted_noted_and_known_to_a
     metrics = run(first, tmp_path / "s", 57)
     value = metrics.registry.get_sample_value
     assert value("stream_engine_records_lost_total", {"partition": f"{name}/0"}) == 3
-    assert (
-        " 57 records " in engine("verify", "--state", tmp_path / "s", topic).stdout
-    )
+    assert " 57 records " in engine("verify", "--state", tmp_path / "s", topic).stdout
     send(name, values(10), partition=0)
     admin.delete_records({TopicPartition(name, 0): 65})
     metrics = run(first, tmp_path / "s", 62, **{"input.on_offset_loss": "earliest"})

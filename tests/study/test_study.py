@@ -283,6 +283,6 @@ def test_it_introduces_itself(study):
     assert repr(se.read([("a", "b", "c")])) == "Study of 1 event: 3 objects, nothing fitted yet"
     with pytest.warns(UserWarning, match=" events were "):
         shown = se.read([("a", "b", "c"), ("a", "b", "b"), ("<b>", "a", "c")])
-    assert ", 1 refused" in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
+    assert ", 1 " in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
     assert {"read", "Study", "Engine", "__version__", "estimators"} <= set(dir(se)) and se.__version__
     assert len(study) == 900 and "\n" not in repr(study)
