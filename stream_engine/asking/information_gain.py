@@ -1,10 +1,10 @@
 """Questions whose answers should tell most about where the objects lie (after Tamuz et al. 2011, "Adaptively learning
 the crowd kernel"): the largest gain over an ensemble of the delivered embedding (`ensemble`).
 
-High where the samples disagree about an answer (the model does not know) and each is sure of it (a person would know):
-a question that is merely close gains nothing. Diverse by construction: questions are taken greedily, each one taken
-narrows what is known of its three objects, so that the next ones look elsewhere; and no object is the anchor of more
-than its fair share (`quota`). Among POOL random questions. O(POOL SAMPLES d + n log POOL).
+High if the samples disagree about an answer (the model is uncertain) and each sample is certain (participants would
+agree): a question that is merely close gains nothing. Diverse by construction: questions are taken greedily, each one
+taken narrows what is known of its three objects, so that the next ones look elsewhere; and no object is the anchor of
+more than its fair share (`quota`). Among POOL random questions. O(POOL SAMPLES d + n log POOL).
 """
 
 import heapq

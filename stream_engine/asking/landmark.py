@@ -1,6 +1,6 @@
 """Landmark questions: which of two landmarks is nearer, asked of every object (Kleindessner & von Luxburg 2017, 2.3).
 
-Objects are comparable by k1 only where they answered the same pairs; a few landmarks make sure that they did. Pair by
+Objects are comparable by k1 only if they have answers to the same pairs; a few landmarks ensure this. Pair by
 pair, all objects. The landmarks are the objects whose names have the smallest CRC-32, so that they are the same in
 every call and change little as objects come; their number grows like 2 sqrt(n), at least 3. When every question about
 them has an answer the design is complete. Only the questions of the pairs that are asked about are listed: of the

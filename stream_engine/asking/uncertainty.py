@@ -1,4 +1,4 @@
-"""Questions whose answers the model cannot foretell: P(b nearer), the mean over an ensemble of the delivered embedding,
+"""Questions whose answers the model cannot predict: P(b nearer), the mean over an ensemble of the delivered embedding,
 nearest to 1/2.
 
 The classic of active learning, and for comparisons often a poor one: a question can be close because little is known,

@@ -1,12 +1,12 @@
 """The kernel, the ridge and the number of dimensions, by the log loss of held-out units; what is given is not chosen.
 
-Units (whole judgements) are fitted to, choose, or are reported on: never two of these. Log loss and not the share of
-errors decides, because on easy data the latter says too little about the ridge. Each fit is judged as it would be
-delivered, by its `sureness` of the same units: else one that orders better loses to one whose margins happen to be of
-the right size (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on
-below the grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard
-error (paired, by unit) of the best; larger ones are tried while they help, smaller ones, each with a few ridges, until
-they are much worse. Some 20 to 40 fits.
+Units (whole responses) are in the training, the validation or the test set: never in two of these. Log loss and not the
+share of errors decides, because on easy data the latter says too little about the ridge. Each fit is evaluated with its
+`calibration` on the same units: otherwise, a fit with a better order loses to one whose margins have the right size by
+luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on below the
+grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard error
+(paired, by unit) of the best; larger ones are tried while they help, smaller ones, each with a few ridges, until they
+are much worse. Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import margins, probability
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
-from stream_engine.embedding.sureness import Sureness, sureness
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
     losses: np.ndarray  # by unit
     found: Embedding
     wide: np.ndarray | None
-    sure: Sureness  # by which the losses are
+    calibration: Calibration  # used for the losses
 
 
 class Choice(NamedTuple):
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
     by: str
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
-    sureness: Sureness | None = None  # of the answers that chose; None: as sure as the fit
+    calibration: Calibration | None = None  # on the validation set; None: as fitted
 
 
 def choose(
@@ -64,7 +64,7 @@ def choose(
     fixed_lapse: bool = False,
     progress: Callable[..., None] = lambda done, total, **figures: None,
 ) -> Choice:
-    """The setting whose fit to `questions` foretells `held` best. O(20 q d iterations)."""
+    """The setting whose fit to `questions` predicts `held` best. O(20 q d iterations)."""
     most = max(questions.n_objects - 1, 1)
     if kernel is not None and d is not None and ridge is not None:
         return Choice(Setting(kernel, d, ridge), "given", [], ())
@@ -81,7 +81,7 @@ def choose(
             search.beside(search.smallest())
     chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.sure)
+    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration)
 
 
 def _loss(tried: Tried) -> float:
@@ -120,10 +120,10 @@ class _Search:
                 None,
             )
         delta = margins(found.points, self.held.rows, found.alpha)
-        sure = sureness(delta, self.held.times, population_lapse(found.lapse, q))
-        lapse = known_lapses(found.lapse, q, sure.lapse)[self.held.worker + 1]
-        losses = unit_losses(probability(sure.scale * delta, lapse), self.held, self.unit)
-        done = Tried(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, sure)
+        calibration = calibrate(delta, self.held.times, population_lapse(found.lapse, q))
+        lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.worker + 1]
+        losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
+        done = Tried(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
         self.tried.append(done)
         self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
         return done

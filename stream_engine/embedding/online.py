@@ -51,7 +51,7 @@ class Fitted(NamedTuple):
     worker_lapse: Mapping[int, float]  # row of `coins` -> lapse
     alpha: float
     ridge: float
-    scale: float  # how sure the points are (`sureness`)
+    scale: float  # confidence of the points (`calibration`)
     answers: float  # that it was fitted to
 
 

@@ -33,7 +33,7 @@ class ComparisonClassifier(base.Classifier):
     Parameters
     ----------
     similarity
-        online: an embedding that learns every comparison as it comes (`embedding.online`), which foretells best. adds3,
+        online: an embedding that is updated with every comparison (`embedding.online`), which predicts best. adds3,
         k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
     refresh
         Comparisons between two renewals of these; AddS costs O(n^2) at each, k1 and k2 more.

@@ -60,8 +60,8 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         return
     of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
     if facts.beats_chance:
-        sure = interval(share, error)
-        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({sure}; chance 50 %)."
+        ci = interval(share, error)
+        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
         yield Finding("accuracy", text, figures)
     else:
         text = (

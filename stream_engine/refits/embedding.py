@@ -14,12 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions
+from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.embedding.sureness import Sureness
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -39,7 +39,7 @@ Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    dimensions: of the points; none: the smallest number that foretells held-out answers no worse than the best
+    dimensions: of the points; none: the smallest number that predicts held-out answers no worse than the best
     kernel: "ste" or "t-ste"; none: by held-out log loss
     ridge: of the sum of squares of all coordinates; none: by held-out log loss
     lapse: how often an answer is a coin's: one rate a worker who answered `least` questions (where worker_votes are
@@ -132,20 +132,20 @@ def _figures(
     if not len(asked.rows) or not len(questions.rows):
         return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
-    sure = _sureness(chosen, fitted, questions)
-    p = probabilities(fitted.points, asked.rows, sure.lapse, fitted.alpha, scale=sure.scale)
+    calibration = _calibration(chosen, fitted, questions)
+    p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
     figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
     of = found.part[asked.unit] == BY_JUDGEMENT
     if not len(found.workers) or not of.any():
         return figures, None, (fitted.points,)
-    lapse = known_lapses(fitted.lapse, questions, sure.lapse)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
+    lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
+    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), calibration.scale)
     knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
     return figures, knowing, (fitted.points,)
 
 
-def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:
-    return chosen.sureness or Sureness(1.0, population_lapse(fitted.lapse, questions))
+def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
+    return chosen.calibration or Calibration(1.0, population_lapse(fitted.lapse, questions))
 
 
 def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -158,7 +158,7 @@ def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
 
 
 def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted: Embedding) -> dict[str, np.ndarray]:
-    unknown = _sureness(chosen, fitted, questions).lapse
+    unknown = _calibration(chosen, fitted, questions).lapse
     return {
         "X": fitted.points,
         "asked": asked_about(questions),
@@ -169,7 +169,7 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
 
 
 def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
-    """How sure of each place, where that is computed."""
+    """Covariances of the coordinates, if they are computed."""
     made = covariances(fitted, found.apart(answers), fixed_lapse)
     return {} if made is None else {"covariance": made.astype(np.float32)}
 
@@ -182,7 +182,7 @@ def _report(
     figures: HeldOut,
     fitted: Embedding,
 ) -> dict[str, Any]:
-    variance, sure = fitted.points.var(axis=0), _sureness(chosen, fitted, questions)
+    variance, calibration = fitted.points.var(axis=0), _calibration(chosen, fitted, questions)
     return {
         **chosen.setting._asdict(),
         "alpha": fitted.alpha,
@@ -193,9 +193,9 @@ def _report(
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),
         "never_asked_about": int(len(snapshot.objects) - asked_about(questions).sum()),
-        "lapse": sure.lapse,
+        "lapse": calibration.lapse,
         "lapse_fitted": population_lapse(fitted.lapse, questions),
-        "scale": sure.scale,
+        "scale": calibration.scale,
         "workers": len(found.workers),
         "guessers": fitted.guessers,
         "explained": (variance / (variance.sum() or 1.0)).tolist(),

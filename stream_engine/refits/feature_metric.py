@@ -80,7 +80,7 @@ class Tried(NamedTuple):
 
     candidate: Candidate
     log_loss: float
-    sure: float
+    slope: float
 
 
 def refit(
@@ -100,7 +100,7 @@ def refit(
         best = min(tried, key=lambda each: each.log_loss) if tried else Tried(_candidates(params)[-1], np.nan, 1.0)
         told = _reported(inputs, best, reported)
         points, made = _placed(inputs, best.candidate, np.ones(len(inputs.rows), bool))
-    slope = best.sure / margin_scale(points @ points.T)
+    slope = best.slope / margin_scale(points @ points.T)
     arrays = {**pack_names(inputs.names), "points": points, "compared": inputs.compared}
     return Artifact(
         KIND,
@@ -163,8 +163,8 @@ def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, 
     for done, candidate in enumerate(candidates):  # grows while the smallest ridge wins
         margins = [_margins(inputs, candidate, train, test) for train, test in usable]
         margin, times = np.concatenate(margins), np.concatenate([inputs.times[test] for _, test in usable])
-        sure = slope_of(margin, times)
-        out.append(Tried(candidate, float(times @ losses(margin, sure) / times.sum()), sure))
+        slope = slope_of(margin, times)
+        out.append(Tried(candidate, float(times @ losses(margin, slope) / times.sum()), slope))
         progress(done + 1, len(candidates) + 1, log_loss=out[-1].log_loss)
         if done + 1 == len(candidates) and len(out) <= most:
             last = min(out, key=lambda each: each.log_loss).candidate
@@ -187,7 +187,7 @@ def _reported(inputs: Inputs, best: Tried, reported: np.ndarray) -> Figures | No
         return None
     margin = _margins(inputs, best.candidate, ~test, test)
     who = inputs.rows[test][np.arange(test.sum()), named[test].argmax(axis=1)]
-    return figures(margin, best.sure, inputs.times[test], who)
+    return figures(margin, best.slope, inputs.times[test], who)
 
 
 def _placed(inputs: Inputs, candidate: Candidate, train: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -83,12 +83,12 @@ class Inputs(NamedTuple):
 
 class Choice(NamedTuple):
     """The lambdas to learn with, every pair that was tried with its held-out log loss, where to start from, and the
-    sureness of its probabilities."""
+    slope of its probabilities."""
 
     lambdas: Lambdas
     tried: list[dict[str, float]]
     start: rckl.Start | None
-    sure: float | None
+    slope: float | None
 
 
 def refit(
@@ -240,16 +240,16 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
         learned = _rough(params, training, lambdas, whole, start)
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
-        sure = held_out_answers.sureness(learned.gram, asked)
+        slope = held_out_answers.calibrated_slope(learned.gram, asked)
         losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
         error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
         told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
         tried.append(lambdas._asdict() | told)
         progress(len(tried), max(n_grid, len(tried)) + 2, **told)
-        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), sure)
+        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), slope)
 
     best = lambda_choice.best(attempt, first, second)
-    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
+    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.slope)
 
 
 def _reported(
@@ -257,19 +257,19 @@ def _reported(
 ) -> tuple[HeldOut | None, rckl.Start | None]:
     """How well the chosen lambdas answer what neither they nor the kernel ever had, and that kernel as a start.
 
-    How sure it may be comes from answers that are fitted and reported nowhere, for a likelihood too: the trace draws
-    points together, so that a fit is not sure enough of what it did not have.
+    The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
+    underconfident about held-out answers.
     """
     if split is None or not split.can_report:
         return None, choice.start
-    params, sure = task.params, choice.sure
-    if sure is None and not split.can_choose:
+    params, slope = task.params, choice.slope
+    if slope is None and not split.can_choose:
         return None, choice.start
-    training = inputs.of(split.outside if sure is not None else split.fitting)
+    training = inputs.of(split.outside if slope is not None else split.fitting)
     learned = _rough(params, training, choice.lambdas, inputs.weight.sum(), choice.start)
-    if sure is None:
-        sure = held_out_answers.sureness(learned.gram, split.choosing)
-    figures = split.figures(learned.gram, sure)
+    if slope is None:
+        slope = held_out_answers.calibrated_slope(learned.gram, split.choosing)
+    figures = split.figures(learned.gram, slope)
     return figures, rckl.Start(learned.k0, learned.mu)
 
 

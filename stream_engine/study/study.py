@@ -127,7 +127,7 @@ class Study:
         return self._frame({name: [row.get(name) for row in rows] for name in ("model", *COLUMNS, "seconds")})
 
     def map(self, d: int | None = 2) -> "Map":
-        """Where the objects lie in d dimensions; None: as many as foretell answers best. Fits the embedding."""
+        """The map in d dimensions; None: the number that predicts held-out answers best. Fits the embedding."""
         from stream_engine.study.object_map import Map
 
         held = self.published.artifacts.get("embedding")

@@ -330,7 +330,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             done, gauc = beta_choice._attempt(params, whole_inputs, 2000.0, [fold])
             assert gauc == pytest.approx((x < 0) @ fold.test.weight / fold.test.weight.sum()) and gauc > 0.75
             by_anchor = np.bincount(
-                fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.sure / margin_scale(gram) * x)), 24
+                fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.slope / margin_scale(gram) * x)), 24
             )
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
