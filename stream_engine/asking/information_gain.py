@@ -12,14 +12,14 @@ import heapq
 import numpy as np
 
 from stream_engine.asking.ensemble import Ensemble, ensemble, narrow, score
-from stream_engine.asking.known import Known, by_model
+from stream_engine.asking.known import Knowledge, by_model
 from stream_engine.asking.model import Model
 from stream_engine.data.compiled import njit
 
 POOL = 20_000
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, the largest expected gain first; m < n where the model knows no more."""
     return by_model(known, n, max(POOL, 20 * n), best, rng)
 

@@ -11,10 +11,10 @@ import zlib
 
 import numpy as np
 
-from stream_engine.asking.known import Known, answered, codes, contained
+from stream_engine.asking.known import Knowledge, answered, codes, contained
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, m < n where the design is complete: the pair that most objects have answered already comes first,
     within a pair the objects at random. O(K log K + L^2 log L + n) for K answers about L landmarks' pairs."""
     chosen, objects = np.sort(landmarks(known.names)), len(known.names)

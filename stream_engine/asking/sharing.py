@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.asking.known import Known, questions_left, waiting
+from stream_engine.asking.known import Knowledge, questions_left, waiting
 from stream_engine.asking.model import believed
 
 RANDOM_SHARE = 0.15
 RANDOM = "random"
 BY_MODEL = ("uncertainty", "information-gain")
-Ask = Callable[[Known, int, np.random.Generator], np.ndarray]
+Ask = Callable[[Knowledge, int, np.random.Generator], np.ndarray]
 
 
 class Questions(NamedTuple):
@@ -44,7 +44,7 @@ def joined(parts: Sequence[Questions]) -> Questions:
 
 
 def mixed(
-    known: Known, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
+    known: Knowledge, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
 ) -> Questions:
     """n questions (fewer where the strategy is a design that is complete). b and c are in random order. `ask` holds the
     strategy, and for one by a model `random` too."""
@@ -72,12 +72,14 @@ def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
     return np.diff(np.floor(np.arange(n + 1) * count / max(n, 1) + rng.random())) > 0
 
 
-def _chosen(known: Known, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator) -> Questions:
+def _chosen(
+    known: Knowledge, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator
+) -> Questions:
     made = _questions(ask(known, n, rng) if n else np.empty((0, 3), np.int32), strategy, known, 1.0)
     return made._replace(propensity=np.full(len(made.rows), propensity))
 
 
-def _questions(rows: np.ndarray, sampler: str, known: Known, share: float) -> Questions:
+def _questions(rows: np.ndarray, sampler: str, known: Knowledge, share: float) -> Questions:
     """Rows of one sampler; random ones are as likely as any that were left."""
     left = questions_left(known) - np.arange(len(rows))
     propensity = share / left if sampler == RANDOM else np.full(len(rows), np.nan)

@@ -52,7 +52,7 @@ def command(
     click.echo(answered.about, err=True)
 
 
-class Answered(NamedTuple):
+class Predictions(NamedTuple):
     """The questions with `p` and `model`; `about` summarizes, in lines, the models and the rows that are not
     questions."""
 
@@ -60,7 +60,7 @@ class Answered(NamedTuple):
     about: str
 
 
-def answers(published: Published, questions: Questions, name: str | None = None) -> Answered:
+def answers(published: Published, questions: Questions, name: str | None = None) -> Predictions:
     """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best.
     Raises `prediction.probability.NoModel`."""
     from stream_engine.prediction.answering import answered  # it loads scipy, which a bad file is told without
@@ -68,7 +68,7 @@ def answers(published: Published, questions: Questions, name: str | None = None)
     found = answered(published, questions.names, name)
     columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
     rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
-    return Answered(rows, "\n".join(filter(None, (found.about, questions.note))))
+    return Predictions(rows, "\n".join(filter(None, (found.about, questions.note))))
 
 
 def _suffix(first: str, format: str | None, out: str | None) -> str:

@@ -34,7 +34,7 @@ MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have s
 USUAL = Setting("t-ste", 2, 0.3)  # where there are fewer
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """One setting with its held-out log loss, in nats an answer."""
 
     setting: Setting
@@ -84,7 +84,7 @@ def choose(
     return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration)
 
 
-def _loss(tried: Tried) -> float:
+def _loss(tried: Trial) -> float:
     return tried.log_loss
 
 
@@ -101,10 +101,10 @@ class _Search:
         self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
-        self.tried: list[Tried] = []
+        self.tried: list[Trial] = []
         self.unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
 
-    def attempt(self, setting: Setting, near: Tried | None = None) -> Tried:
+    def attempt(self, setting: Setting, near: Trial | None = None) -> Trial:
         """Fit with a setting, begun at an answer nearby; in another number of dimensions only where two starts cost too
         much, because of few questions a fit from scratch is often the better one."""
         q, (kernel, d, ridge) = self.questions, setting
@@ -123,12 +123,12 @@ class _Search:
         calibration = calibrate(delta, self.held.times, population_lapse(found.lapse, q))
         lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.worker + 1]
         losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
-        done = Tried(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
+        done = Trial(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
         self.tried.append(done)
         self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
         return done
 
-    def path(self, kernel: str, d: int, ridges: list[float]) -> Tried:
+    def path(self, kernel: str, d: int, ridges: list[float]) -> Trial:
         """The best of ever smaller ridges."""
         best = last = self.attempt(Setting(kernel, d, ridges[0]))
         worse, ridge = 0, ridges[0]
@@ -140,16 +140,16 @@ class _Search:
             worse, best = (0, last) if better else (worse + 1, best)
         return best
 
-    def best(self) -> Tried:
+    def best(self) -> Trial:
         """What has the smallest loss."""
         return min(self.tried, key=_loss)
 
-    def smallest(self) -> Tried:
+    def smallest(self) -> Trial:
         """In the smallest number of dimensions that is within one standard error of the best, the best."""
         enough = [each for each in self.tried if _no_worse(each, self.best())]
         return min(enough, key=lambda each: (each.setting.d, each.log_loss))
 
-    def dimensions(self, firsts: list[Tried], most: int) -> None:
+    def dimensions(self, firsts: list[Trial], most: int) -> None:
         """Try other numbers of dimensions. `firsts`: each kernel's best in the same number, the better one first; that
         one goes on in larger numbers while they help, all in smaller ones until none is within `FAR` standard errors.
         What is the best ridge in five dimensions is not in one, so some are tried there."""
@@ -176,14 +176,14 @@ class _Search:
         few = len(self.questions.rows) * d <= CHEAP and not self.given_ridge
         return sorted({ridge, USUAL.ridge, USUAL.ridge / 3}) if few else [ridge]
 
-    def beside(self, chosen: Tried) -> None:
+    def beside(self, chosen: Trial) -> None:
         """Try the neighbouring ridges."""
         kernel, d, ridge = chosen.setting
         for by in (3.0, 0.3):
             self.attempt(Setting(kernel, d, ridge * by), chosen)
 
 
-def _no_worse(one: Tried, best: Tried, errors: float = 1.0) -> bool:
+def _no_worse(one: Trial, best: Trial, errors: float = 1.0) -> bool:
     """Whether the mean loss of a unit is within so many standard errors of the best one's, paired."""
     more = one.losses - best.losses
     return bool(more.mean() <= errors * more.std() / np.sqrt(max(len(more) - 1, 1)))

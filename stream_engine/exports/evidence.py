@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import Named
+from stream_engine.exports.naming import NameColumn
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics.confidence import answers_by_object, left_one_out, majority, predicted
@@ -55,7 +55,7 @@ def questions(published: Published) -> dict[str, Content]:
         "predicted": np.where(turned, 1 - p_lo, p_lo),
     }
     arrays = {name: np.asarray(column)[order] for name, column in rows.items()}
-    named = {name: Named(arrays[name], names) for name in ("anchor", "near", "far")}
+    named = {name: NameColumn(arrays[name], names) for name in ("anchor", "near", "far")}
     return {"questions": Content(arrays, {"questions": {**arrays, **named}})}
 
 

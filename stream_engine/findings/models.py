@@ -107,7 +107,7 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
     if least > 1:
         text = f"The answers support at least {some(int(least), 'dimension')}: fewer predict significantly worse"
         more = p[int(least) - 1] if len(p) >= least else None
-        text += f"; adding one more is not significant (p = {p_value(more)})." if type(more) in (int, float) else "."
+        text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
         text = f"The map has {d} dimensions, the number that predicts held-out answers best."

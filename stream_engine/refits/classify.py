@@ -21,7 +21,7 @@ from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.votes import shares
 from stream_engine.classification import neighbours, nested, probabilities, vector_machine
-from stream_engine.classification.nested import Found, Model
+from stream_engine.classification.nested import Model, Selection
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, Progress, classify_views, no_progress
@@ -168,7 +168,13 @@ def _boosted(
 
 
 def _arrays(
-    told: nested.Delivered, found: Found, given: np.ndarray, ids: np.ndarray, classes: int, inside: np.ndarray, n: int
+    told: nested.FinalScores,
+    found: Selection,
+    given: np.ndarray,
+    ids: np.ndarray,
+    classes: int,
+    inside: np.ndarray,
+    n: int,
 ) -> dict[str, np.ndarray]:
     prior = probabilities.shares(given[ids], classes)
     probability = probabilities.probabilities(told.scores, told.temperature, told.abstained, prior)
@@ -194,7 +200,7 @@ def _arrays(
 
 
 def _report(
-    found: Found, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
+    found: Selection, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"objects": 0, "accuracy": None}
     if found.best is not None:

@@ -75,7 +75,7 @@ class Candidate(NamedTuple):
     ridge: float = 0.0
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """A candidate with its log loss on objects held out, and the slope of margins in their units that it needs."""
 
     candidate: Candidate
@@ -97,7 +97,7 @@ def refit(
         reported = fold == REPORTED - 1
         inner = hash_split.object_folds(hash_split.name_hashes(inputs.names, seed + 1), params.folds)
         tried = _tried(inputs, params, ~reported, inner, progress)
-        best = min(tried, key=lambda each: each.log_loss) if tried else Tried(_candidates(params)[-1], np.nan, 1.0)
+        best = min(tried, key=lambda each: each.log_loss) if tried else Trial(_candidates(params)[-1], np.nan, 1.0)
         told = _reported(inputs, best, reported)
         points, made = _placed(inputs, best.candidate, np.ones(len(inputs.rows), bool))
     slope = best.slope / margin_scale(points @ points.T)
@@ -150,7 +150,7 @@ def _candidates(params: Params) -> list[Candidate]:
     return plain + (learned if "metric" in params.forms else [])
 
 
-def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, progress: Progress) -> list[Tried]:
+def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, progress: Progress) -> list[Trial]:
     """Every candidate over folds of the objects `mine` (N,) bool; nothing names another one."""
     usable, out = [], []
     within = mine[inputs.rows].all(axis=1)
@@ -164,7 +164,7 @@ def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, 
         margins = [_margins(inputs, candidate, train, test) for train, test in usable]
         margin, times = np.concatenate(margins), np.concatenate([inputs.times[test] for _, test in usable])
         slope = slope_of(margin, times)
-        out.append(Tried(candidate, float(times @ losses(margin, slope) / times.sum()), slope))
+        out.append(Trial(candidate, float(times @ losses(margin, slope) / times.sum()), slope))
         progress(done + 1, len(candidates) + 1, log_loss=out[-1].log_loss)
         if done + 1 == len(candidates) and len(out) <= most:
             last = min(out, key=lambda each: each.log_loss).candidate
@@ -179,7 +179,7 @@ def _margins(inputs: Inputs, candidate: Candidate, train: np.ndarray, test: np.n
     return -excess(gram, inputs.rows[test]) / margin_scale(gram)
 
 
-def _reported(inputs: Inputs, best: Tried, reported: np.ndarray) -> Figures | None:
+def _reported(inputs: Inputs, best: Trial, reported: np.ndarray) -> Figures | None:
     """On comparisons that name an object that neither trained nor chose; clusters are these objects."""
     named = reported[inputs.rows]
     test = named.any(axis=1)
@@ -220,7 +220,7 @@ def _kernels(x: np.ndarray) -> list[np.ndarray]:
     return [kernel / trace for kernel in (linear, gaussian) if (trace := float(np.trace(kernel))) > 0]
 
 
-def _report(inputs: Inputs, best: Tried, tried: list[Tried], told: Figures | None, slope: float) -> dict[str, Any]:
+def _report(inputs: Inputs, best: Trial, tried: list[Trial], told: Figures | None, slope: float) -> dict[str, Any]:
     own: dict[str, Any] = told._asdict() if told else dict.fromkeys(Figures._fields)
     return {
         **best.candidate._asdict(),

@@ -240,16 +240,16 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
         learned = _rough(params, training, lambdas, whole, start)
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
-        slope = held_out_answers.calibrated_slope(learned.gram, asked)
+        calibrated = held_out_answers.calibrated_slope(learned.gram, asked)
         losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
         error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
         told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
         tried.append(lambdas._asdict() | told)
         progress(len(tried), max(n_grid, len(tried)) + 2, **told)
-        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), slope)
+        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
     best = lambda_choice.best(attempt, first, second)
-    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.slope)
+    return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
 
 
 def _reported(

@@ -25,7 +25,7 @@ from stream_engine.clustering.stability import Replicates, again
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
-from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Found, Task, of_found, of_nothing
+from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Clustering, Task, of_found, of_nothing
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -114,7 +114,7 @@ def refit(
                 labels = label_matching.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return of_found(task, previous, Found(answer, labels, said, stable))
+        return of_found(task, previous, Clustering(answer, labels, said, stable))
 
 
 def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:

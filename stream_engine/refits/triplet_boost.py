@@ -243,7 +243,7 @@ def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
     return every, confidence
 
 
-class Answered(NamedTuple):
+class TestAnswers(NamedTuple):
     """Of objects that were not trained on."""
 
     right: np.ndarray  # (q,) bool
@@ -251,10 +251,10 @@ class Answered(NamedTuple):
     abstained: np.ndarray  # (q,) bool
 
 
-def _answered(decided: Predictions, world: World, part: int) -> Answered:
+def _answered(decided: Predictions, world: World, part: int) -> TestAnswers:
     test = world.parts == part
     usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
-    return Answered(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
+    return TestAnswers(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
 
 
 def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
@@ -262,9 +262,9 @@ def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
     return _figures([_answered(decided, world, part)])
 
 
-def _figures(fits: list[Answered]) -> dict[str, Any]:
+def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
     """Over all objects of these fits; the standard error as of as many coins, unknown for fewer than five objects."""
-    each = Answered(*(np.concatenate(column) for column in zip(*fits)))
+    each = TestAnswers(*(np.concatenate(column) for column in zip(*fits)))
     objects = len(each.right)
     if not objects:
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}

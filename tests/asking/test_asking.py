@@ -15,7 +15,7 @@ from stream_engine.asking import landmark, landmark_k2
 from stream_engine.asking.as_events import instead
 from stream_engine.asking.known import (
     CannotAsk,
-    Known,
+    Knowledge,
     answered,
     codes,
     how_many,
@@ -86,7 +86,7 @@ def test_random_questions_are_uniform_over_those_without_an_answer(n):
 
 def test_coverage_asks_where_evidence_is_least():
     triplets = np.array([[a, b, c] for a in range(6) for b in range(6) for c in range(b) if a not in (b, c)][:40])
-    known = Known(tuple("abcdefgh"), columns_from_triplets(triplets, 8))
+    known = Knowledge(tuple("abcdefgh"), columns_from_triplets(triplets, 8))
     asked = np.bincount(triplets[:, 0], minlength=8)
     for row in asking.questions(known, 50, "coverage").rows:
         assert asked[row[0]] == asked.min()
@@ -103,7 +103,7 @@ def test_landmark_questions_make_a_landmark_design():
     assert (np.diff(np.unique(np.sort(rows[:62, 1:], axis=1), axis=0, return_counts=True)[1]) == 0).all()
     assert len(np.unique(np.sort(rows[:62, 1:], axis=1), axis=0)) == 1, "pair by pair"
     assert kernels.landmarks(columns_from_triplets(rows, 64)).tolist() == sorted(marks.tolist())
-    half = Known(known.names, columns_from_triplets(rows[: 10 * 62 + 20], 64))
+    half = Knowledge(known.names, columns_from_triplets(rows[: 10 * 62 + 20], 64))
     again = asking.questions(half, 42, "landmark").rows
     assert len(np.unique(np.sort(again[:, 1:], axis=1), axis=0)) == 1, "a pair that was begun is finished first"
     with pytest.raises(CannotAsk, match="landmark: got n = 7441, expected 1 to 7440"):

@@ -125,7 +125,7 @@ def test_the_noise_of_a_model_is_found_again(model):
 # --- answers drawn ---------------------------------------------------------------------------------------------------
 
 
-def judged() -> drawn_answers.Asked:
+def judged() -> drawn_answers.AnswerSet:
     """Two rankings of four from the nearest on (of objects 1 to 4, seen from 0), and loose answers."""
     ranking = np.array([[0, a, 0, b] for a in range(1, 5) for b in range(a + 1, 5)])
     rows = np.concatenate([ranking, ranking, [[0, 1, 0, 2], [0, 2, 0, 1], [3, 4, 3, 2]]])

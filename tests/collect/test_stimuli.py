@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stream_engine.collect import stimuli as of_study
-from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Shown, Stimuli, check_media
+from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -49,9 +49,9 @@ def test_a_folder_has_an_object_a_file(three):
     stimuli = Stimuli(three)
     assert stimuli.names == ["a", "b", "c"] and stimuli.folder == three and stimuli.passed_over == {}
     assert stimuli.shown == {
-        "a": Shown("", three / "a.png", "image/png"),
-        "b": Shown("", three / "b.WAV", "audio/wav"),
-        "c": Shown("a cat", three / "c.txt", "text/plain"),
+        "a": Stimulus("", three / "a.png", "image/png"),
+        "b": Stimulus("", three / "b.WAV", "audio/wav"),
+        "c": Stimulus("a cat", three / "c.txt", "text/plain"),
     }
 
 
@@ -81,7 +81,7 @@ def test_a_list_has_an_object_a_line(tmp_path):
     path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\none\nthree")
     stimuli = Stimuli(path)
     assert stimuli.names == ["one", "two, or so", "three"] and stimuli.folder is None and not stimuli.passed_over
-    assert stimuli.shown["two, or so"] == Shown("two, or so")
+    assert stimuli.shown["two, or so"] == Stimulus("two, or so")
 
 
 def test_a_table_has_an_object_a_row(tmp_path):
@@ -92,12 +92,12 @@ def test_a_table_has_an_object_a_row(tmp_path):
     stimuli = Stimuli(path)
     assert stimuli.folder is None and not stimuli.passed_over
     assert stimuli.shown == {
-        "a": Shown("", tmp_path / "in" / "p.png", "image/png"),
-        "b": Shown("a purr", tmp_path / "in" / "s.wav", "audio/wav"),
-        "c": Shown('two\nlines, and "more"'),
-        "d": Shown("d"),
-        "e": Shown("of a file", tmp_path / "in" / "t.txt", "text/plain"),
-        "f": Shown("f"),
+        "a": Stimulus("", tmp_path / "in" / "p.png", "image/png"),
+        "b": Stimulus("a purr", tmp_path / "in" / "s.wav", "audio/wav"),
+        "c": Stimulus('two\nlines, and "more"'),
+        "d": Stimulus("d"),
+        "e": Stimulus("of a file", tmp_path / "in" / "t.txt", "text/plain"),
+        "f": Stimulus("f"),
     }
 
 
