@@ -111,7 +111,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         return probabilities.temperature(scores[known], labels[known])
 
     def predict(self, X):
-        """(m,): the class of each object; where no triplet tells, a coin decides (and `votes` are all 0)."""
+        """(m,): the class of each object; if no triplet is informative, at random (`votes` are then all 0)."""
         objects, back = self._objects(X)
         return self.classes_[
             decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]

@@ -40,7 +40,7 @@ class ComparisonClassifier(base.Classifier):
     dimensions
         Of the embedding.
     seed
-        Of the embedding, and of the coins that decide where the similarity cannot.
+        Random seed of the embedding, and of random decisions in ties.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class ComparisonClassifier(base.Classifier):
         return {True: p, False: 1.0 - p}
 
     def predict_one(self, x: dict, **kwargs: Any) -> bool:
-        """Whether left is nearer; a coin that always falls alike for a question where the similarity cannot tell."""
+        """Whether left is nearer; in a tie, a random decision that is the same for each repetition of a question."""
         anchor, left, right = _names(x)
         margin = self._margin(anchor, left, right)
         if margin:

@@ -1,5 +1,5 @@
-"""Labels of all objects by what serves best: nearest neighbours or a support vector machine on k1, k2, AddS-3, the
-embedding or a learned kernel, or TripletBoost; each with its accuracy on objects that it had not learned from.
+"""Labels of all objects by the best of several classifiers: nearest neighbours or a support vector machine on k1, k2,
+AddS-3, the embedding or a learned kernel, or TripletBoost; each with its cross-validated accuracy.
 
 Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
 whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
@@ -41,14 +41,14 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarities: what neighbours and support vector machines look at: any of `classify_views.NAMES`; `learned` is the
         kernel of the refit kernel_learning
-    neighbours: numbers of nearest neighbours to choose from
-    penalties: C of the support vector machine to choose from
-    rounds: of TripletBoost; 0: without it
-    learned_up_to: objects, above which `learned` is left out
-    all_folds_up_to: labelled objects, above which a fifth of them is reported on instead of each in turn
-    train_at_most: labelled objects that a fit which chooses or is reported on learns from
-    memory_gb: what may be used; none: what is free
-    objects: these names only, or the so many objects with the most answers
+    neighbours: candidate numbers of nearest neighbours
+    penalties: candidate C of the support vector machine
+    rounds: rounds of TripletBoost; 0: exclude it
+    learned_up_to: maximum number of objects for `learned`
+    all_folds_up_to: maximum number of labelled objects for which every fold is a test fold; above, only one is
+    train_at_most: maximum number of labelled objects in training sets of the cross-validation
+    memory_gb: memory limit; default: free memory
+    objects: use only these names, or the given number of objects with the most answers
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)

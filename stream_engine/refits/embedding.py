@@ -1,9 +1,9 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or chosen by the log loss of answers held out by unit;
-other units, which chose nothing, give the figures of the report. What is delivered is then fitted to all answers, begun
-at the previous artifact and from scratch, whichever has the smaller objective. All answers count, with their
-multiplicities, those about four objects too. Memory O(n d + m), cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; a
+separate test set gives the figures of the report. The published embedding is then fitted to all answers, starting from
+the previous artifact and from scratch; the fit with the smaller objective is used. All answers count, with their
+multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from typing import Annotated, Any, Literal
@@ -39,16 +39,15 @@ Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    dimensions: of the points; none: the smallest number that predicts held-out answers no worse than the best
-    kernel: "ste" or "t-ste"; none: by held-out log loss
-    ridge: of the sum of squares of all coordinates; none: by held-out log loss
-    lapse: how often an answer is a coin's: one rate a worker who answered `least` questions (where worker_votes are
-        kept), one for "all", or "none"
-    least: answers of a worker below which the lapse of all others counts
-    held_out: which share of the judgements chooses, of those that are not reported
-    reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
-    tolerance: of the objective's relative gain in an iteration, at which a fit ends
-    max_iterations: of L-BFGS
+    dimensions: number of dimensions; default: the smallest number that predicts held-out answers no worse than the best
+    kernel: "ste" or "t-ste"; default: by held-out log loss
+    ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
+    lapse: lapse rates: one per participant with `least` answers (if worker_votes are kept), one for "all", or "none"
+    least: minimum number of answers for a lapse rate per participant; others share one
+    held_out: share of the responses in the validation set, among those outside the test set
+    reported: share of the responses in the test set; 0: no figures
+    tolerance: relative improvement of the objective at which a fit stops
+    max_iterations: maximum number of L-BFGS iterations
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
