@@ -114,7 +114,7 @@ class Statistic(Protocol):
     def without(cls, state: Mapping[str, np.ndarray], leaving: Leaving) -> dict[str, np.ndarray]:
         """The state as if the comparisons that leave had never come, canonical; see `leaving`. Raises `CannotForget`
         where that cannot be told, which is what a statistic says that does not know better."""
-        raise CannotForget("cannot be told apart by object or worker")
+        raise CannotForget("cannot be separated by object or participant")
 
     @classmethod
     def with_worker_called(cls, state: Mapping[str, np.ndarray], old: str, new: str) -> dict[str, np.ndarray]:

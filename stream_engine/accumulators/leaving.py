@@ -164,7 +164,7 @@ def counted_quadruplets_without(state: State, leaving: Leaving) -> dict[str, np.
 def sums_without(state: State, leaving: Leaving, by_key: bool) -> dict[str, np.ndarray]:
     """Float sums by key without those of an object."""
     if not by_key:
-        raise CannotForget("is a sum of weights over pairs, in which one object's or worker's cannot be told apart")
+        raise CannotForget("is a sum of weights over pairs, in which one object's or participant's share is unknown")
     if not leaving.of_object:
         raise CannotForget("sums weights, and does not know whose")
     return triplets_without(state, leaving.gone)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.asking.known import CannotAsk, Known, check_room, questions_left, waiting
+from stream_engine.asking.known import CannotAsk, Knowledge, check_room, questions_left, waiting
 from stream_engine.asking.model import delivered
 from stream_engine.asking.sharing import BY_MODEL, RANDOM_SHARE, Questions, joined, mixed
 
@@ -39,19 +39,19 @@ __all__ = [
     "RANDOM_SHARE",
     "STRATEGIES",
     "CannotAsk",
-    "Known",
+    "Knowledge",
+    "PreparedQuestions",
     "Questions",
-    "Ready",
     "prepare",
     "questions",
     "take",
 ]
 
 
-class Ready(NamedTuple):
+class PreparedQuestions(NamedTuple):
     """What questions are taken from: `known` with the model, what was chosen and not yet taken, and the settings."""
 
-    known: Known
+    known: Knowledge
     queue: Questions
     strategy: str
     random_share: float
@@ -59,8 +59,8 @@ class Ready(NamedTuple):
 
 
 def prepare(
-    known: Known, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE, first: int = BLOCK
-) -> Ready:
+    known: Knowledge, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE, first: int = BLOCK
+) -> PreparedQuestions:
     """Ready to be taken from, with the `first` questions chosen, or all there are. Raises `CannotAsk`: fewer than 3
     objects, an unknown strategy, a share that is none. Costs what the strategy does."""
     if strategy not in STRATEGIES:
@@ -70,10 +70,10 @@ def prepare(
     check_room(known, 1)
     if strategy in BY_MODEL and known.learned is not None:
         known = known._replace(model=delivered(known.learned, known.columns))
-    return _filled(Ready(known, joined(()), strategy, random_share, (seed, 0)), first)
+    return _filled(PreparedQuestions(known, joined(()), strategy, random_share, (seed, 0)), first)
 
 
-def take(ready: Ready, k: int) -> tuple[Questions, Ready]:
+def take(ready: PreparedQuestions, k: int) -> tuple[Questions, PreparedQuestions]:
     """The next k questions, and what is ready after them. Raises `CannotAsk` where so many are not left. O(k); once in
     BLOCK questions what a new block costs."""
     if k > len(ready.queue.rows):
@@ -87,7 +87,7 @@ def take(ready: Ready, k: int) -> tuple[Questions, Ready]:
 
 
 def questions(
-    known: Known, n: int, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE
+    known: Knowledge, n: int, strategy: str = DEFAULT, seed: int = 0, random_share: float = RANDOM_SHARE
 ) -> Questions:
     """n questions, most wanted first; b and c in random order, so that sides say nothing.
 
@@ -97,7 +97,7 @@ def questions(
     return take(prepare(known, strategy, seed, random_share, n), n)[0]
 
 
-def _filled(ready: Ready, n: int) -> Ready:
+def _filled(ready: PreparedQuestions, n: int) -> PreparedQuestions:
     """With up to n more in the queue."""
     n = min(n, questions_left(ready.known))
     if n < 1:

@@ -3,9 +3,9 @@ one whose answers are an unbiased sample of what people think."""
 
 import numpy as np
 
-from stream_engine.asking.known import Known, unanswered
+from stream_engine.asking.known import Knowledge, unanswered
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32. O(n), or O(objects^3) for few objects."""
     return unanswered(known, n, rng)

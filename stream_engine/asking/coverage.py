@@ -9,10 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from stream_engine.asking.known import Known, answered
+from stream_engine.asking.known import Knowledge, answered
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, 3) int32."""
     objects, done = len(known.names), answered(known)
     shown = np.stack([done // objects % objects, done % objects], axis=1)  # by anchor: codes are ascending

@@ -1,10 +1,10 @@
 """Questions whose answers should tell most about where the objects lie (after Tamuz et al. 2011, "Adaptively learning
 the crowd kernel"): the largest gain over an ensemble of the delivered embedding (`ensemble`).
 
-High where the samples disagree about an answer (the model does not know) and each is sure of it (a person would know):
-a question that is merely close gains nothing. Diverse by construction: questions are taken greedily, each one taken
-narrows what is known of its three objects, so that the next ones look elsewhere; and no object is the anchor of more
-than its fair share (`quota`). Among POOL random questions. O(POOL SAMPLES d + n log POOL).
+High if the samples disagree about an answer (the model is uncertain) and each sample is certain (participants would
+agree): a question that is merely close gains nothing. Diverse by construction: questions are taken greedily, each one
+taken narrows what is known of its three objects, so that the next ones look elsewhere; and no object is the anchor of
+more than its fair share (`quota`). Among POOL random questions. O(POOL SAMPLES d + n log POOL).
 """
 
 import heapq
@@ -12,14 +12,14 @@ import heapq
 import numpy as np
 
 from stream_engine.asking.ensemble import Ensemble, ensemble, narrow, score
-from stream_engine.asking.known import Known, by_model
+from stream_engine.asking.known import Knowledge, by_model
 from stream_engine.asking.model import Model
 from stream_engine.data.compiled import njit
 
 POOL = 20_000
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, the largest expected gain first; m < n where the model knows no more."""
     return by_model(known, n, max(POOL, 20 * n), best, rng)
 

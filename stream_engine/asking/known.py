@@ -23,7 +23,7 @@ class CannotAsk(ValueError):
     """These questions cannot be chosen from this state; one line: what, got, expected, next step."""
 
 
-class Known(NamedTuple):
+class Knowledge(NamedTuple):
     """`names` by id, those that no comparison has named last."""
 
     names: tuple[str, ...]
@@ -35,13 +35,13 @@ class Known(NamedTuple):
     implied: Callable[[np.ndarray], np.ndarray] | None = None  # (m, 3) rows -> (m,) bool: what follows already
 
 
-def nothing_known() -> Known:
+def nothing_known() -> Knowledge:
     """No object, no answer: where a study begins."""
     none = np.empty(0, np.int32)
-    return Known((), Columns(none, none, np.zeros(1, np.int64), none, none, none, 0))
+    return Knowledge((), Columns(none, none, np.zeros(1, np.int64), none, none, none, 0))
 
 
-def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
+def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Knowledge:
     """What a snapshot knows, what follows from the order that it keeps, and an artifact `embedding`. Raises
     `CannotAsk`."""
     if "triplet_counts" not in snapshot.settings["accumulators"]:
@@ -49,11 +49,11 @@ def known_from(snapshot: Snapshot, learned: Artifact | None = None) -> Known:
             f"ask: snapshot {snapshot.sequence} has no triplet counts, so answered questions are unknown; add "
             "triplet_counts to `accumulators`"
         )
-    known = Known(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
+    known = Knowledge(tuple(snapshot.objects), triplet_columns(snapshot), learned, snapshot.digest)
     return known._replace(implied=follows(snapshot))
 
 
-def with_objects(known: Known, names: Iterable[str]) -> Known:
+def with_objects(known: Knowledge, names: Iterable[str]) -> Knowledge:
     """`known` with more objects, that nobody has compared yet; names that it has already are passed over.
 
     >>> with_objects(nothing_known(), ["a", "b", "a"]).names
@@ -63,7 +63,7 @@ def with_objects(known: Known, names: Iterable[str]) -> Known:
     return known._replace(names=every, columns=known.columns._replace(n_objects=len(every)))
 
 
-def check_room(known: Known, n: int) -> None:
+def check_room(known: Knowledge, n: int) -> None:
     """Raises `CannotAsk` unless n >= 1 questions over these objects are left to ask."""
     objects, answered = len(known.names), len(known.columns.anchor)
     if objects < 3:
@@ -80,7 +80,7 @@ def check_room(known: Known, n: int) -> None:
         )
 
 
-def questions_left(known: Known) -> int:
+def questions_left(known: Knowledge) -> int:
     """Questions that neither have an answer nor wait for one."""
     return how_many(len(known.names)) - len(known.columns.anchor) - len(known.asked)
 
@@ -100,20 +100,20 @@ def codes(rows: np.ndarray, objects: int) -> np.ndarray:
     return (anchor * objects + np.minimum(b, c)) * objects + np.maximum(b, c)
 
 
-def answered(known: Known) -> np.ndarray:
+def answered(known: Knowledge) -> np.ndarray:
     """Codes of the questions that have an answer or wait for one, ascending. O(K log K)."""
     columns, pair = known.columns, pair_of_entry(known.columns)
     done = codes(np.stack([columns.anchor, columns.lo[pair], columns.hi[pair]], axis=1), columns.n_objects)
     return np.sort(np.concatenate([done, known.asked]))
 
 
-def waiting(known: Known, rows: np.ndarray) -> Known:
+def waiting(known: Knowledge, rows: np.ndarray) -> Knowledge:
     """`known` with (m, 3) questions that have been asked: they are not asked again while they wait. O(K log K)."""
     code = np.sort(np.concatenate([known.asked, codes(rows, len(known.names))]))
     return known._replace(asked=code[np.diff(code, prepend=-1) > 0])  # np.unique would load numpy.ma
 
 
-def candidates(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
+def candidates(known: Knowledge, most: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32 questions that a model may choose from: at most `most` of those that are left, in random order, less
     what follows from the comparisons that were accepted (`known.implied`). O(most). Raises `CannotAsk`."""
     rows = unanswered(known, most, rng)
@@ -124,7 +124,7 @@ def candidates(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def by_model(
-    known: Known, n: int, most: int, best: Callable[[Model, np.ndarray, int, np.random.Generator], np.ndarray], rng
+    known: Knowledge, n: int, most: int, best: Callable[[Model, np.ndarray, int, np.random.Generator], np.ndarray], rng
 ) -> np.ndarray:
     """(m, 3) int32: of `most` candidates those that `best(model, rows, n, rng)` (indices) chooses, in its order; m < n
     where there is no model or it knows no more."""
@@ -134,7 +134,7 @@ def by_model(
     return rows[best(known.model, rows, n, rng)]
 
 
-def unanswered(known: Known, most: int, rng: np.random.Generator) -> np.ndarray:
+def unanswered(known: Knowledge, most: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32 distinct questions without an answer in random order, uniform among all of them; m = `most`, or all
     that are left when those are fewer. O(most), or O(n^3) while all questions are fewer than FEW.
 

@@ -1,6 +1,6 @@
 """Landmark questions: which of two landmarks is nearer, asked of every object (Kleindessner & von Luxburg 2017, 2.3).
 
-Objects are comparable by k1 only where they answered the same pairs; a few landmarks make sure that they did. Pair by
+Objects are comparable by k1 only if they have answers to the same pairs; a few landmarks ensure this. Pair by
 pair, all objects. The landmarks are the objects whose names have the smallest CRC-32, so that they are the same in
 every call and change little as objects come; their number grows like 2 sqrt(n), at least 3. When every question about
 them has an answer the design is complete. Only the questions of the pairs that are asked about are listed: of the
@@ -11,10 +11,10 @@ import zlib
 
 import numpy as np
 
-from stream_engine.asking.known import Known, answered, codes, contained
+from stream_engine.asking.known import Knowledge, answered, codes, contained
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, m < n where the design is complete: the pair that most objects have answered already comes first,
     within a pair the objects at random. O(K log K + L^2 log L + n) for K answers about L landmarks' pairs."""
     chosen, objects = np.sort(landmarks(known.names)), len(known.names)

@@ -7,11 +7,11 @@ at most a quarter of the objects, so that `statistics.landmark_designs` recognis
 
 import numpy as np
 
-from stream_engine.asking.known import Known, answered, codes, contained
+from stream_engine.asking.known import Knowledge, answered, codes, contained
 from stream_engine.asking.landmark import landmarks
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, m < n where the design is complete: the pair (anchor, landmark) with the fewest questions left
     comes first, within a pair the objects at random. O(K log K + L^2 log L + n) for K answers, L landmarks."""
     objects = len(known.names)

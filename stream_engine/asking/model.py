@@ -1,4 +1,4 @@
-"""The model that questions are chosen by: the delivered embedding, and how sure it is of each place.
+"""The model that chooses questions: the published embedding and the uncertainty of its coordinates.
 
     P(a: b nearer than c) = lapse / 2 + (1 - lapse) sigma(scale Delta),  Delta = phi(|x_a - x_c|^2) - phi(|x_a - x_b|^2)
     x_i ~ N(X_i, covariance_i), objects independent
@@ -21,7 +21,7 @@ from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_figures import figure
 
 RIDGE = 0.3  # where an artifact does not say
-DOUBTED, TRUSTED = 0.65, 0.75  # of held-out answers foretold, from which on the model chooses some, and all
+DOUBTED, TRUSTED = 0.65, 0.75  # accuracy on held-out answers from which the model chooses some, or all
 WIDEST = 100.0  # variance of a place that nobody has asked about, at most: a ridge near 0 says nothing about it
 SUREST = 1e12  # information about a place, above which it is no number to invert
 LEAST = 1e-12  # added to variances: those of objects in one place may be 0
@@ -35,7 +35,7 @@ class Model(NamedTuple):
     alpha: float  # 0: STE
     lapse: float
     scale: float
-    right: float  # share of held-out answers that it foretells less one standard error; 1/2 where none was held out
+    right: float  # accuracy on held-out answers minus one standard error; 1/2 if none was held out
 
 
 def delivered(artifact: Artifact, columns: Columns) -> Model | None:

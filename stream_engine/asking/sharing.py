@@ -1,7 +1,7 @@
 """Who chooses which question: the model as many as it is believed, but for a share that is always random.
 
 A random share is asked whatever the model thinks: answers to questions that a model chose say nothing fair about that
-model, since it chooses what it is not sure of, so only the random ones validate (`statistics.judgement_folds`). A
+model, since it chooses what it is uncertain about; only the random ones evaluate it (`statistics.judgement_folds`). A
 question carries its `sampler` and its `propensity`, the probability with which this question was asked at its place,
 given those before: r / L for a random one of L that are left, r being the part of the questions that is random, and
 1 - r for one that a model chose; not said of coverage and landmark designs, which depend on no answer's content.
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_engine.asking.known import Known, questions_left, waiting
+from stream_engine.asking.known import Knowledge, questions_left, waiting
 from stream_engine.asking.model import believed
 
 RANDOM_SHARE = 0.15
 RANDOM = "random"
 BY_MODEL = ("uncertainty", "information-gain")
-Ask = Callable[[Known, int, np.random.Generator], np.ndarray]
+Ask = Callable[[Knowledge, int, np.random.Generator], np.ndarray]
 
 
 class Questions(NamedTuple):
@@ -44,7 +44,7 @@ def joined(parts: Sequence[Questions]) -> Questions:
 
 
 def mixed(
-    known: Known, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
+    known: Knowledge, n: int, strategy: str, ask: Mapping[str, Ask], random_share: float, rng: np.random.Generator
 ) -> Questions:
     """n questions (fewer where the strategy is a design that is complete). b and c are in random order. `ask` holds the
     strategy, and for one by a model `random` too."""
@@ -72,12 +72,14 @@ def places(n: int, count: float, rng: np.random.Generator) -> np.ndarray:
     return np.diff(np.floor(np.arange(n + 1) * count / max(n, 1) + rng.random())) > 0
 
 
-def _chosen(known: Known, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator) -> Questions:
+def _chosen(
+    known: Knowledge, n: int, strategy: str, ask: Ask, propensity: float, rng: np.random.Generator
+) -> Questions:
     made = _questions(ask(known, n, rng) if n else np.empty((0, 3), np.int32), strategy, known, 1.0)
     return made._replace(propensity=np.full(len(made.rows), propensity))
 
 
-def _questions(rows: np.ndarray, sampler: str, known: Known, share: float) -> Questions:
+def _questions(rows: np.ndarray, sampler: str, known: Knowledge, share: float) -> Questions:
     """Rows of one sampler; random ones are as likely as any that were left."""
     left = questions_left(known) - np.arange(len(rows))
     propensity = share / left if sampler == RANDOM else np.full(len(rows), np.nan)

@@ -1,4 +1,4 @@
-"""Questions whose answers the model cannot foretell: P(b nearer), the mean over an ensemble of the delivered embedding,
+"""Questions whose answers the model cannot predict: P(b nearer), the mean over an ensemble of the delivered embedding,
 nearest to 1/2.
 
 The classic of active learning, and for comparisons often a poor one: a question can be close because little is known,
@@ -10,13 +10,13 @@ turns: every anchor's closest question comes before any anchor's second. Among P
 import numpy as np
 
 from stream_engine.asking.ensemble import ensemble, expected
-from stream_engine.asking.known import Known, by_model
+from stream_engine.asking.known import Knowledge, by_model
 from stream_engine.asking.model import Model
 
 POOL = 20_000
 
 
-def ask(known: Known, n: int, rng: np.random.Generator) -> np.ndarray:
+def ask(known: Knowledge, n: int, rng: np.random.Generator) -> np.ndarray:
     """(m, 3) int32, the closest first; m < n where there is no model. O(POOL SAMPLES d)."""
     return by_model(known, n, max(POOL, 10 * n), best, rng)
 

@@ -57,7 +57,7 @@ def least_theta(positive: np.ndarray) -> float:
 
 
 def margin_figures(confidence: np.ndarray, positive: np.ndarray, weight: float) -> dict[str, Any]:
-    """How sure the booster is of its training examples: quantiles of their margins, and for some theta the share with
+    """Confidence of the booster in its training examples: quantiles of their margins, and for some theta the share with
     theta_H <= theta beside the theorem's bound on it, (|Y| / 2) prod Z_c exp(alpha_c theta)."""
     held, n = margins(confidence, positive, weight), len(positive)
     log_loss = float(np.logaddexp.reduce(np.where(positive, -1.0, 1.0) * confidence, axis=None)) - np.log(2 * n)

@@ -51,7 +51,7 @@ class Figures(NamedTuple):
         return Figures(m, share, error, float(losses.mean()), float(abstained.mean()))
 
 
-class Found(NamedTuple):
+class Selection(NamedTuple):
     """The best model and its setting, and what is reported; figures are None where too few objects have labels."""
 
     model: Model
@@ -118,7 +118,7 @@ def choose(
     all_folds_up_to: int,
     train_at_most: int,
     progress: Callable[..., None],
-) -> Found:
+) -> Selection:
     """The best of the models for objects `ids` (L,) with `labels` (L,); `draws` (L,) decide the folds.
 
     Up to `all_folds_up_to` objects all folds are reported on, and no fit that chooses or is reported on has more than
@@ -128,7 +128,7 @@ def choose(
     settings = {model.name: model.settings[0] for model in models}
     nobody = np.zeros(len(labels), bool)
     if len(labels) < FEW or classes < 2:
-        return Found(models[0], models[0].settings[0], fold, nobody, None, None, {}, settings, {})
+        return Selection(models[0], models[0].settings[0], fold, nobody, None, None, {}, settings, {})
     fits = _Fits(models, labels, ids, fold, train_at_most)
     outer = range(FOLDS if len(labels) <= all_folds_up_to else 1)
     losses: dict[tuple[int, float], list[float]] = {}
@@ -163,7 +163,7 @@ def choose(
     mean = {key: float(np.mean(values)) for key, values in losses.items()}
     by_model = [min((mean[number, s], s) for s in model.settings) for number, model in enumerate(models)]
     winner = int(np.argmin([loss for loss, _ in by_model]))
-    return Found(
+    return Selection(
         models[winner],
         by_model[winner][1],
         fold,
@@ -176,7 +176,7 @@ def choose(
     )
 
 
-class Delivered(NamedTuple):
+class FinalScores(NamedTuple):
     """What is told of all objects."""
 
     scores: np.ndarray  # (n, Y)
@@ -184,7 +184,7 @@ class Delivered(NamedTuple):
     temperature: float
 
 
-def delivered(found: Found, labels: np.ndarray, classes: int, ids: np.ndarray, n: int) -> Delivered:
+def delivered(found: Selection, labels: np.ndarray, classes: int, ids: np.ndarray, n: int) -> FinalScores:
     """The best model's answers about all n objects: of one with a label by a fit without its fold, of all others by one
     on all labels. The temperature is fitted to the former."""
     scores, abstained = np.zeros((n, classes)), np.ones(n, bool)
@@ -193,7 +193,7 @@ def delivered(found: Found, labels: np.ndarray, classes: int, ids: np.ndarray, n
     if found.best is None:
         everyone = np.arange(n)
         scores, abstained = found.model.score(found.setting, everybody, everyone)
-        return Delivered(scores, abstained, 1.0)
+        return FinalScores(scores, abstained, 1.0)
     for out in np.unique(found.fold).tolist():
         held = found.fold == out
         scores[ids[held]], abstained[ids[held]] = found.model.score(found.setting, np.flatnonzero(~held), ids[held])
@@ -201,10 +201,10 @@ def delivered(found: Found, labels: np.ndarray, classes: int, ids: np.ndarray, n
     t = probabilities.temperature(scores[ids][said], labels[said])
     if len(rest):
         scores[rest], abstained[rest] = found.model.score(found.setting, everybody, rest)
-    return Delivered(scores, abstained, t)
+    return FinalScores(scores, abstained, t)
 
 
-def report(found: Found) -> list[dict[str, Any]]:
+def report(found: Selection) -> list[dict[str, Any]]:
     """A row a model: its held-out figures, the setting that all labels together like best, and whether it is the
     best."""
     return [

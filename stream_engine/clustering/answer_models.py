@@ -34,8 +34,8 @@ def differences(model: str, points: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def probability(model: str, delta: np.ndarray, lapse: np.ndarray | float) -> np.ndarray:
     """(q,) P(yes) of scaled differences."""
-    sure = ndtr(np.clip(delta, -30, 30)) if model == "probit" else 1 / (1 + np.exp(-np.clip(delta, -500, 500)))
-    return lapse / 2 + (1 - lapse) * sure
+    p = ndtr(np.clip(delta, -30, 30)) if model == "probit" else 1 / (1 + np.exp(-np.clip(delta, -500, 500)))
+    return lapse / 2 + (1 - lapse) * p
 
 
 def scale(model: str, delta: np.ndarray, yes: np.ndarray, no: np.ndarray, lapse: np.ndarray) -> float:

@@ -21,7 +21,7 @@ PEOPLE = 8  # named participants from which on they, not their responses, are re
 LOOSE = -1  # the judgement of an answer that is by itself
 
 
-class Asked(NamedTuple):
+class AnswerSet(NamedTuple):
     """m answers to q questions; a question is (i, j, k, l) of one worker: is d(i, j) < d(k, l)?"""
 
     rows: np.ndarray  # (q, 4) int32
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
         return yes, np.bincount(self.question, self.times, len(self.rows)) - yes
 
 
-def asked(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndarray, n_objects: int) -> Asked:
+def asked(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndarray, n_objects: int) -> AnswerSet:
     """From m answers d(i, j) < d(k, l), rows (m, 4), each `times` over, of `unit` (m,), the judgement it is from.
     Answers are put in an order of their own. O(m log m).
 
@@ -61,10 +61,10 @@ def asked(rows: np.ndarray, times: np.ndarray, worker: np.ndarray, unit: np.ndar
     _, pairs = np.unique(np.stack([np.tile(judgement, 2), np.concatenate([low, high])]), axis=1, return_inverse=True)
     near = np.where(one < other, times, 0.0)
     made = np.ascontiguousarray(sides.T.astype(np.int32)), worker[first].astype(np.int32)
-    return Asked(*made, question.reshape(-1), near, times, judgement, pairs.reshape(2, -1).T, n_objects)
+    return AnswerSet(*made, question.reshape(-1), near, times, judgement, pairs.reshape(2, -1).T, n_objects)
 
 
-def by_coins(rng: np.random.Generator, known: Asked) -> np.ndarray:
+def by_coins(rng: np.random.Generator, known: AnswerSet) -> np.ndarray:
     """(m,) how often each answer is yes when every judgement is a coin."""
     turned = rng.random(1 + int(known.judgement.max(initial=-1))) < 0.5
     alone = known.judgement == LOOSE
@@ -76,7 +76,7 @@ def by_coins(rng: np.random.Generator, known: Asked) -> np.ndarray:
 
 
 def by_positions(
-    rng: np.random.Generator, known: Asked, delta: np.ndarray, lapse: np.ndarray, model: str = "ste"
+    rng: np.random.Generator, known: AnswerSet, delta: np.ndarray, lapse: np.ndarray, model: str = "ste"
 ) -> np.ndarray:
     """(m,) how often each answer is yes, where `delta` (q,) are the scaled differences of `model` and `lapse` (q,) is
     how often the worker of a question answers by chance."""
@@ -95,7 +95,7 @@ def by_positions(
     return near
 
 
-def halved(rng: np.random.Generator, known: Asked) -> tuple[Asked, Asked]:
+def halved(rng: np.random.Generator, known: AnswerSet) -> tuple[AnswerSet, AnswerSet]:
     """Two halves of the responses, or of the participants where at least `PEOPLE` are named."""
     worker, answer = known.worker[known.question], np.arange(len(known.times))
     unit = np.where(known.judgement == LOOSE, answer, len(answer) + known.judgement)

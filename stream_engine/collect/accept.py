@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_engine.collect.refusals import Refused
-from stream_engine.collect.screens import Asked, Caught, event
+from stream_engine.collect.refusals import Rejection
+from stream_engine.collect.screens import CatchResult, Screen, event
 from stream_engine.collect.sessions import Sessions
 
 MOST = 200  # answers of one request
@@ -21,28 +21,28 @@ LONGEST_WORKER = 128  # characters of a worker code
 _SAID = {"odd_one_out": "odd", "triplet": "near", "pick": "chosen"}
 
 
-class Counted(NamedTuple):
+class AcceptedAnswer(NamedTuple):
     """An answer that is to be written: an event, or with `caught` the outcome of a catch trial."""
 
-    screen: Asked
+    screen: Screen
     event: dict[str, Any] | None
-    caught: Caught | None = None
+    caught: CatchResult | None = None
 
 
 def answers_in(body: bytes) -> list[Any]:
-    """The answers of a request: one, or a list. Raises `Refused`."""
+    """The answers of a request: one, or a list. Raises `Rejection`."""
     try:
         given = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Refused("not_json", f"got {body[:40]!r}, expected JSON: {error}") from None
+        raise Rejection("not_json", f"got {body[:40]!r}, expected JSON: {error}") from None
     many = given if isinstance(given, list) else [given]
     if not 1 <= len(many) <= MOST:
-        raise Refused("not_an_answer", f"got {len(many)} answers, expected 1 to {MOST}")
+        raise Rejection("not_an_answer", f"got {len(many)} answers, expected 1 to {MOST}")
     return many
 
 
 def check_worker(worker: Any) -> str:
-    """A worker code. Raises `Refused`.
+    """A worker code. Raises `Rejection`.
 
     >>> check_worker(7), check_worker("P-1")
     ('7', 'P-1')
@@ -51,54 +51,54 @@ def check_worker(worker: Any) -> str:
         worker = str(worker)
     if not isinstance(worker, str) or not 1 <= len(worker) <= LONGEST_WORKER or not worker.isprintable():
         shown = repr(worker)[:50]
-        raise Refused("not_an_answer", f"worker: got {shown}, expected a code of 1 to {LONGEST_WORKER} characters")
+        raise Rejection("not_an_answer", f"worker: got {shown}, expected a code of 1 to {LONGEST_WORKER} characters")
     return worker
 
 
-def accept(given: Any, sessions: Sessions, study: str, now: float) -> Counted | None:
-    """What to write of an answer; None where it is counted already. Sessions know it from now on. Raises `Refused`."""
+def accept(given: Any, sessions: Sessions, study: str, now: float) -> AcceptedAnswer | None:
+    """The line to write for an answer; None if it is counted already. Updates the sessions. Raises `Rejection`."""
     if not isinstance(given, Mapping):
-        raise Refused("not_an_answer", f"got {repr(given)[:50]}, expected an object with id, worker and chosen")
+        raise Rejection("not_an_answer", f"got {repr(given)[:50]}, expected an object with id, worker and chosen")
     key, worker = given.get("id"), check_worker(given.get("worker"))
     if not isinstance(key, str):
-        raise Refused("not_an_answer", f"id: got {repr(key)[:50]}, expected the id of a question")
+        raise Rejection("not_an_answer", f"id: got {repr(key)[:50]}, expected the id of a question")
     if before := sessions.answered.get(key):
         if before != worker:
-            raise Refused("stranger", f"{key}: was sent to another participant")
+            raise Rejection("stranger", f"{key}: was sent to another participant")
         return None
     screen = sessions.open.get(key)
     if screen is None:
         raise _unknown(key, sessions, study)
     if screen.worker != worker:
-        raise Refused("stranger", f"{key}: was sent to another participant")
+        raise Rejection("stranger", f"{key}: was sent to another participant")
     chosen = _chosen(given, screen)
     if screen.right:
         passed = chosen == [screen.right]
         sessions.take(screen, now, passed)
-        return Counted(screen, None, Caught(screen.id, worker, passed, round(now, 3)))
+        return AcceptedAnswer(screen, None, CatchResult(screen.id, worker, passed, round(now, 3)))
     told = event(screen, chosen, now, _seconds(given.get("seconds")))
     sessions.take(screen, now)
-    return Counted(screen, told)
+    return AcceptedAnswer(screen, told)
 
 
-def _unknown(key: str, sessions: Sessions, study: str) -> Refused:
+def _unknown(key: str, sessions: Sessions, study: str) -> Rejection:
     if key in sessions.given_up:
-        return Refused("late", f"{key}: has expired; request new questions")
+        return Rejection("late", f"{key}: has expired; request new questions")
     if not key.startswith(f"{study}-"):
-        return Refused("other_study", f"{key[:40]}: is not a question of this study, whose ids begin with {study}-")
-    return Refused("not_asked", f"{key[:40]}: was never sent")
+        return Rejection("other_study", f"{key[:40]}: is not a question of this study, whose ids begin with {study}-")
+    return Rejection("not_asked", f"{key[:40]}: was never sent")
 
 
-def _chosen(given: Mapping[str, Any], screen: Asked) -> list[str]:
+def _chosen(given: Mapping[str, Any], screen: Screen) -> list[str]:
     """What was chosen, in the order given."""
     field = _SAID[screen.type]
     said = given.get("chosen", given.get(field))
     chosen = said if isinstance(said, list) else [said]
     if said is None or not all(isinstance(each, str) for each in chosen):
-        raise Refused("not_an_answer", f"{screen.id}: got {field} {repr(said)[:50]}, expected a name or names")
+        raise Rejection("not_an_answer", f"{screen.id}: got {field} {repr(said)[:50]}, expected a name or names")
     wanted = 1 if screen.right else screen.choose
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(screen.shown):
-        raise Refused(
+        raise Rejection(
             "not_shown", f"{screen.id}: got {repr(chosen)[:80]}, expected {wanted} of {repr(list(screen.shown))[:200]}"
         )
     return chosen

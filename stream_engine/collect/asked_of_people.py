@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stream_engine.collect.accept import Counted, accept
+from stream_engine.collect.accept import AcceptedAnswer, accept
 from stream_engine.collect.access import Access
 from stream_engine.collect.group_commit import GroupCommit, LogBroken
 from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.question_pool import NothingLeft, QuestionPool
-from stream_engine.collect.refusals import Refused
-from stream_engine.collect.screens import Asked, Consented
+from stream_engine.collect.refusals import Rejection
+from stream_engine.collect.screens import Consent, Screen
 from stream_engine.collect.sessions import Person, Sessions
 from stream_engine.collect.study import Study
 
@@ -84,13 +84,13 @@ class People:
     async def questions(self, worker: str, n: int, again: bool) -> dict[str, Any]:
         """n questions for a person; with `again` those that he was sent and has not answered, where there are some.
 
-        Raises `Refused`."""
+        Raises `Rejection`."""
         now, person = self._clock(), self.sessions.person(worker)
         self.sessions.late(now, self.study.quota.answer_within)
         ended = self.ended(person)
         if self.study.texts.consent and not person.consented:
             return {"questions": [], "consent": "needed", **self.progress(worker, person, ended)}
-        screens: list[Asked] = [] if ended or not again else list(person.open.values())[:n]
+        screens: list[Screen] = [] if ended or not again else list(person.open.values())[:n]
         written: list[Future] = []
         waiting = len(person.open)
         quota = self.study.quota.person
@@ -98,7 +98,7 @@ class People:
         room = quota - person.answered - waiting + catching if quota else n
         limit = self.study.access.most_open - waiting
         if not ended and not screens and limit <= 0:
-            raise Refused("too_many", f"{waiting} questions are unanswered, expected fewer than {waiting}")
+            raise Rejection("too_many", f"{waiting} questions are unanswered, expected fewer than {waiting}")
         while not ended and len(screens) < n and room > 0 and limit > 0:
             try:
                 screen = self.pool.screen(worker, person, now)
@@ -114,7 +114,7 @@ class People:
         self.counts["asked"] += len(written)
         return {"questions": [each.public() for each in screens], **self.progress(worker, person, ended)}
 
-    def exported(self, n: int) -> list[Asked]:
+    def exported(self, n: int) -> list[Screen]:
         """Up to n questions for an experiment elsewhere; nobody here is asked them because of it."""
         person, now, made = Person(), self._clock(), []
         for _ in range(n):
@@ -136,7 +136,7 @@ class People:
     async def answers(self, given: Sequence[Any], check: Callable[[Any], None]) -> tuple[int, dict[str, Any]]:
         """Take answers; an HTTP status, 200 only where all are counted and durable, and what is said.
 
-        `check` raises `Refused` for who may not answer. One that is sent again while it is being written waits, too.
+        `check` raises `Rejection` for who may not answer. One that is sent again while it is being written waits, too.
         """
         now = self._clock()
         self.sessions.late(now, self.study.quota.answer_within)
@@ -146,8 +146,8 @@ class People:
         refused: list[dict[str, Any]] = []
         for at, outcome in enumerate(taken):
             if isinstance(outcome, Future) and (not outcome.done() or outcome.exception() is not None):
-                outcome = Refused("not_durable", "could not be stored; send it again")
-            if isinstance(outcome, Refused):
+                outcome = Rejection("not_durable", "could not be stored; send it again")
+            if isinstance(outcome, Rejection):
                 refused.append({"at": at, "refused": outcome.reason, "why": str(outcome), "status": outcome.status})
         status = min((each["status"] for each in refused), default=200)
         counted = len(given) - len(refused)
@@ -155,12 +155,12 @@ class People:
         said: dict[str, Any] = {"counted": counted, "again": again}
         return status, said | ({"refused": refused, "why": refused[0]["why"]} if refused else {})
 
-    def _take(self, given: Any, check: Callable[[Any], None], now: float) -> Future | Refused | None:
+    def _take(self, given: Any, check: Callable[[Any], None], now: float) -> Future | Rejection | None:
         """What is written, why not, or None for what was counted before."""
         try:
             check(given)
             counted = accept(given, self.sessions, self.access.study, now)
-        except Refused as error:
+        except Rejection as error:
             self.refuse(error.reason, given)
             return error
         if counted is None:
@@ -173,7 +173,7 @@ class People:
         future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._written, counted, done))
         return future
 
-    def _written(self, counted: Counted, done: Future) -> None:
+    def _written(self, counted: AcceptedAnswer, done: Future) -> None:
         """It is durable, or was not written: then it waits for an answer again."""
         self._being_written.pop(counted.screen.id, None)
         if done.exception() is None:
@@ -185,7 +185,7 @@ class People:
         """A person agrees; durable when this returns."""
         person = self.sessions.person(worker)
         if not person.consented:
-            await _all([self._logs.sessions.append(_encode(Consented(worker, round(self._clock(), 3))))])
+            await _all([self._logs.sessions.append(_encode(Consent(worker, round(self._clock(), 3))))])
             person.consented = True
 
     def refuse(self, reason: str, given: Any = None) -> None:
@@ -201,15 +201,15 @@ class People:
         """Why answers are not taken now, or ""."""
         return self._logs.answers.problem or self._logs.sessions.problem or self._logs.answers.delay
 
-    def _tell_maker(self, screen: Asked) -> None:
+    def _tell_maker(self, screen: Screen) -> None:
         if not screen.right:
             self.asked_since.append((screen.time, screen.objects()[:3]))
 
 
 async def _all(written: Sequence[Future]) -> None:
-    """Wait for lines to be written. Raises `Refused`."""
+    """Wait for lines to be written. Raises `Rejection`."""
     try:
         for each in written:
             await asyncio.wrap_future(each)
     except (OSError, LogBroken):
-        raise Refused("not_durable", "answers cannot be stored at the moment; try again later") from None
+        raise Rejection("not_durable", "answers cannot be stored at the moment; try again later") from None

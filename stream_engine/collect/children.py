@@ -112,7 +112,7 @@ class Child:
         )
 
 
-class Making:
+class QuestionRequests:
     """The maker's side here: requests out, questions in."""
 
     def __init__(self, child: Child, every: float = 2.0):

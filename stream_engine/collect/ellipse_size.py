@@ -1,4 +1,4 @@
-"""How large the regions of 95 % are in a map: the figure of the rule that ends a study when the map is sure enough."""
+"""Size of the 95 % regions in a map: the stop rule that ends a study when the map is certain enough."""
 
 import numpy as np
 from scipy.special import gammaincinv

@@ -13,7 +13,7 @@ from stream_engine.service import logs, run
 from stream_engine.service import settings as configuration
 
 
-class Told(msgspec.Struct):
+class EngineSettings(msgspec.Struct):
     """`overrides` are settings by their dotted keys."""
 
     config: str | None
@@ -24,7 +24,7 @@ class Told(msgspec.Struct):
 def main() -> int:
     """Run until told to stop, by a signal or by the end of the input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to both; the other one says when to stop
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Told)
+    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=EngineSettings)
     threading.Thread(target=_watch, name="input", daemon=True).start()
     settings = configuration.load(told.config, told.overrides)
     logs.configure(settings.log.format, settings.log.level)

@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from stream_engine.collect.screens import Asked
+from stream_engine.collect.screens import Screen
 from stream_engine.collect.stimuli import Stimuli
 
 SIDES = {2: ("left", "right"), 3: ("left", "middle", "right")}
 
 
-def as_jspsych(asked: Sequence[Asked], stimuli: Stimuli) -> bytes:
+def as_jspsych(asked: Sequence[Screen], stimuli: Stimuli) -> bytes:
     """A JSON array of trials of jsPsych's html-button-response: `stimulus`, `choices`, and `data`, which comes back."""
     trials: list[dict[str, Any]] = []
     for each in asked:
@@ -32,7 +32,7 @@ def as_jspsych(asked: Sequence[Asked], stimuli: Stimuli) -> bytes:
     return msgspec.json.encode(trials)
 
 
-def as_csv(asked: Sequence[Asked], stimuli: Stimuli) -> bytes:
+def as_csv(asked: Sequence[Screen], stimuli: Stimuli) -> bytes:
     """One row a question: id, anchor, the objects from left to right, the file of each, sampler, propensity."""
     sides = _sides(max((len(each.shown) for each in asked), default=2))
     text = io.StringIO()

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from stream_engine.collect.accept import check_worker
 from stream_engine.collect.access import Access, Rates, client_behind
-from stream_engine.collect.refusals import Refused
+from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.study import Study
 from stream_engine.service.http.access import right_token, shown_token
 
@@ -30,12 +30,12 @@ class Gatekeeper:
         self._new = Rates(study.access.new_people_a_minute / 60.0)
 
     def address(self, request: Request) -> None:
-        """Raises `Refused` where an address asks too much."""
+        """Raises `Rejection` where an address asks too much."""
         client = request.client.host if request.client else ""
         if self._behind_proxy:
             client = client_behind(request.headers.get("x-forwarded-for", ""), client)
         if not self._addresses.allowed(client):
-            raise Refused("too_many", "too many requests from this address; wait a moment")
+            raise Rejection("too_many", "too many requests from this address; wait a moment")
 
     def base(self, request: Request, prefix: str) -> str:
         """How this site is called from outside; a proxy says it in X-Forwarded-Proto, -Host and -Prefix."""
@@ -47,27 +47,27 @@ class Gatekeeper:
         return f"{scheme}://{host}{said.get('x-forwarded-prefix', prefix).rstrip('/')}"
 
     def worker(self, worker: Any, key: str, known: Callable[[str], bool]) -> str:
-        """The code of a participant who may take part. Raises `Refused`."""
+        """The code of a participant who may take part. Raises `Rejection`."""
         code = check_worker(worker)
         if self._invited_only and not self._access.is_key_of(code, key):
-            raise Refused("stranger", "this study is for invited participants only: use the link that you received")
+            raise Rejection("stranger", "this study is for invited participants only: use the link that you received")
         if not self._workers.allowed(code):
-            raise Refused("too_many", "too many requests from this participant; wait a moment")
+            raise Rejection("too_many", "too many requests from this participant; wait a moment")
         if not known(code) and not self._new.allowed(""):
-            raise Refused("too_many", "too many participants are starting; try again in a minute")
+            raise Rejection("too_many", "too many participants are starting; try again in a minute")
         return code
 
     async def body(self, request: Request, most: int | None = None) -> bytes:
-        """What was posted, up to the limit. Raises `Refused`."""
+        """What was posted, up to the limit. Raises `Rejection`."""
         most = most or self.body_bytes
         body = bytearray()
         try:
             async for some in request.stream():
                 body += some
                 if len(body) > most:
-                    raise Refused("too_large", f"got more than {most:,} bytes, the maximum")
+                    raise Rejection("too_large", f"got more than {most:,} bytes, the maximum")
         except ClientDisconnect:
-            raise Refused("not_json", "the connection was closed") from None
+            raise Rejection("not_json", "the connection was closed") from None
         return bytes(body)
 
     def is_owner(self, request: Request) -> bool:
@@ -90,7 +90,7 @@ class Gatekeeper:
         return PlainTextResponse("the token of the study's owner is required\n", 401, ask)
 
 
-def refusal(error: Refused) -> Response:
+def refusal(error: Rejection) -> Response:
     """A refusal as JSON."""
     more = {"Retry-After": "2"} if error.status in (429, 503) else None
     return JSONResponse({"refused": error.reason, "why": str(error)}, error.status, more)

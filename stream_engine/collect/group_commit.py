@@ -16,7 +16,7 @@ class LogBroken(RuntimeError):
     """The log takes no more until the process begins anew; one line: where, what, next step."""
 
 
-class Given(NamedTuple):
+class PendingLine(NamedTuple):
     """A line, its future, and whether that waits until the line is durable, not only until it is written."""
 
     line: bytes
@@ -33,7 +33,7 @@ class GroupCommit:
         self.name = name
         self.problem = ""  # why it takes no more
         self._since: float | None = None  # when the group that is under way began
-        self._waiting: list[Given] = []
+        self._waiting: list[PendingLine] = []
         self._wake, self._end = threading.Condition(), False
         self._thread = threading.Thread(target=self._run, name=f"log {name}", daemon=True)
 
@@ -51,7 +51,7 @@ class GroupCommit:
         """Add a line (without its end). The future gives True once it is durable, or with `synced` false once it is
         written: then a kill leaves it there, a power cut may not. It raises `LogBroken`, or OSError where nothing is
         known to be durable. O(1) for the caller."""
-        given = Given(line, Future(), synced)
+        given = PendingLine(line, Future(), synced)
         with self._wake:
             if self.problem or self._end:
                 given.done.set_exception(LogBroken(self.problem or f"{self.name}: closed"))
@@ -85,11 +85,11 @@ class GroupCommit:
         """All lines that are there now, without their ends."""
         raise NotImplementedError
 
-    def _commit(self, batch: list[Given]) -> None:
+    def _commit(self, batch: list[PendingLine]) -> None:
         """Give every future of the batch its result."""
         raise NotImplementedError
 
-    def _break(self, problem: str, batch: list[Given]) -> None:
+    def _break(self, problem: str, batch: list[PendingLine]) -> None:
         with self._wake:
             self.problem = problem
             batch, self._waiting = batch + self._waiting, []

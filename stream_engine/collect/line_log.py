@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from connectors.disk import Disk, make_folders
-from stream_engine.collect.group_commit import Given, GroupCommit
+from stream_engine.collect.group_commit import GroupCommit, PendingLine
 
 _PIECE = 1 << 20  # bytes that are looked at together for the end of the last whole line
 
@@ -39,7 +39,7 @@ class LineLog(GroupCommit):
         self.size = self._disk.size(path)
         self._begin()
 
-    def _commit(self, batch: list[Given]) -> None:
+    def _commit(self, batch: list[PendingLine]) -> None:
         try:
             self._disk.append(self.path, [each.line + b"\n" for each in batch])
         except OSError as error:  # a full disk: a part may be there
@@ -59,7 +59,7 @@ class LineLog(GroupCommit):
             if each.synced:
                 each.done.set_result(True)
 
-    def _undo(self, batch: list[Given], error: OSError) -> None:
+    def _undo(self, batch: list[PendingLine], error: OSError) -> None:
         """Nothing of a batch that could not be written whole stays, or the log is broken.
 
         A reader may have seen whole lines of it; so lines that were written whole stay and are durable."""

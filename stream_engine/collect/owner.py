@@ -24,7 +24,7 @@ from stream_engine.collect.experiment_files import as_csv, as_jspsych
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.group_commit import GroupCommit
-from stream_engine.collect.refusals import Refused
+from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.stimuli import LARGEST, TEXT, Stimuli, check_media, check_text
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -139,7 +139,7 @@ class Owner:
         """?n=100: questions for an experiment elsewhere; nobody here is asked them because of it."""
         n = request.query_params.get("n", "100")
         if not n.isdigit() or not 1 <= int(n) <= 10_000:
-            return refusal(Refused("not_an_answer", f"n: got {n[:20]!r}, expected 1 to 10000"))
+            return refusal(Rejection("not_an_answer", f"n: got {n[:20]!r}, expected 1 to 10000"))
         made = self._people.exported(int(n))
         return Response(write(made, self._stimuli), media_type=media)
 
@@ -147,7 +147,7 @@ class Owner:
         """The logs as they are now, up to the last durable line."""
         logs, name = self._files(), request.path_params["name"]
         if name not in logs:
-            return refusal(Refused("no_media", f"no such file; expected one of {', '.join(logs)}"))
+            return refusal(Rejection("no_media", f"no such file; expected one of {', '.join(logs)}"))
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(archive.lines(logs[name].lines()), media_type="application/x-ndjson", headers=headers)
 
@@ -172,15 +172,15 @@ class Owner:
         name, folder = request.path_params["name"], self._stimuli.folder
         try:
             if folder is None:
-                raise Refused("bad_object", f"--objects {self._stimuli.path} is not a folder; add a line to it instead")
+                raise Rejection("bad_object", f"{self._stimuli.path} is not a folder; add a line to it instead")
             if name.startswith(".") or not name.isprintable() or "/" in name or "\\" in name:
-                raise Refused("bad_object", f"got the name {name[:50]!r}, expected a file name")
+                raise Rejection("bad_object", f"got the name {name[:50]!r}, expected a file name")
             body = await self._keeper.body(request, LARGEST)
             why = check_text(body, len(body)) if name.lower().endswith(TEXT) else check_media(name, body[:16])
             stems = {each.stem for each in folder.iterdir()} | self._stimuli.shown.keys()
             if why or name.rpartition(".")[0] in stems:
-                raise Refused("bad_object", f"{name}: {why or 'the object exists already'}")
-        except Refused as error:
+                raise Rejection("bad_object", f"{name}: {why or 'the object exists already'}")
+        except Rejection as error:
             self._people.refuse(error.reason)
             return refusal(error)
         await run_in_threadpool(write_whole, Disk(), folder / name, [body])

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from stream_engine import asking
-from stream_engine.asking.known import CannotAsk, Known, codes, known_from, nothing_known, with_objects
+from stream_engine.asking.known import CannotAsk, Knowledge, codes, known_from, nothing_known, with_objects
 from stream_engine.collect.ellipse_size import ellipse_size
 from stream_engine.data.container import Corrupt
 from stream_engine.state.store import NoSuchSnapshot, Store
@@ -21,7 +21,7 @@ from stream_engine.state.store import NoSuchSnapshot, Store
 GIVEN_UP = 1800.0  # seconds after which a question that was asked may be asked of another
 
 
-class Told(msgspec.Struct):
+class MakerSettings(msgspec.Struct):
     """The first line: what does not change."""
 
     state: str
@@ -54,12 +54,12 @@ class Reply(msgspec.Struct):
 class Maker:
     """What is known, and the questions that are ready."""
 
-    def __init__(self, told: Told):
+    def __init__(self, told: MakerSettings):
         self._told, self._store = told, Store(told.state, tell=lambda line: None)
         self._names: dict[str, None] = {}
         self._asked: deque[tuple[float, tuple[str, ...]]] = deque()
         self._of: tuple[int, ...] = (-1,)
-        self._ready: asking.Ready | None = None
+        self._ready: asking.PreparedQuestions | None = None
         self._known = nothing_known()
         self._ellipse: float | None = None
         self._block = 0
@@ -128,7 +128,7 @@ class Maker:
         return taken
 
 
-def _distinct(rows: list[tuple[int, ...]], known: Known) -> np.ndarray:
+def _distinct(rows: list[tuple[int, ...]], known: Knowledge) -> np.ndarray:
     if not rows:
         return np.empty(0, np.int64)
     code = np.sort(codes(np.array(rows, np.int64), len(known.names)))
@@ -138,7 +138,7 @@ def _distinct(rows: list[tuple[int, ...]], known: Known) -> np.ndarray:
 def main() -> None:
     """Answer requests until the input ends."""
     lines: Any = sys.stdin.buffer
-    maker = Maker(msgspec.json.decode(lines.readline(), type=Told))
+    maker = Maker(msgspec.json.decode(lines.readline(), type=MakerSettings))
     decode = msgspec.json.Decoder(Request).decode
     for line in lines:
         sys.stdout.buffer.write(msgspec.json.encode(maker.answer(decode(line))) + b"\n")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from stream_engine.collect.screens import CATCH, REPEAT, Asked, new_id
+from stream_engine.collect.screens import CATCH, REPEAT, Screen, new_id
 from stream_engine.collect.sessions import Person
 from stream_engine.collect.study import Study
 
@@ -45,7 +45,7 @@ class QuestionPool:
         """Better ones are there: these instead of what lies ready."""
         self.ready = deque(questions)
 
-    def screen(self, worker: str, person: Person, now: float) -> Asked:
+    def screen(self, worker: str, person: Person, now: float) -> Screen:
         """What to ask this person next. Raises `NothingLeft`."""
         asking, catching = self._study.asking, self._study.catching
         if self._study.catch and catching.every and person.since_catch >= catching.every:
@@ -63,7 +63,7 @@ class QuestionPool:
             self.ready.append(question)  # for another person
         return self._drawn(worker, person, now)
 
-    def _of(self, question: Question, worker: str, now: float) -> Asked:
+    def _of(self, question: Question, worker: str, now: float) -> Screen:
         """A screen of a question: sides at random, and random objects beside where more than two are shown."""
         asking, (first, *others) = self._study.asking, question.objects
         propensity = question.propensity
@@ -76,21 +76,21 @@ class QuestionPool:
             propensity = None  # of the two, not of all that are shown
         self._random.shuffle(others)
         choose = min(asking.choose, len(others) - 1)
-        return Asked(
+        return Screen(
             new_id(self._key), worker, asking.type, tuple(others), now, first, question.sampler, propensity, choose
         )
 
-    def _catch(self, worker: str, now: float) -> Asked:
+    def _catch(self, worker: str, now: float) -> Screen:
         trial = self._random.choice(self._study.catch)
         shown = self._random.sample(trial.shown, len(trial.shown))
         kind = self._study.asking.type
-        return Asked(new_id(self._key), worker, kind, tuple(shown), now, trial.anchor, CATCH, None, 1, trial.right)
+        return Screen(new_id(self._key), worker, kind, tuple(shown), now, trial.anchor, CATCH, None, 1, trial.right)
 
-    def _repeat(self, worker: str, person: Person, now: float) -> Asked:
+    def _repeat(self, worker: str, person: Person, now: float) -> Screen:
         """One of the last answers but the very last, sides anew."""
         old = self._random.choice(list(person.last)[: len(person.last) - self._study.asking.repeat_after])
         shown = tuple(self._random.sample(old.shown, len(old.shown)))
-        return Asked(
+        return Screen(
             new_id(self._key),
             worker,
             old.type,
@@ -104,7 +104,7 @@ class QuestionPool:
             old.repeats or old.id,
         )
 
-    def _drawn(self, worker: str, person: Person, now: float) -> Asked:
+    def _drawn(self, worker: str, person: Person, now: float) -> Screen:
         names, odd = self._names, self._study.asking.type == "odd_one_out"
         total = math.comb(len(names), 3) * (1 if odd else 3)
         left = total - len(person.seen)  # catch trials and repetitions among them: a few too few

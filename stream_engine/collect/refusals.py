@@ -19,7 +19,7 @@ REASONS = {
 }
 
 
-class Refused(Exception):
+class Rejection(Exception):
     """Nothing was done; one line: what, got, expected."""
 
     def __init__(self, reason: str, why: str):

@@ -20,7 +20,7 @@ from stream_engine.collect.gatekeeper import Gatekeeper, refusal
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page import PAGE_POLICY, page
 from stream_engine.collect.page.words import Words
-from stream_engine.collect.refusals import Refused
+from stream_engine.collect.refusals import Rejection
 from stream_engine.collect.stimuli import Stimuli
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -63,7 +63,7 @@ class Routes:
             try:
                 self._keeper.address(request)
                 return await endpoint(request)
-            except Refused as error:
+            except Rejection as error:
                 self._people.refuse(error.reason)
                 return refusal(error)
 
@@ -93,7 +93,7 @@ class Routes:
         asked = request.query_params
         worker, n = self._worker(request, asked.get("worker")), asked.get("n", "1")
         if not n.isdigit() or not 1 <= int(n) <= MOST_ASKED:
-            raise Refused("not_an_answer", f"n: got {n[:20]!r}, expected 1 to {MOST_ASKED}")
+            raise Rejection("not_an_answer", f"n: got {n[:20]!r}, expected 1 to {MOST_ASKED}")
         said = await self._people.questions(worker, int(n), asked.get("again") == "1")
         return _json(said | {"show": self._shown(said["questions"])})
 
@@ -115,7 +115,7 @@ class Routes:
         body = await self._keeper.body(request)
         try:
             given = answers_in(body)
-        except Refused as error:
+        except Rejection as error:
             self._people.refuse(error.reason, body)
             return refusal(error)
         status, said = await self._people.answers(given, lambda each: self._may_answer(request, each))
@@ -139,7 +139,7 @@ class Routes:
     async def _media(self, request: Request) -> Response:
         shown = self._stimuli.shown.get(request.path_params["name"])
         if shown is None or shown.file is None or not shown.file.exists():
-            raise Refused("no_media", f"no file of an object {request.path_params['name'][:80]!r}")
+            raise Rejection("no_media", f"no file of an object {request.path_params['name'][:80]!r}")
         return FileResponse(shown.file, media_type=shown.media, headers={"Cache-Control": "private, max-age=3600"})
 
     async def _ready(self, request: Request) -> Response:

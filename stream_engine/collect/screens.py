@@ -16,7 +16,7 @@ from stream_engine.collect.study import Kind
 REPEAT, CATCH = "repeat", "catch"  # samplers of their own, beside those of the room `asking`
 
 
-class Asked(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_defaults=True):
+class Screen(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_defaults=True):
     """A screen. `anchor` is empty for an odd-one-out; `right` is the known answer of a catch trial."""
 
     id: str
@@ -49,7 +49,7 @@ class Asked(msgspec.Struct, tag="asked", tag_field="what", frozen=True, omit_def
         return body | {"choose": self.choose, "sampler": self.sampler, **said}
 
 
-class Caught(msgspec.Struct, tag="caught", tag_field="what", frozen=True):
+class CatchResult(msgspec.Struct, tag="caught", tag_field="what", frozen=True):
     """A catch trial was answered."""
 
     id: str
@@ -58,14 +58,14 @@ class Caught(msgspec.Struct, tag="caught", tag_field="what", frozen=True):
     time: float
 
 
-class Consented(msgspec.Struct, tag="consented", tag_field="what", frozen=True):
+class Consent(msgspec.Struct, tag="consented", tag_field="what", frozen=True):
     """A person has agreed to take part."""
 
     worker: str
     time: float
 
 
-Line = Asked | Caught | Consented
+Line = Screen | CatchResult | Consent
 
 
 def new_id(study: str) -> str:
@@ -77,10 +77,10 @@ def new_id(study: str) -> str:
     return f"{study}-{secrets.token_hex(8)}"
 
 
-def event(asked: Asked, chosen: Sequence[str], time: float, seconds: float | None) -> dict[str, Any]:
+def event(asked: Screen, chosen: Sequence[str], time: float, seconds: float | None) -> dict[str, Any]:
     """The event of an answer, complete: `chosen` holds what was clicked, the odd one for an odd-one-out.
 
-    >>> event(Asked("s-1", "w", "triplet", ("b", "c"), 0.0, "a", "random"), ["c"], 1.0, None)["near"]
+    >>> event(Screen("s-1", "w", "triplet", ("b", "c"), 0.0, "a", "random"), ["c"], 1.0, None)["near"]
     'c'
     """
     body: dict[str, Any] = {"id": asked.id, "type": asked.type}

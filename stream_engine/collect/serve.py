@@ -26,7 +26,7 @@ from connectors.files.readers import partition_of
 from stream_engine.collect.access import Access
 from stream_engine.collect.answer_log import answer_log, of_study
 from stream_engine.collect.asked_of_people import Logs, People
-from stream_engine.collect.children import Child, Making
+from stream_engine.collect.children import Child, QuestionRequests
 from stream_engine.collect.forward import Forward
 from stream_engine.collect.gatekeeper import Gatekeeper
 from stream_engine.collect.kept_objects import keep, kept
@@ -34,7 +34,7 @@ from stream_engine.collect.line_log import LineLog
 from stream_engine.collect.origins import Origins
 from stream_engine.collect.owner import Owner
 from stream_engine.collect.page.words import words_of
-from stream_engine.collect.question_maker import Reply, Request, Told
+from stream_engine.collect.question_maker import MakerSettings, Reply, Request
 from stream_engine.collect.question_pool import Question, QuestionPool
 from stream_engine.collect.routes import Routes
 from stream_engine.collect.sessions import restored
@@ -160,9 +160,11 @@ class _Maker:
     def __init__(self, place: Place, study: Study, people: People, stimuli: Stimuli, log: FilteringBoundLogger):
         self._people, self._stimuli, self._log = people, stimuli, log
         asking = study.asking
-        told = Told(str(place.state), asking.type, asking.strategy, asking.start, asking.random_share, place.seed)
+        told = MakerSettings(
+            str(place.state), asking.type, asking.strategy, asking.start, asking.random_share, place.seed
+        )
         self.child = Child("stream_engine.collect.question_maker", lambda: _encode(told), log, answers=True)
-        self._making, self._names_told, self._about = Making(self.child), 0, ""
+        self._making, self._names_told, self._about = QuestionRequests(self.child), 0, ""
 
     def tend(self) -> None:
         """Start it, tell it, hear it: what is due."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from stream_engine.collect.screens import REPEAT, Asked, Caught, Consented, Line
+from stream_engine.collect.screens import REPEAT, CatchResult, Consent, Line, Screen
 from stream_engine.collect.study import Kind
 
 MOST_REPEATED = 100  # of a person's last answers, those that may be asked again
@@ -22,14 +22,14 @@ class Person:
     """One worker. `seen` holds the keys of the questions that he was asked."""
 
     seen: set[int] = field(default_factory=set)
-    open: dict[str, Asked] = field(default_factory=dict)  # waiting for an answer, the oldest first
+    open: dict[str, Screen] = field(default_factory=dict)  # waiting for an answer, the oldest first
     answered: int = 0  # without catch trials
     passed: int = 0
     failed: int = 0
     repeats: int = 0  # asked
     since_catch: int = 0  # screens asked since the last catch trial
     consented: bool = False
-    last: deque[Asked] = field(default_factory=lambda: deque(maxlen=MOST_REPEATED))
+    last: deque[Screen] = field(default_factory=lambda: deque(maxlen=MOST_REPEATED))
     first: float = 0.0  # when he was asked for the first time
     latest: float = 0.0  # when he answered last
 
@@ -39,7 +39,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self.people: dict[str, Person] = {}
-        self.open: dict[str, Asked] = {}
+        self.open: dict[str, Screen] = {}
         self.answered: dict[str, str] = {}  # id -> worker
         self.given_up: set[str] = set()  # ids that were answered too late, or never
         self.total = 0  # answers, without catch trials
@@ -51,7 +51,7 @@ class Sessions:
             found = self.people[worker] = Person()
         return found
 
-    def asked(self, screen: Asked) -> None:
+    def asked(self, screen: Screen) -> None:
         """It was sent to its worker."""
         person = self.person(screen.worker)
         self.open[screen.id] = person.open[screen.id] = screen
@@ -60,7 +60,7 @@ class Sessions:
         person.repeats += screen.sampler == REPEAT
         person.since_catch = 0 if screen.right else person.since_catch + 1
 
-    def take(self, screen: Asked, time: float, passed: bool | None = None) -> None:
+    def take(self, screen: Screen, time: float, passed: bool | None = None) -> None:
         """It was answered; `passed` where it is a catch trial."""
         person = self.person(screen.worker)
         self.open.pop(screen.id, None)
@@ -75,7 +75,7 @@ class Sessions:
             person.passed += passed
             person.failed += not passed
 
-    def forget(self, screen: Asked, passed: bool | None = None) -> None:
+    def forget(self, screen: Screen, passed: bool | None = None) -> None:
         """Its answer could not be written: it waits for one again."""
         person = self.person(screen.worker)
         self.answered.pop(screen.id, None)
@@ -123,11 +123,11 @@ def restored(answers: Iterable[bytes], sessions: Iterable[bytes]) -> Sessions:
     caught = []
     for text in sessions:
         each = line.decode(text) if text else None
-        if isinstance(each, Asked):
+        if isinstance(each, Screen):
             made.asked(each)
-        elif isinstance(each, Caught):
+        elif isinstance(each, CatchResult):
             caught.append(each)
-        elif isinstance(each, Consented):
+        elif isinstance(each, Consent):
             made.person(each.worker).consented = True
     for text in answers:
         if not text:
@@ -135,7 +135,7 @@ def restored(answers: Iterable[bytes], sessions: Iterable[bytes]) -> Sessions:
         said = decode(text)
         if said.id in made.answered:
             continue
-        screen = made.open.get(said.id) or Asked(
+        screen = made.open.get(said.id) or Screen(
             said.id, said.worker, said.type, said.shown or said.objects, said.time, said.anchor, said.sampler
         )
         made.take(screen, said.time)

@@ -39,7 +39,7 @@ class BadStimuli(ValueError):
     """There is nothing to ask about; the message is one line: where, what, got, expected."""
 
 
-class Shown(NamedTuple):
+class Stimulus(NamedTuple):
     """What is shown of an object: a text and a file; its name where there is neither."""
 
     text: str = ""
@@ -54,7 +54,7 @@ class Stimuli:
         """Raises `BadStimuli`: nothing there, or fewer than 3 objects."""
         self.path = Path(path)
         self.names: list[str] = []
-        self.shown: dict[str, Shown] = {}
+        self.shown: dict[str, Stimulus] = {}
         self.passed_over: dict[str, str] = {}  # file or line -> why
         self._seen: tuple[int, ...] = ()
         self._looked = 0.0
@@ -100,7 +100,7 @@ class Stimuli:
         self._seen = now
         return new
 
-    def _found(self) -> Iterator[tuple[str, str, Shown]]:
+    def _found(self) -> Iterator[tuple[str, str, Stimulus]]:
         """(where, name, what is shown) of each candidate."""
         if self.path.is_dir():
             for each in sorted(self.path.iterdir()):
@@ -111,9 +111,9 @@ class Stimuli:
         else:
             for number, line in enumerate(_text_of(self.path).splitlines(), 1):
                 if line.strip():
-                    yield f"line {number}", line.strip(), Shown(line.strip())
+                    yield f"line {number}", line.strip(), Stimulus(line.strip())
 
-    def _of_table(self) -> Iterator[tuple[str, str, Shown]]:
+    def _of_table(self) -> Iterator[tuple[str, str, Stimulus]]:
         rows = csv.DictReader(io.StringIO(_text_of(self.path)))
         try:
             if "object" not in (rows.fieldnames or ()):
@@ -122,7 +122,7 @@ class Stimuli:
                 )
             for row in rows:
                 file = row.get("image") or row.get("sound")
-                shown = _of_file(self.path.parent / file) if file else Shown()
+                shown = _of_file(self.path.parent / file) if file else Stimulus()
                 name = (row["object"] or "").strip()
                 text = row.get("text") or shown.text or ("" if file else name)
                 yield f"line {rows.line_num}", name, shown._replace(text=text)
@@ -157,10 +157,10 @@ def check_text(first: bytes, size: int) -> str:
     return f"got {size:,} bytes, expected a text of 1 to {LARGEST_TEXT}"
 
 
-def _of_file(path: Path) -> Shown:
+def _of_file(path: Path) -> Stimulus:
     if path.suffix.lower() == TEXT:
-        return Shown(_short_text(path), path, "text/plain")
-    return Shown("", path, KINDS.get(path.suffix.lower(), ("",))[0])
+        return Stimulus(_short_text(path), path, "text/plain")
+    return Stimulus("", path, KINDS.get(path.suffix.lower(), ("",))[0])
 
 
 def _short_text(path: Path) -> str:
@@ -171,7 +171,7 @@ def _short_text(path: Path) -> str:
         return ""
 
 
-def _wrong(name: str, shown: Shown) -> str:
+def _wrong(name: str, shown: Stimulus) -> str:
     """Why this is no object, or ""."""
     if not name or not name.isprintable() or len(name.encode()) > MAX_NAME_BYTES:
         return f"got the name {name[:50]!r}, expected 1 to {MAX_NAME_BYTES} printable bytes"
@@ -194,7 +194,7 @@ def _printable(name: str) -> str:
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
-def _file(shown: Shown) -> str:
+def _file(shown: Stimulus) -> str:
     return shown.file.name if shown.file else "a text"
 
 

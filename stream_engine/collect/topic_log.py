@@ -11,7 +11,7 @@ from typing import Any
 from connectors import SinkUnavailable, UnusableSource
 from connectors.kafka.client import BrokerUnavailable, Refused
 from connectors.kafka.lines_topic import LinesTopic
-from stream_engine.collect.group_commit import Given, GroupCommit
+from stream_engine.collect.group_commit import GroupCommit, PendingLine
 
 PAUSES = (0.2, 5.0)  # seconds between attempts to reach a broker, doubling
 
@@ -54,7 +54,7 @@ class TopicLog(GroupCommit):
         super().close()
         self._topic.close()
 
-    def _commit(self, batch: list[Given]) -> None:
+    def _commit(self, batch: list[PendingLine]) -> None:
         left = batch
         while left:
             try:
@@ -69,7 +69,7 @@ class TopicLog(GroupCommit):
                 each.done.set_result(True)
             return
 
-    def _settled(self, batch: list[Given]) -> list[Given]:
+    def _settled(self, batch: list[PendingLine]) -> list[PendingLine]:
         """Those of a batch that are not on the topic, once that is known; none where the log is broken."""
         ours, there, pause = {each.line for each in batch}, set[bytes](), PAUSES[0]
         while not self._end:

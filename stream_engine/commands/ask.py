@@ -79,7 +79,7 @@ def command(
         click.echo(asked.instead, err=True)
 
 
-class Asked(NamedTuple):
+class QuestionLines(NamedTuple):
     """`lines`: one question each; `about` says in words what they were chosen from."""
 
     lines: list[bytes]
@@ -96,7 +96,7 @@ def ask(
     objects: str | None,
     which: str,
     random_share: float = asking.RANDOM_SHARE,
-) -> Asked:
+) -> QuestionLines:
     """n questions from a state. Raises `CannotAsk`, and what reading a state raises."""
     check_type(kind)
     names = _names(Path(objects)) if objects else []
@@ -115,7 +115,7 @@ def ask(
     why = instead(chosen, known, strategy, random_share)
     how = " and ".join(sorted(set(chosen.sampler.tolist()))) if why else strategy
     about = f"{len(lines):,} questions by {how} over {len(known.names):,} objects, {source}"
-    return Asked(lines, about, why)
+    return QuestionLines(lines, about, why)
 
 
 def _names(path: Path) -> list[str]:
@@ -136,7 +136,7 @@ def _names(path: Path) -> list[str]:
     return names
 
 
-def write(asked: Asked, out: str, options: Mapping[str, Any]) -> str:
+def write(asked: QuestionLines, out: str, options: Mapping[str, Any]) -> str:
     """Write the questions to a file (replaced whole) or to "kafka://host:port/topic"; returns where to, in words."""
     if out.startswith("kafka://"):
         sent = send(map(Message, asked.lines), out, options=options)

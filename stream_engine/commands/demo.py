@@ -186,7 +186,7 @@ def page(
             "the partial order, without models",
         ),
         ("waited", f"{sum(took.values()):.0f} s: {waited}"),
-        ("refused", f"{refused}: planted on purpose; kept in {state / 'dead_letters'}"),
+        ("rejected", f"{refused}: planted on purpose; kept in {state / 'dead_letters'}"),
         ("contradictions", f"{summary['contradicting_pairs']:,} questions have conflicting answers"),
         ("guard", "a partial order of comparisons: " + ", ".join(f"{n:,} {verdict}" for verdict, n in guard.items())),
         ("clusters", _clusters(published.artifacts["sdp_clustering"], target[number])),
@@ -220,6 +220,6 @@ def _classifier(published: Published, truth: np.ndarray, tested: np.ndarray) -> 
     usual = np.unique(truth[tested], return_counts=True)[1].max() / tested.sum()
     best = published.artifacts["classify"].report["model"]
     return (
-        f"{right('classify'):.1%} of {tested.sum()} digits that it was never told are named rightly by the best one, "
+        f"{right('classify'):.1%} of {tested.sum()} test digits are classified correctly by the best classifier, "
         f'"{best}" (triplet_boost {right("triplet_boost"):.1%}, majority class {usual:.1%})'
     )

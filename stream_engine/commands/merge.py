@@ -72,7 +72,7 @@ def _redistribute(states: tuple[str, ...], into: int, out: Path) -> None:
     for each in made:
         counted, read = each.snapshot.counters["comparisons"], len(each.snapshot.positions)
         click.echo(f"{each.directory}: share {each.share or 'of all'}, {read:,} partitions, {counted:,} comparisons")
-    click.echo("The counts of all are in shard-0; the others begin empty at their positions. `merge` gives the sum.")
+    click.echo("shard-0 has all counts; the other states start empty at their positions. `merge` gives the sum.")
 
 
 def _newest(state: str) -> Snapshot:

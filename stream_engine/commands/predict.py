@@ -34,12 +34,12 @@ from stream_engine.state.store import Store
 def command(
     state: str, source: tuple[str, ...], model: str | None, out: str | None, snapshot: str, **given: Any
 ) -> None:
-    """Answer questions: the probability that the first of two objects, or pairs, is the nearer one.
+    """Predict the answers to questions: the probability that the first of two objects, or pairs, is nearer.
 
-    SOURCE: a file or a glob, as for run, or -, with anchor, left, right, or with pairs near and far, or a file of
-    answers: what was asked is asked again. The output has the same fields, p, and model. p is empty where the model
-    knows nothing of an object. By the embedding p keeps half the mean lapse rate of all answers away from 0 and 1:
-    so often somebody slips, whatever is asked. It is the share of people who answer so, not how sure the map is.
+    SOURCE is a file or a glob pattern, as for run, or -, with the fields anchor, left, right, or pairs near and far, or
+    a file of answers, whose questions are predicted. The output has the same fields, p, and model. p is empty if an
+    object is unknown to the model. For the embedding, p is at least half the mean lapse rate away from 0 and 1. It is
+    the expected share of people who give this answer, not a confidence in the map.
     """
     suffix = _suffix(source[0], given["input__format"], out)
     questions = read(settings_of({**given, "source": source}))
@@ -52,26 +52,27 @@ def command(
     click.echo(answered.about, err=True)
 
 
-class Answered(NamedTuple):
-    """The questions with `p` and `model`; `about` says in a line what answered them, in another what asks nothing."""
+class Predictions(NamedTuple):
+    """The questions with `p` and `model`; `about` summarizes, in lines, the models and the rows that are not
+    questions."""
 
     rows: list[dict[str, Any]]
     about: str
 
 
-def answers(published: Published, questions: Questions, name: str | None = None) -> Answered:
-    """Questions with `p`, the probability that d(i, j) < d(k, l) is said, by the model of that name or the best. Raises
-    `prediction.probability.NoModel`."""
+def answers(published: Published, questions: Questions, name: str | None = None) -> Predictions:
+    """Questions with `p`, the probability of the answer d(i, j) < d(k, l), by the model of that name or the best.
+    Raises `prediction.probability.NoModel`."""
     from stream_engine.prediction.answering import answered  # it loads scipy, which a bad file is told without
 
     found = answered(published, questions.names, name)
     columns = zip(questions.rows, found.p.tolist(), found.by.tolist(), strict=True)
     rows = [{**row, "p": None if np.isnan(each) else each, "model": which} for row, each, which in columns]
-    return Answered(rows, "\n".join(filter(None, (found.about, questions.note))))
+    return Predictions(rows, "\n".join(filter(None, (found.about, questions.note))))
 
 
 def _suffix(first: str, format: str | None, out: str | None) -> str:
-    """What the output is written as. Raises `BadQuestion`."""
+    """The format of the output. Raises `BadQuestion`."""
     if out is None:
         plain = first.lower().removesuffix(".gz").removesuffix(".zst")
         return ".csv" if (format or KINDS.get(Path(plain).suffix)) == "csv" else ".jsonl"

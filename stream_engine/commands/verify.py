@@ -12,7 +12,7 @@ from stream_engine.service.resumed import with_options_of
 from stream_engine.state.store import Store
 
 
-class Wrong(RuntimeError):
+class ProblemsFound(RuntimeError):
     """What `verify` ends with when something is wrong; one line."""
 
 
@@ -35,11 +35,11 @@ def command(state: str, dead_letters: str | None, starts: tuple[str, ...], **giv
     if settings and (settings.source or settings.input.labels):
         snapshot = Store(state).latest().snapshot
         if snapshot is None:
-            raise Wrong(f"{state}: no valid snapshot; nothing to recount")
+            raise ProblemsFound(f"{state}: no valid snapshot; nothing to recount")
         settings = with_options_of(settings, snapshot.counters.get("input", {}))
         wrong += _print(_told(recount(settings, snapshot, begun), snapshot.sequence))
     if wrong:
-        raise Wrong(f"{state}: {wrong} {'problem' if wrong == 1 else 'problems'} found")
+        raise ProblemsFound(f"{state}: {wrong} {'problem' if wrong == 1 else 'problems'} found")
     click.echo(f"{state}: no problem found")
 
 

@@ -133,11 +133,11 @@ def _ask() -> None:
 
 
 def _online() -> None:
-    from stream_engine.embedding.online import Fitted, OnlineEmbedding
+    from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 
     online = OnlineEmbedding(2)
     online.learn(np.array([[0, 1, 0, 2]]))
-    online.take(Fitted(np.zeros((3, 2)), np.ones(3, bool), 0.1, {}, 0.0, 1.0, 1.0, 1.0), 0)
+    online.take(PublishedFit(np.zeros((3, 2)), np.ones(3, bool), 0.1, {}, 0.0, 1.0, 1.0, 1.0), 0)
 
 
 def _predict() -> None:

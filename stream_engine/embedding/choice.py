@@ -1,12 +1,12 @@
 """The kernel, the ridge and the number of dimensions, by the log loss of held-out units; what is given is not chosen.
 
-Units (whole judgements) are fitted to, choose, or are reported on: never two of these. Log loss and not the share of
-errors decides, because on easy data the latter says too little about the ridge. Each fit is judged as it would be
-delivered, by its `sureness` of the same units: else one that orders better loses to one whose margins happen to be of
-the right size (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on
-below the grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard
-error (paired, by unit) of the best; larger ones are tried while they help, smaller ones, each with a few ridges, until
-they are much worse. Some 20 to 40 fits.
+Units (whole responses) are in the training, the validation or the test set: never in two of these. Log loss and not the
+share of errors decides, because on easy data the latter says too little about the ridge. Each fit is evaluated with its
+`calibration` on the same units: otherwise, a fit with a better order loses to one whose margins have the right size by
+luck (alien eggs: t-STE to STE). The ridge falls along a path, each fit begun at the one before, and goes on below the
+grid while that helps. Of the dimensions the smallest counts in which either kernel is within one standard error
+(paired, by unit) of the best; larger ones are tried while they help, smaller ones, each with a few ridges, until they
+are much worse. Some 20 to 40 fits.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.embedding.calibration import Calibration, calibrate
 from stream_engine.embedding.fit import CAREFUL, KERNELS, LOOSE, Embedding, Setting, fit, fit_carefully
 from stream_engine.embedding.gradient import margins, probability
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
 from stream_engine.embedding.questions import Questions
 from stream_engine.embedding.starts import directions
-from stream_engine.embedding.sureness import Sureness, sureness
 
 RIDGES = (10.0, 3.0, 1.0, 0.3, 0.1)
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 18, 27)
@@ -34,7 +34,7 @@ MANY, ENOUGH = 400_000, 10  # questions above which fits that only choose have s
 USUAL = Setting("t-ste", 2, 0.3)  # where there are fewer
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """One setting with its held-out log loss, in nats an answer."""
 
     setting: Setting
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
     losses: np.ndarray  # by unit
     found: Embedding
     wide: np.ndarray | None
-    sure: Sureness  # by which the losses are
+    calibration: Calibration  # used for the losses
 
 
 class Choice(NamedTuple):
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
     by: str
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
-    sureness: Sureness | None = None  # of the answers that chose; None: as sure as the fit
+    calibration: Calibration | None = None  # on the validation set; None: as fitted
 
 
 def choose(
@@ -64,7 +64,7 @@ def choose(
     fixed_lapse: bool = False,
     progress: Callable[..., None] = lambda done, total, **figures: None,
 ) -> Choice:
-    """The setting whose fit to `questions` foretells `held` best. O(20 q d iterations)."""
+    """The setting whose fit to `questions` predicts `held` best. O(20 q d iterations)."""
     most = max(questions.n_objects - 1, 1)
     if kernel is not None and d is not None and ridge is not None:
         return Choice(Setting(kernel, d, ridge), "given", [], ())
@@ -81,10 +81,10 @@ def choose(
             search.beside(search.smallest())
     chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.sure)
+    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration)
 
 
-def _loss(tried: Tried) -> float:
+def _loss(tried: Trial) -> float:
     return tried.log_loss
 
 
@@ -101,10 +101,10 @@ class _Search:
         self.questions, self.held, self.progress, self.given_ridge = questions, held, progress, given_ridge
         self.more: dict[str, Any] = {"fixed_lapse": fixed, "tolerance": LOOSE}
         self.most = ENOUGH if len(questions.rows) > MANY else 1000
-        self.tried: list[Tried] = []
+        self.tried: list[Trial] = []
         self.unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
 
-    def attempt(self, setting: Setting, near: Tried | None = None) -> Tried:
+    def attempt(self, setting: Setting, near: Trial | None = None) -> Trial:
         """Fit with a setting, begun at an answer nearby; in another number of dimensions only where two starts cost too
         much, because of few questions a fit from scratch is often the better one."""
         q, (kernel, d, ridge) = self.questions, setting
@@ -120,15 +120,15 @@ class _Search:
                 None,
             )
         delta = margins(found.points, self.held.rows, found.alpha)
-        sure = sureness(delta, self.held.times, population_lapse(found.lapse, q))
-        lapse = known_lapses(found.lapse, q, sure.lapse)[self.held.worker + 1]
-        losses = unit_losses(probability(sure.scale * delta, lapse), self.held, self.unit)
-        done = Tried(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, sure)
+        calibration = calibrate(delta, self.held.times, population_lapse(found.lapse, q))
+        lapse = known_lapses(found.lapse, q, calibration.lapse)[self.held.worker + 1]
+        losses = unit_losses(probability(calibration.scale * delta, lapse), self.held, self.unit)
+        done = Trial(setting, float(losses.sum() / self.held.times.sum()), losses, found, wide, calibration)
         self.tried.append(done)
         self.progress(len(self.tried), len(self.tried) + 1, log_loss=done.log_loss)
         return done
 
-    def path(self, kernel: str, d: int, ridges: list[float]) -> Tried:
+    def path(self, kernel: str, d: int, ridges: list[float]) -> Trial:
         """The best of ever smaller ridges."""
         best = last = self.attempt(Setting(kernel, d, ridges[0]))
         worse, ridge = 0, ridges[0]
@@ -140,16 +140,16 @@ class _Search:
             worse, best = (0, last) if better else (worse + 1, best)
         return best
 
-    def best(self) -> Tried:
+    def best(self) -> Trial:
         """What has the smallest loss."""
         return min(self.tried, key=_loss)
 
-    def smallest(self) -> Tried:
+    def smallest(self) -> Trial:
         """In the smallest number of dimensions that is within one standard error of the best, the best."""
         enough = [each for each in self.tried if _no_worse(each, self.best())]
         return min(enough, key=lambda each: (each.setting.d, each.log_loss))
 
-    def dimensions(self, firsts: list[Tried], most: int) -> None:
+    def dimensions(self, firsts: list[Trial], most: int) -> None:
         """Try other numbers of dimensions. `firsts`: each kernel's best in the same number, the better one first; that
         one goes on in larger numbers while they help, all in smaller ones until none is within `FAR` standard errors.
         What is the best ridge in five dimensions is not in one, so some are tried there."""
@@ -176,14 +176,14 @@ class _Search:
         few = len(self.questions.rows) * d <= CHEAP and not self.given_ridge
         return sorted({ridge, USUAL.ridge, USUAL.ridge / 3}) if few else [ridge]
 
-    def beside(self, chosen: Tried) -> None:
+    def beside(self, chosen: Trial) -> None:
         """Try the neighbouring ridges."""
         kernel, d, ridge = chosen.setting
         for by in (3.0, 0.3):
             self.attempt(Setting(kernel, d, ridge * by), chosen)
 
 
-def _no_worse(one: Tried, best: Tried, errors: float = 1.0) -> bool:
+def _no_worse(one: Trial, best: Trial, errors: float = 1.0) -> bool:
     """Whether the mean loss of a unit is within so many standard errors of the best one's, paired."""
     more = one.losses - best.losses
     return bool(more.mean() <= errors * more.std() / np.sqrt(max(len(more) - 1, 1)))

@@ -2,7 +2,7 @@
 Wichmann 2022).
 
 Judgements, or all of a worker's, are dealt to J = `FOLDS` folds; an STE embedding in each number of dimensions is
-fitted to all folds but one and foretells that one (STE whatever kernel is delivered: t-STE's tails change with d, and
+fitted to all folds but one and predicts that one (STE whatever kernel is delivered: t-STE's tails change with d, and
 nothing but d should differ). Dimension d + 1 is there if the accuracy grows from d to d + 1 by more than chance:
 a one-sided t-test of the J differences x whose variance is corrected because the J fits share most of their answers
 (Nadeau & Bengio 2003, sec. 3.3),
@@ -38,7 +38,7 @@ class Dimensions(NamedTuple):
 
     at_least: int
     accuracy: list[float]  # held out, of 1, 2, ... dimensions
-    p_values: list[float]  # that 2, 3, ... dimensions do not foretell better than one less; corrected
+    p_values: list[float]  # that 2, 3, ... dimensions do not predict better than one less; corrected
 
 
 def dimensions_at_least(
@@ -106,7 +106,7 @@ def folds_of(group: np.ndarray, folds: int) -> np.ndarray:
 
 
 def _accuracy(answers: Answers, out: np.ndarray, d: int, ridge: float, more: dict[str, Any]) -> float:
-    """Share of the answers held out that a fit to the others foretells, ties half."""
+    """Accuracy on the held-out answers of a fit to the others; ties count half."""
     questions, held = answers.of(~out).questions(), answers.of(out)
     found, _ = fit_carefully(questions, d, ridge, tolerance=LOOSE, **more)
     p = probabilities(found.points, held.rows, known_lapses(found.lapse, questions), found.alpha, held.worker)

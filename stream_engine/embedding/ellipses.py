@@ -1,4 +1,5 @@
-"""How sure of each place: covariances of the points by Laplace's approximation, in the frame the points are given in.
+"""Uncertainty of the coordinates: covariances of the points by Laplace's approximation, in the frame the points are
+given in.
 
 The Fisher information of the answers about the coordinates x = vec(X), with the ridge as the prior x ~ N(0, 1 / (2
 ridge)) and the lapses integrated out, is

@@ -68,7 +68,7 @@ def probabilities(
     scale: float = 1.0,
 ) -> np.ndarray:
     """(m,) P(d(i, j) < d(k, l)), by one lapse or by the lapse of row worker + 1 of each; `scale` of the margins says
-    how sure the points are (`sureness`). O(m d)."""
+    confidence of the points (`calibration`). O(m d)."""
     who = lapse if worker is None else np.asarray(lapse)[worker + 1]
     return probability(scale * margins(points, rows, alpha), who)
 

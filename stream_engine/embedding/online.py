@@ -42,7 +42,7 @@ NOISE = 0.12
 BEGIN = 0.1, 5.0  # lapse of all at first, and how many answers it is worth
 
 
-class Fitted(NamedTuple):
+class PublishedFit(NamedTuple):
     """A published fit, as this learner takes it over."""
 
     points: np.ndarray  # (k, d) of the first k objects
@@ -51,7 +51,7 @@ class Fitted(NamedTuple):
     worker_lapse: Mapping[int, float]  # row of `coins` -> lapse
     alpha: float
     ridge: float
-    scale: float  # how sure the points are (`sureness`)
+    scale: float  # confidence of the points (`calibration`)
     answers: float  # that it was fitted to
 
 
@@ -156,7 +156,7 @@ class OnlineEmbedding:
         out[known] = np.sign(delta) * log_odds(probability(np.abs(delta), float(self.lapse[0])))
         return out
 
-    def take(self, fitted: Fitted, since: int) -> bool:
+    def take(self, fitted: PublishedFit, since: int) -> bool:
         """Go on from a fit to the answers before number `since` of this learner's; False, and nothing done, where not
         all that came after them are there to be learned again. O(RING d)."""
         count, room, k = self.seen - since, len(self.ring), len(fitted.points)
@@ -179,7 +179,7 @@ class OnlineEmbedding:
         self._follow(rows, who)
         return True
 
-    def _answers_before(self, rows: np.ndarray, fitted: Fitted, since: int) -> np.ndarray:
+    def _answers_before(self, rows: np.ndarray, fitted: PublishedFit, since: int) -> np.ndarray:
         """(n,) answers about each object that the fit had: those counted here, more where the fit had more."""
         objects = np.where((rows[:, :1] == rows[:, 2:3]) & (np.arange(4) == 2), -1, rows)
         later = np.bincount(objects[objects >= 0], minlength=len(self.points))
@@ -189,7 +189,7 @@ class OnlineEmbedding:
         missing = max(fitted.answers - since, 0.0) * 3.0 / max(int(asked.sum()), 1)
         return np.where(asked, np.maximum(answers + missing, 1.0), 0.0)
 
-    def _coins_of(self, fitted: Fitted) -> np.ndarray:
+    def _coins_of(self, fitted: PublishedFit) -> np.ndarray:
         """Lapses as the fit found them; a worker that it does not name begins like somebody unknown."""
         rate = np.clip(np.nan_to_num(fitted.lapse, nan=BEGIN[0]), LEAST_LAPSE, MOST_LAPSE)
         coins = np.zeros((max(len(self.coins), 1 + max(fitted.worker_lapse, default=0)), 2))

@@ -157,7 +157,7 @@ def _numbered(rows: np.ndarray, n_objects: int | None) -> tuple[np.ndarray, np.n
 
 
 def places_of(rows: np.ndarray, objects: np.ndarray) -> np.ndarray:
-    """As `found_in`; one warning says which are not there: nobody knows, so that a coin answers."""
+    """As `found_in`; one warning lists unknown objects, which are predicted at chance level."""
     places = found_in(rows, objects)
     if (places < 0).any():
         strangers = np.unique(rows[places < 0])

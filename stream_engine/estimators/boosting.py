@@ -111,7 +111,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         return probabilities.temperature(scores[known], labels[known])
 
     def predict(self, X):
-        """(m,): the class of each object; where no triplet tells, a coin decides (and `votes` are all 0)."""
+        """(m,): the class of each object; if no triplet is informative, at random (`votes` are then all 0)."""
         objects, back = self._objects(X)
         return self.classes_[
             decide(votes_of(self.booster_, self.columns_, objects), objects, self.booster_.seed).label[back]
@@ -123,7 +123,7 @@ class TripletBoostClassifier(ClassifierMixin, BaseEstimator):
         of the weight of all classifiers that say something of the object, t `temperature_`, with the least log loss of
         the training objects, each by votes that had not learned from it (temperature scaling, Guo et al. 2017, sec.
         4.2). Where no triplet tells, the classes' shares `prior_`. The likeliest class is that of `predict`, but for
-        ties and where nothing tells, where a coin predicts. About training objects themselves it is too sure."""
+        ties and where nothing tells, where a coin predicts. For training objects, they are overconfident."""
         objects, back = self._objects(X)
         scores, abstained = shares(votes_of(self.booster_, self.columns_, objects))
         return probabilities.probabilities(scores, self.temperature_, abstained, self.prior_)[back]

@@ -19,10 +19,10 @@ from stream_engine.refits import embedding
 class OrdinalEmbedding(LearnedObjects):
     """Objects as points, an answer the likelier the further apart; see `refits.embedding`.
 
-    `n_components`: dimensions; None: the fewest that foretell held-out answers as well as the best. `kernel`: "ste" or
-    "t-ste", `ridge`: of the sum of squares of all coordinates; None: by held-out log loss. `lapse`: whether some
-    answers are a coin's. `held_out`: the share of the questions that chooses where something is to be chosen. Scores on
-    new comparisons are for `score`, so that none are reported here.
+    `n_components`: dimensions; None: the smallest number that predicts held-out answers as well as the best. `kernel`:
+    "ste" or "t-ste", `ridge`: of the sum of squares of all coordinates; None: by held-out log loss. `lapse`: whether
+    some answers are random. `held_out`: share of the questions in the validation set, if a setting is selected.
+    Scores on new comparisons are for `score`, so that none are reported here.
 
     `tolerance`: of the objective's relative gain in an iteration, at which a fit ends, after `max_iterations` at the
     latest. `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.

@@ -36,7 +36,7 @@ class LearnedObjects(TransformerMixin, BaseEstimator, ABC, auto_wrap_output_keys
         return np.stack([1.0 - p, p], axis=1)
 
     def score(self, X, y=None, sample_weight=None):
-        """The share of comparisons foretold, ties half; X and y as in `fit`."""
+        """Accuracy of predicted comparisons; ties count half. X and y as in `fit`."""
         margins = self._answer(X, self._margin, 0.0, y)
         right = (margins > 0) + (margins == 0) / 2
         return float(np.average(right, weights=sample_weight))

@@ -33,14 +33,14 @@ class ComparisonClassifier(base.Classifier):
     Parameters
     ----------
     similarity
-        online: an embedding that learns every comparison as it comes (`embedding.online`), which foretells best. adds3,
+        online: an embedding that is updated with every comparison (`embedding.online`), which predicts best. adds3,
         k1 or k2: renewed from the engine's counts after every `refresh` comparisons.
     refresh
         Comparisons between two renewals of these; AddS costs O(n^2) at each, k1 and k2 more.
     dimensions
         Of the embedding.
     seed
-        Of the embedding, and of the coins that decide where the similarity cannot.
+        Random seed of the embedding, and of random decisions in ties.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class ComparisonClassifier(base.Classifier):
         return {True: p, False: 1.0 - p}
 
     def predict_one(self, x: dict, **kwargs: Any) -> bool:
-        """Whether left is nearer; a coin that always falls alike for a question where the similarity cannot tell."""
+        """Whether left is nearer; in a tie, a random decision that is the same for each repetition of a question."""
         anchor, left, right = _names(x)
         margin = self._margin(anchor, left, right)
         if margin:

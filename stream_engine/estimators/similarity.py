@@ -35,8 +35,8 @@ class _OfKernel(LearnedObjects):
 
 class ComparisonKernel(_OfKernel):
     """A kernel matrix of the objects. `kernel`: "embedding" (default; the scalar products of the points of
-    `refits.embedding`, with as many dimensions as foretell best), or k1, k2 of Kleindessner & von Luxburg (2017), which
-    take triplets alone and are made and calibrated in O(m + n^2) and more.
+    `refits.embedding`, with the number of dimensions that predicts best), or k1, k2 of Kleindessner & von Luxburg
+    (2017), which take triplets alone and are made and calibrated in O(m + n^2) and more.
 
     `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
 

@@ -1,10 +1,10 @@
-"""How sure: of every question that was asked, of every object, and of every artifact about every object."""
+"""Confidence in every answered question, evidence for every object, and accuracy of every artifact for every object."""
 
 import numpy as np
 
 from stream_engine.data.triplet_columns import by_anchor, pair_of_entry
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import Named
+from stream_engine.exports.naming import NameColumn
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics.confidence import answers_by_object, left_one_out, majority, predicted
@@ -44,7 +44,7 @@ def questions(published: Published) -> dict[str, Content]:
     rank = np.empty(len(names), np.int64)
     rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
     turned = (columns.n_hi > columns.n_lo) | ((columns.n_hi == columns.n_lo) & (rank[hi] < rank[lo]))
-    foretold = predicted(left_one_out(columns), columns.n_lo, columns.n_hi)
+    p_lo = predicted(left_one_out(columns), columns.n_lo, columns.n_hi)
     rows = {
         "anchor": columns.anchor,
         "near": np.where(turned, hi, lo),
@@ -52,10 +52,10 @@ def questions(published: Published) -> dict[str, Content]:
         "n_near": np.maximum(columns.n_lo, columns.n_hi),
         "n_far": np.minimum(columns.n_lo, columns.n_hi),
         "confidence": majority(columns.n_lo, columns.n_hi),
-        "predicted": np.where(turned, 1 - foretold, foretold),
+        "predicted": np.where(turned, 1 - p_lo, p_lo),
     }
     arrays = {name: np.asarray(column)[order] for name, column in rows.items()}
-    named = {name: Named(arrays[name], names) for name in ("anchor", "near", "far")}
+    named = {name: NameColumn(arrays[name], names) for name in ("anchor", "near", "far")}
     return {"questions": Content(arrays, {"questions": {**arrays, **named}})}
 
 

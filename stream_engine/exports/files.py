@@ -16,7 +16,7 @@ import numpy as np
 
 from stream_engine.exports import Content
 from stream_engine.exports.declarations import SCALARS, Array, declared
-from stream_engine.exports.naming import Named, merges, names_array
+from stream_engine.exports.naming import NameColumn, merges, names_array
 
 Writer: TypeAlias = Callable[[BinaryIO], None]  # writes one file from its beginning to its end
 
@@ -109,14 +109,14 @@ def _columns(key: str, array: np.ndarray, entry: Array, about: Mapping[str, Sequ
     if array.ndim == 1 and first == "s" and entry.values == "ids":
         return columns
     if array.ndim == 1:
-        return columns | {key: array if of is None else Named(array, of)}
+        return columns | {key: array if of is None else NameColumn(array, of)}
     heads: Sequence[str] = entry.columns or tuple(
         f"{key}_{'_'.join(map(str, at))}" for at in np.ndindex(array.shape[1:])
     )
     if array.ndim == 2 and second in about:
         heads = about[second]
     for head, column in zip(heads, array.reshape(len(array), len(heads)).T, strict=True):
-        columns[head] = column if of is None else Named(column, of)
+        columns[head] = column if of is None else NameColumn(column, of)
     return columns
 
 
@@ -164,7 +164,7 @@ def _cells(values: Any):
     """A column. Names stay ids beside one list of names until they are written."""
     import pyarrow as pa
 
-    if not isinstance(values, Named):
+    if not isinstance(values, NameColumn):
         return pa.array(values)
     ids = pa.array(values.ids.astype(np.int32), mask=np.asarray(values.ids) < 0)
     return pa.DictionaryArray.from_arrays(ids, pa.array(list(values.names), pa.string()))

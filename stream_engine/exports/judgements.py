@@ -4,7 +4,7 @@ import numpy as np
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.exports import Content, NothingToExport
-from stream_engine.exports.naming import Named, names_array
+from stream_engine.exports.naming import NameColumn, names_array
 from stream_engine.state.published import Published
 from stream_engine.statistics.judgements import judgements_of
 
@@ -26,7 +26,7 @@ def judgements(published: Published) -> dict[str, Content]:
         "worker": _named(kept.worker, kept.worker_names, of),
         "time": np.ma.masked_invalid(kept.time[of]),
         "sampler": _named(kept.sampler, kept.sampler_names, of),
-        **{name: Named(column, objects) for name, column in columns.items()},
+        **{name: NameColumn(column, objects) for name, column in columns.items()},
     }
     names = {
         f"{who}_{key}": array

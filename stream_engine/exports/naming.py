@@ -14,7 +14,7 @@ from stream_engine.data.packed_names import pack_names
 MOST_BYTES = 1 << 28  # of a fixed-width array of names: one long name makes all of them long
 
 
-class Named:
+class NameColumn:
     """A column of names, kept as ids until it is written; -1 is an empty cell."""
 
     def __init__(self, ids: np.ndarray, names: Sequence[str]):

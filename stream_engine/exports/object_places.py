@@ -1,4 +1,4 @@
-"""Where the embedding puts objects, how sure that is, and who lies near whom."""
+"""Coordinates of objects in the embedding, their uncertainty, and nearest objects."""
 
 from typing import NamedTuple
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stream_engine.exports import NothingToExport
 from stream_engine.exports.classes import predictions
-from stream_engine.exports.naming import Named
+from stream_engine.exports.naming import NameColumn
 from stream_engine.exports.object_places import ellipses_of, nearest, of_embedding, of_picture
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import triplet_columns
@@ -38,15 +38,15 @@ def table(published: Published) -> dict[str, Any]:
 
 
 def _taken(values: Any, order: np.ndarray) -> Any:
-    if isinstance(values, Named):
-        return Named(values.ids[order], values.names)
+    if isinstance(values, NameColumn):
+        return NameColumn(values.ids[order], values.names)
     return values[order] if isinstance(values, np.ndarray) else [values[i] for i in order.tolist()]
 
 
 def columns(published: Published, ids: np.ndarray, known: ObjectAnswers | None) -> dict[str, Any]:
     """Rows of the objects `ids` (k,). `known` (n,) is what was answered, None where that is not counted."""
     names = published.snapshot.objects
-    found: dict[str, Any] = {"object": Named(ids, names)}
+    found: dict[str, Any] = {"object": NameColumn(ids, names)}
     if known is not None:
         found |= {name: getattr(known, name)[ids] for name in ("answers", "contradicted")}
         found["agreement"] = _where(~np.isnan(known.agreement[ids]), known.agreement[ids])
@@ -100,7 +100,7 @@ def _places(published: Published, ids: np.ndarray) -> dict[str, Any]:
     if len(names) > MOST_NEAREST:
         return found
     near = nearest(places.points, ids, len(NEAREST))
-    return found | {head: Named(column, names) for head, column in zip(NEAREST, near.T)}
+    return found | {head: NameColumn(column, names) for head, column in zip(NEAREST, near.T)}
 
 
 def axis_heads(d: int) -> list[str]:

@@ -12,7 +12,7 @@ from stream_engine.exports.summary import summary_of
 from stream_engine.state.artifact_figures import figure
 from stream_engine.state.published import Published
 from stream_engine.statistics.connection import components
-from stream_engine.statistics.participants import Checked, checked
+from stream_engine.statistics.participants import ParticipantChecks, checked
 
 ONE_SIDED = 1.645  # standard errors of a one-sided 95 % bound
 
@@ -89,7 +89,7 @@ class Facts:
         return self.sets is None or self.sets.max(initial=0) == 0
 
     @cached_property
-    def participants(self) -> Checked | None:
+    def participants(self) -> ParticipantChecks | None:
         """Every named participant with the checks of their answers; None where events name nobody."""
         return checked(self.published, bool(self.beats_chance))
 

@@ -60,8 +60,8 @@ def accuracy(facts: Facts) -> Iterator[Finding]:
         return
     of = f"{count(held_out)} held-out answers" if held_out else "held-out answers"
     if facts.beats_chance:
-        sure = interval(share, error)
-        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({sure}; chance 50 %)."
+        ci = interval(share, error)
+        text = f"The best model ({name}) predicts {percent(share)} of {of} correctly ({ci}; chance 50 %)."
         yield Finding("accuracy", text, figures)
     else:
         text = (
@@ -124,7 +124,7 @@ def _dimensions(report: Mapping[str, Any], d: int, chosen: bool) -> Iterator[Fin
     if least > 1:
         text = f"The answers support at least {some(int(least), 'dimension')}: fewer predict significantly worse"
         more = p[int(least) - 1] if len(p) >= least else None
-        text += f"; adding one more is not significant (p = {p_value(more)})." if type(more) in (int, float) else "."
+        text += f"; adding one more is not significant (p = {p_value(more)})." if isinstance(more, int | float) else "."
         yield Finding("dimensions", text, figures)
     if d > least and chosen:
         text = f"The map has {d} dimensions, the number that predicts held-out answers best."

@@ -16,12 +16,12 @@ TYPES = {
     "pick": (
         "`anchor`, `shown`, `chosen`: lists",
         "chosen · others",
-        "sorted by chosen object (as given), then by other object (as shown)",
+        "by chosen object, then by other object",
     ),
     "ranking": (
         "`anchor`, `ranked`: [nearest, ..., farthest]",
         "m (m - 1) / 2",
-        "sorted by the nearer object, then by the farther",
+        "by nearer object, then by farther object",
     ),
     "label": ("`object`, `label`", "0", "the class of an object; null removes it"),
 }

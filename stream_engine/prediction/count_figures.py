@@ -10,7 +10,7 @@ one CPU-second at 1,000 objects and 200,000 judgements; above `OBJECTS` or `KEYS
 
 import numpy as np
 
-from stream_engine.prediction.probability import Held, calibration_in, held_of
+from stream_engine.prediction.probability import HeldOutAnswers, calibration_in, held_of
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import HeldOut
@@ -53,7 +53,7 @@ def _of_counts(snapshot: Snapshot, seed: int) -> dict[str, HeldOut]:
     return made
 
 
-def _figures(held: Held, names: tuple[str, ...]) -> dict[str, HeldOut]:
+def _figures(held: HeldOutAnswers, names: tuple[str, ...]) -> dict[str, HeldOut]:
     asked, made = held.asked, dict[str, HeldOut]()
     if not len(asked.rows):
         return {}

@@ -32,7 +32,7 @@ _KIND = np.array([KINDS.index(kind) if kind in KINDS else -1 for kind in EVENT_T
 _TRIPLET, _QUADRUPLET = KINDS.index("triplet"), KINDS.index("quadruplet")
 
 
-class Drawn(NamedTuple):
+class Sample(NamedTuple):
     """Comparisons of the sample, in order."""
 
     rows: np.ndarray  # (s, 4) int32
@@ -59,7 +59,7 @@ class Observer:
         self.seen = self.sampled = 0
         self._put = 0  # of the sample, to the predictors
         self._next = 0  # no comparison before this one is drawn that was not seen
-        self._waiting: list[Drawn] = []
+        self._waiting: list[Sample] = []
         self._seed = np.uint64(seed)
         self._alarms: list[str] = []
 
@@ -114,7 +114,7 @@ class Observer:
         for name, n in zip(("tested", "correct", "undecided"), block, strict=True):
             mine[name] += int(n)
 
-    def _drawn(self, batch: Batch) -> Drawn:
+    def _drawn(self, batch: Batch) -> Sample:
         """What of the block is in the sample, in its order."""
         m, q = len(batch.triplets), len(batch.quadruplets)
         number, self._next = numbers_drawn(self.seen, m + q, self._seed)
@@ -129,7 +129,7 @@ class Observer:
         if batch.kinds is not None:
             kind[~four] = _KIND[batch.kinds.kind[batch.kinds.of_triplet[three]]]
             kind[four] = _KIND[batch.kinds.kind[batch.kinds.of_quadruplet[before[four]]]]
-        return Drawn(rows, kind, number)
+        return Sample(rows, kind, number)
 
     def test(self) -> None:
         """Put all that waits to every predictor."""
@@ -140,9 +140,9 @@ class Observer:
         """Put the first `size` that wait to every predictor; then, and only then, let calibration and detectors learn
         from them. When that happens depends on comparisons and snapshots alone, so that no alarm depends on the clock
         or on how the stream was cut into blocks."""
-        together = Drawn(*(np.concatenate(part) for part in zip(*self._waiting, strict=True)))
+        together = Sample(*(np.concatenate(part) for part in zip(*self._waiting, strict=True)))
         rows, kind, number = (part[:size] for part in together)
-        self._waiting = [Drawn(*(part[size:] for part in together))] if size < len(together.number) else []
+        self._waiting = [Sample(*(part[size:] for part in together))] if size < len(together.number) else []
         self._put += size
         margins = {}
         for name, predictor in self.predictors.items():

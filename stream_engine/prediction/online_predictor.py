@@ -12,7 +12,7 @@ import numpy as np
 from stream_engine.data.comparisons import Batch, Provenance, interleaved
 from stream_engine.data.packed_names import Names, pack_names
 from stream_engine.embedding.fit import KERNELS
-from stream_engine.embedding.online import Fitted, OnlineEmbedding
+from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 from stream_engine.prediction import Predictor
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_figures import figure
@@ -23,7 +23,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # (m, 4) int32 near and far pair; (m,) int
 MARKS = 64  # snapshots whose place in the stream is remembered: a fit says of which one it was made
 
 
-class Kept(NamedTuple):
+class ObserverState(NamedTuple):
     """What the observer knew at a snapshot."""
 
     arrays: dict[str, np.ndarray]
@@ -95,7 +95,7 @@ class Online:
         self._taken = sequence, digest
         return True
 
-    def _fitted(self, artifact: Artifact) -> Fitted | None:
+    def _fitted(self, artifact: Artifact) -> PublishedFit | None:
         arrays, report = artifact.arrays, artifact.report
         alpha, ridge, answers = (figure(report, name) for name in ("alpha", "ridge", "answers"))
         if alpha is None or ridge is None or answers is None or arrays["X"].shape[1] < 1:
@@ -103,7 +103,7 @@ class Online:
         rows = [
             self._worker.setdefault(name, len(self._worker) + 1) for name in Names(arrays["utf8"], arrays["offsets"])
         ]
-        return Fitted(
+        return PublishedFit(
             points=np.array(arrays["X"], np.float64),
             asked=np.array(arrays["asked"], bool),
             lapse=float(arrays["lapse"]),
@@ -114,7 +114,7 @@ class Online:
             answers=answers,
         )
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> ObserverState | None:
         """A copy of what it knows; None before anything."""
         model = self.model
         if not model.seen and self._taken[0] < 0:
@@ -133,9 +133,9 @@ class Online:
             "fit_of_snapshot": self._taken[0] if self._taken[0] >= 0 else None,
             "fit": self._taken[1],
         }
-        return Kept(arrays, report)
+        return ObserverState(arrays, report)
 
-    def artifact(self, kept: Kept, snapshot: Snapshot, accuracy: float | None) -> Artifact:
+    def artifact(self, kept: ObserverState, snapshot: Snapshot, accuracy: float | None) -> Artifact:
         """What was kept at a snapshot that is published by now."""
         report = kept.report | {"live_accuracy": accuracy}
         params = {"dimensions": self._dimensions}

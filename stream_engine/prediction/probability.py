@@ -188,7 +188,7 @@ def calibration_of(snapshot: Snapshot, name: str, seed: int = 0) -> tuple[Calibr
     return calibration, None if margin is None else held_out.held_out(held.found, held.part, held.asked, margin, 1.0)
 
 
-class Held(NamedTuple):
+class HeldOutAnswers(NamedTuple):
     """Answers about three objects (about four) that what counts was not made of, and the counts without them."""
 
     found: Evidence
@@ -208,7 +208,7 @@ class Held(NamedTuple):
         return self.found.of(self.part > CHOOSE)
 
 
-def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> Held:
+def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> HeldOutAnswers:
     """What is held out of a snapshot's counts; with the seed of a refit what that reports on. O(m log m + keys)."""
     every = judgement_folds.evidence(snapshot, seed)
     part = judgement_folds.parts(every, SHARE, SHARE)
@@ -218,10 +218,10 @@ def held_of(snapshot: Snapshot, seed: int, triplets: bool = True) -> Held:
         judgement_folds.without(snapshot._replace(arrays=counts), every.of(out))
         for out in (part >= CHOOSE, part > CHOOSE)
     )
-    return Held(found, part, fitting, outside, every)
+    return HeldOutAnswers(found, part, fitting, outside, every)
 
 
-def calibration_in(held: Held, name: str) -> tuple[Calibration, np.ndarray | None]:
+def calibration_in(held: HeldOutAnswers, name: str) -> tuple[Calibration, np.ndarray | None]:
     """A calibration, and the (m,) log odds of the answers `held.asked`; None where it is not known how well it answers.
     Twice the similarity's cost."""
     choosing, asked = held.choosing, held.asked

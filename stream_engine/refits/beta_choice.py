@@ -39,23 +39,23 @@ class Inputs(NamedTuple):
 
 class Choice(NamedTuple):
     """The beta to embed with, the smallest at which anything is learned, how it was chosen, what was tried, the
-    sureness of its probabilities, and the smallest of the comparisons it was chosen by (all but those that are reported
+    slope of its probabilities, and the smallest of the comparisons it was chosen by (all but those that are reported
     on)."""
 
     beta: float
     smallest: float
     how: str
     tried: list[dict[str, float]]
-    sure: float | None = None
+    slope: float | None = None
     scale: float | None = None
 
 
 class Attempt(NamedTuple):
-    """One beta with its losses and its sureness, the slope of margins in their units."""
+    """One beta with its losses and its slope of margins in their units."""
 
     beta: float
     losses: Losses
-    sure: float
+    slope: float
 
 
 def held_to(task: Task, snapshot: Snapshot) -> Constraints:
@@ -104,7 +104,7 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
 
     best = _best(attempt, betas, scale, grows=not params.betas)
     beta = best.beta if params.betas else best.beta / scale * smallest  # another set may only begin to learn elsewhere
-    return Choice(beta, smallest, how, tried, best.sure, scale)
+    return Choice(beta, smallest, how, tried, best.slope, scale)
 
 
 def _smallest(params: Any, inputs: Inputs) -> float | None:
@@ -159,15 +159,15 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
 
 
 def _attempt(params: Any, inputs: Inputs, beta: float, folds: list[Fold]) -> tuple[Attempt, float]:
-    """The losses of a beta over all folds, with the one sureness that suits them, and the mean GAUC."""
+    """The losses of a beta over all folds, with the one slope that fits them, and the mean GAUC."""
     margins = [held_out_answers.margins(gram_of_test(params, inputs, beta, fold), fold.test.rows) for fold in folds]
     margin, times = np.concatenate(margins), np.concatenate([fold.test.weight for fold in folds])
     unit = np.concatenate([fold.unit for fold in folds])  # an object tests in one fold only
     number = np.unique(unit, return_inverse=True)[1].reshape(-1)
-    sure = slope_of(margin, times)
-    sums = np.bincount(number, times * held_out.losses(margin, sure))
+    slope = slope_of(margin, times)
+    sums = np.bincount(number, times * held_out.losses(margin, slope))
     gauc = np.mean([f.test.weight[m > 0].sum() / f.test.weight.sum() for f, m in zip(folds, margins)])
-    return Attempt(beta, Losses(sums, np.bincount(number, times)), sure), float(gauc)
+    return Attempt(beta, Losses(sums, np.bincount(number, times)), slope), float(gauc)
 
 
 def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.ndarray:
@@ -186,14 +186,14 @@ def gram_of_test(params: Any, inputs: Inputs, beta: float, fold: Fold) -> np.nda
 
 def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) -> HeldOut | None:
     """How well the chosen beta answers what neither it nor the embedding ever had; None where nothing is held out."""
-    if split is None or not split.can_report or (choice.sure is None and not split.can_choose):
+    if split is None or not split.can_report or (choice.slope is None and not split.can_choose):
         return None
-    sure = choice.sure
+    slope = choice.slope
     beta = choice.beta if choice.scale is None or task.params.betas else choice.beta / choice.smallest * choice.scale
-    gram = _rough(task, inputs, split.fitting if sure is None else split.outside, beta)
+    gram = _rough(task, inputs, split.fitting if slope is None else split.outside, beta)
     if gram is None:
         return None
-    return split.figures(gram, held_out_answers.sureness(gram, split.choosing) if sure is None else sure)
+    return split.figures(gram, held_out_answers.calibrated_slope(gram, split.choosing) if slope is None else slope)
 
 
 def _rough(task: Task, inputs: Inputs, restricted: Snapshot, beta: float) -> np.ndarray | None:

@@ -1,5 +1,5 @@
-"""Labels of all objects by what serves best: nearest neighbours or a support vector machine on k1, k2, AddS-3, the
-embedding or a learned kernel, or TripletBoost; each with its accuracy on objects that it had not learned from.
+"""Labels of all objects by the best of several classifiers: nearest neighbours or a support vector machine on k1, k2,
+AddS-3, the embedding or a learned kernel, or TripletBoost; each with its cross-validated accuracy.
 
 Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot & von Luxburg (2019) is TripletBoost,
 whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
@@ -21,7 +21,7 @@ from stream_engine.boosting.codes import bytes_needed
 from stream_engine.boosting.fit import fit, votes_of
 from stream_engine.boosting.votes import shares
 from stream_engine.classification import neighbours, nested, probabilities, vector_machine
-from stream_engine.classification.nested import Found, Model
+from stream_engine.classification.nested import Model, Selection
 from stream_engine.data import available_memory
 from stream_engine.data.triplet_columns import Columns
 from stream_engine.refits import CannotRefit, Progress, classify_views, no_progress
@@ -41,14 +41,14 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarities: what neighbours and support vector machines look at: any of `classify_views.NAMES`; `learned` is the
         kernel of the refit kernel_learning
-    neighbours: numbers of nearest neighbours to choose from
-    penalties: C of the support vector machine to choose from
-    rounds: of TripletBoost; 0: without it
-    learned_up_to: objects, above which `learned` is left out
-    all_folds_up_to: labelled objects, above which a fifth of them is reported on instead of each in turn
-    train_at_most: labelled objects that a fit which chooses or is reported on learns from
-    memory_gb: what may be used; none: what is free
-    objects: these names only, or the so many objects with the most answers
+    neighbours: candidate numbers of nearest neighbours
+    penalties: candidate C of the support vector machine
+    rounds: rounds of TripletBoost; 0: exclude it
+    learned_up_to: maximum number of objects for `learned`
+    all_folds_up_to: maximum number of labelled objects for which every fold is a test fold; above, only one is
+    train_at_most: maximum number of labelled objects in training sets of the cross-validation
+    memory_gb: memory limit; default: free memory
+    objects: use only these names, or the given number of objects with the most answers
     """
 
     similarities: tuple[str, ...] = ("k1", "k2", "adds3", "embedding", LEARNED)
@@ -168,7 +168,13 @@ def _boosted(
 
 
 def _arrays(
-    told: nested.Delivered, found: Found, given: np.ndarray, ids: np.ndarray, classes: int, inside: np.ndarray, n: int
+    told: nested.FinalScores,
+    found: Selection,
+    given: np.ndarray,
+    ids: np.ndarray,
+    classes: int,
+    inside: np.ndarray,
+    n: int,
 ) -> dict[str, np.ndarray]:
     prior = probabilities.shares(given[ids], classes)
     probability = probabilities.probabilities(told.scores, told.temperature, told.abstained, prior)
@@ -194,7 +200,7 @@ def _arrays(
 
 
 def _report(
-    found: Found, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
+    found: Selection, classes: list[str], given: np.ndarray, ids: np.ndarray, without: dict[str, str]
 ) -> dict[str, Any]:
     figures: dict[str, Any] = {"objects": 0, "accuracy": None}
     if found.best is not None:

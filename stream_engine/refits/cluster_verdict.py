@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
-from stream_engine.clustering.drawn_answers import Asked
+from stream_engine.clustering.drawn_answers import AnswerSet
 from stream_engine.clustering.evidence import LEAST, leading
 from stream_engine.clustering.stability import Replicates
 from stream_engine.embedding.evidence import evidence
@@ -115,7 +115,7 @@ def verdict(snapshot: Snapshot, ids: np.ndarray, draws: int, splits: int, seed: 
     return decide(rng, known, draws, splits)
 
 
-def decide(rng: np.random.Generator, known: Asked, draws: int, splits: int) -> Verdict:
+def decide(rng: np.random.Generator, known: AnswerSet, draws: int, splits: int) -> Verdict:
     """The verdict about answers."""
     heard = Verdict("", "", answers=int(known.times.sum()), drawn=draws)
     heard = heard._replace(p_coins=p_coins(rng, known, draws))
@@ -131,7 +131,7 @@ def decide(rng: np.random.Generator, known: Asked, draws: int, splits: int) -> V
     return _against_a_continuum(rng, known, found, heard, splits)
 
 
-def p_coins(rng: np.random.Generator, known: Asked, draws: int) -> float:
+def p_coins(rng: np.random.Generator, known: AnswerSet, draws: int) -> float:
     """How often coins give a leading eigenvalue at least as large. O(q) and an eigenvalue a draw."""
     observed = _leading(known, known.near)
     drawn, above = 0, 0
@@ -156,7 +156,7 @@ def clearer(drawn: np.ndarray, looseness: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _against_a_continuum(
-    rng: np.random.Generator, known: Asked, found: Embedding, heard: Verdict, splits: int
+    rng: np.random.Generator, known: AnswerSet, found: Embedding, heard: Verdict, splits: int
 ) -> Verdict:
     ks = tuple(range(2, known.n_objects // A_GROUP + 1))
     seen = borders.cuts(found.points, ks)
@@ -212,7 +212,7 @@ def _against_a_continuum(
 
 def _clusters(
     rng: np.random.Generator,
-    known: Asked,
+    known: AnswerSet,
     found: Embedding,
     heard: Verdict,
     labels: np.ndarray,
@@ -259,7 +259,9 @@ def _no_clusters(heard: Verdict, seen_anyway: bool) -> Verdict:
     return heard._replace(said=CONTINUUM, note=note)
 
 
-def asked(snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator, most: int | None = None) -> Asked:
+def asked(
+    snapshot: Snapshot, ids: np.ndarray, seed: int, rng: np.random.Generator, most: int | None = None
+) -> AnswerSet:
     """The answers about these objects alone, renumbered; at most about `most` (`MOST`), in whole judgements."""
     kept = evidence(snapshot, seed, True, 0.0, 0.0)
     number = np.full(len(snapshot.objects), -1)
@@ -309,7 +311,7 @@ def _sample(rng: np.random.Generator, answers: Answers, most: int) -> Answers:
     return answers.of(taken[unit.reshape(-1)])
 
 
-def _leading(known: Asked, near: np.ndarray) -> float:
+def _leading(known: AnswerSet, near: np.ndarray) -> float:
     """The leading eigenvalue of AddS, centred."""
     yes, no = known.counted(near)
     n, (i, j, k, l) = known.n_objects, known.rows.astype(np.int64).T
@@ -317,18 +319,18 @@ def _leading(known: Asked, near: np.ndarray) -> float:
     return leading(above.reshape(n, n) + above.reshape(n, n).T)
 
 
-def _who(known: Asked) -> np.ndarray:
+def _who(known: AnswerSet) -> np.ndarray:
     return known.worker + 1
 
 
-def _fitted(known: Asked, d: int, start: np.ndarray | None) -> Embedding:
+def _fitted(known: AnswerSet, d: int, start: np.ndarray | None) -> Embedding:
     """The embedding of answers; `start`: where objects are already known to be about."""
     workers = 2 + int(known.worker.max(initial=-1))
     questions = Questions(known.rows, *known.counted(known.near), _who(known), known.n_objects, workers)
     return fit(questions, d, RIDGE, start=start, tolerance=LOOSE if start is None else AGAIN)
 
 
-def _dimensions(rng: np.random.Generator, known: Asked) -> int:
+def _dimensions(rng: np.random.Generator, known: AnswerSet) -> int:
     """The number of dimensions that predicts held-out responses best; more must gain a standard error, and `GAIN`."""
     unit = np.where(known.judgement < 0, np.arange(len(known.judgement)), len(known.judgement) + known.judgement)
     names, unit = np.unique(unit, return_inverse=True)

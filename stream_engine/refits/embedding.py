@@ -1,9 +1,9 @@
 """Objects as points in d dimensions, by STE or t-STE with a lapse rate (room `embedding`; docs/design/embedding.md).
 
-The number of dimensions, the kernel and the ridge are given, or chosen by the log loss of answers held out by unit;
-other units, which chose nothing, give the figures of the report. What is delivered is then fitted to all answers, begun
-at the previous artifact and from scratch, whichever has the smaller objective. All answers count, with their
-multiplicities, those about four objects too. Memory O(n d + m), cost O(m d) an iteration.
+The number of dimensions, the kernel and the ridge are given, or selected by the log loss on a validation set; a
+separate test set gives the figures of the report. The published embedding is then fitted to all answers, starting from
+the previous artifact and from scratch; the fit with the smaller objective is used. All answers count, with their
+multiplicities, including those about four objects. Memory O(n d + m), cost O(m d) an iteration.
 """
 
 from typing import Annotated, Any, Literal
@@ -14,12 +14,12 @@ from threadpoolctl import threadpool_limits
 
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions, picture
+from stream_engine.embedding.calibration import Calibration
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, log_odds, population_lapse, probabilities
 from stream_engine.embedding.questions import Questions, asked_about
-from stream_engine.embedding.sureness import Sureness
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.artifact_schemas import EMBEDDING
@@ -39,16 +39,15 @@ Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    dimensions: of the points; none: the smallest number that foretells held-out answers no worse than the best
-    kernel: "ste" or "t-ste"; none: by held-out log loss
-    ridge: of the sum of squares of all coordinates; none: by held-out log loss
-    lapse: how often an answer is a coin's: one rate a worker who answered `least` questions (where worker_votes are
-        kept), one for "all", or "none"
-    least: answers of a worker below which the lapse of all others counts
-    held_out: which share of the judgements chooses, of those that are not reported
-    reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
-    tolerance: of the objective's relative gain in an iteration, at which a fit ends
-    max_iterations: of L-BFGS
+    dimensions: number of dimensions; default: the smallest number that predicts held-out answers no worse than the best
+    kernel: "ste" or "t-ste"; default: by held-out log loss
+    ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
+    lapse: lapse rates: one per participant with `least` answers (if worker_votes are kept), one for "all", or "none"
+    least: minimum number of answers for a lapse rate per participant; others share one
+    held_out: share of the responses in the validation set, among those outside the test set
+    reported: share of the responses in the test set; 0: no figures
+    tolerance: relative improvement of the objective at which a fit stops
+    max_iterations: maximum number of L-BFGS iterations
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -138,14 +137,14 @@ def _figures(
     if not len(asked.rows) or not len(questions.rows):
         return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin
     fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
-    sure = _sureness(chosen, fitted, questions)
-    p = probabilities(fitted.points, asked.rows, sure.lapse, fitted.alpha, scale=sure.scale)
+    calibration = _calibration(chosen, fitted, questions)
+    p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
     figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
     of = found.part[asked.unit] == BY_JUDGEMENT
     if not len(found.workers) or not of.any():
         return figures, None, (fitted.points,)
-    lapse = known_lapses(fitted.lapse, questions, sure.lapse)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), sure.scale)
+    lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
+    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), calibration.scale)
     knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
     return figures, knowing, (fitted.points,)
 
@@ -159,8 +158,8 @@ def _accuracy(found: Evidence, params: Params, chosen: choice.Choice, points: tu
     return picture.accuracy(shown.points, asked.rows, asked.times)
 
 
-def _sureness(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Sureness:
-    return chosen.sureness or Sureness(1.0, population_lapse(fitted.lapse, questions))
+def _calibration(chosen: choice.Choice, fitted: Embedding, questions: Questions) -> Calibration:
+    return chosen.calibration or Calibration(1.0, population_lapse(fitted.lapse, questions))
 
 
 def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
@@ -173,7 +172,7 @@ def _earlier(previous: Artifact | None, n: int) -> tuple[np.ndarray, ...]:
 
 
 def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted: Embedding) -> dict[str, np.ndarray]:
-    unknown = _sureness(chosen, fitted, questions).lapse
+    unknown = _calibration(chosen, fitted, questions).lapse
     return {
         "X": fitted.points,
         "asked": asked_about(questions),
@@ -184,7 +183,7 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
 
 
 def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
-    """How sure of each place, where that is computed."""
+    """Covariances of the coordinates, if they are computed."""
     made = covariances(fitted, found.apart(answers), fixed_lapse)
     return {} if made is None else {"covariance": made.astype(np.float32)}
 
@@ -197,7 +196,7 @@ def _report(
     figures: HeldOut,
     fitted: Embedding,
 ) -> dict[str, Any]:
-    variance, sure = fitted.points.var(axis=0), _sureness(chosen, fitted, questions)
+    variance, calibration = fitted.points.var(axis=0), _calibration(chosen, fitted, questions)
     return {
         **chosen.setting._asdict(),
         "alpha": fitted.alpha,
@@ -208,9 +207,9 @@ def _report(
         "questions": len(questions.rows),
         "objects": len(snapshot.objects),
         "never_asked_about": int(len(snapshot.objects) - asked_about(questions).sum()),
-        "lapse": sure.lapse,
+        "lapse": calibration.lapse,
         "lapse_fitted": population_lapse(fitted.lapse, questions),
-        "scale": sure.scale,
+        "scale": calibration.scale,
         "workers": len(found.workers),
         "guessers": fitted.guessers,
         "explained": (variance / (variance.sum() or 1.0)).tolist(),

@@ -75,12 +75,12 @@ class Candidate(NamedTuple):
     ridge: float = 0.0
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """A candidate with its log loss on objects held out, and the slope of margins in their units that it needs."""
 
     candidate: Candidate
     log_loss: float
-    sure: float
+    slope: float
 
 
 def refit(
@@ -97,10 +97,10 @@ def refit(
         reported = fold == REPORTED - 1
         inner = hash_split.object_folds(hash_split.name_hashes(inputs.names, seed + 1), params.folds)
         tried = _tried(inputs, params, ~reported, inner, progress)
-        best = min(tried, key=lambda each: each.log_loss) if tried else Tried(_candidates(params)[-1], np.nan, 1.0)
+        best = min(tried, key=lambda each: each.log_loss) if tried else Trial(_candidates(params)[-1], np.nan, 1.0)
         told = _reported(inputs, best, reported)
         points, made = _placed(inputs, best.candidate, np.ones(len(inputs.rows), bool))
-    slope = best.sure / margin_scale(points @ points.T)
+    slope = best.slope / margin_scale(points @ points.T)
     arrays = {**pack_names(inputs.names), "points": points, "compared": inputs.compared}
     return Artifact(
         KIND,
@@ -150,7 +150,7 @@ def _candidates(params: Params) -> list[Candidate]:
     return plain + (learned if "metric" in params.forms else [])
 
 
-def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, progress: Progress) -> list[Tried]:
+def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, progress: Progress) -> list[Trial]:
     """Every candidate over folds of the objects `mine` (N,) bool; nothing names another one."""
     usable, out = [], []
     within = mine[inputs.rows].all(axis=1)
@@ -163,8 +163,8 @@ def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, 
     for done, candidate in enumerate(candidates):  # grows while the smallest ridge wins
         margins = [_margins(inputs, candidate, train, test) for train, test in usable]
         margin, times = np.concatenate(margins), np.concatenate([inputs.times[test] for _, test in usable])
-        sure = slope_of(margin, times)
-        out.append(Tried(candidate, float(times @ losses(margin, sure) / times.sum()), sure))
+        slope = slope_of(margin, times)
+        out.append(Trial(candidate, float(times @ losses(margin, slope) / times.sum()), slope))
         progress(done + 1, len(candidates) + 1, log_loss=out[-1].log_loss)
         if done + 1 == len(candidates) and len(out) <= most:
             last = min(out, key=lambda each: each.log_loss).candidate
@@ -179,7 +179,7 @@ def _margins(inputs: Inputs, candidate: Candidate, train: np.ndarray, test: np.n
     return -excess(gram, inputs.rows[test]) / margin_scale(gram)
 
 
-def _reported(inputs: Inputs, best: Tried, reported: np.ndarray) -> Figures | None:
+def _reported(inputs: Inputs, best: Trial, reported: np.ndarray) -> Figures | None:
     """On comparisons that name an object that neither trained nor chose; clusters are these objects."""
     named = reported[inputs.rows]
     test = named.any(axis=1)
@@ -187,7 +187,7 @@ def _reported(inputs: Inputs, best: Tried, reported: np.ndarray) -> Figures | No
         return None
     margin = _margins(inputs, best.candidate, ~test, test)
     who = inputs.rows[test][np.arange(test.sum()), named[test].argmax(axis=1)]
-    return figures(margin, best.sure, inputs.times[test], who)
+    return figures(margin, best.slope, inputs.times[test], who)
 
 
 def _placed(inputs: Inputs, candidate: Candidate, train: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -220,7 +220,7 @@ def _kernels(x: np.ndarray) -> list[np.ndarray]:
     return [kernel / trace for kernel in (linear, gaussian) if (trace := float(np.trace(kernel))) > 0]
 
 
-def _report(inputs: Inputs, best: Tried, tried: list[Tried], told: Figures | None, slope: float) -> dict[str, Any]:
+def _report(inputs: Inputs, best: Trial, tried: list[Trial], told: Figures | None, slope: float) -> dict[str, Any]:
     own: dict[str, Any] = told._asdict() if told else dict.fromkeys(Figures._fields)
     return {
         **best.candidate._asdict(),

@@ -3,7 +3,7 @@
 Answers are *fitted*, they *choose* (a lambda, a beta), or they are *reported*. Nothing that chose is reported, and the
 model that is published is fitted to all three. See `statistics.judgement_folds`.
 
-Probabilities are sigma(sureness * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
+Probabilities are sigma(slope * margin), with margins in units of the kernel's own `margin_scale`. Fits to more and
 to fewer answers put the objects further apart and less far (a hinge asks for margins of 1 in whatever order is left),
 so a slope of bare margins that suits one suits no other.
 """
@@ -59,9 +59,9 @@ class Split:
         """Whether there is something to report on."""
         return bool(len(self.reported.rows))
 
-    def figures(self, gram: np.ndarray, sure: float) -> HeldOut:
-        """What to report of a kernel that was learned without the `reported` answers; its `slope` is the sureness."""
-        return held_out.held_out(self.found, self._part, self.reported, margins(gram, self.reported.rows), sure)
+    def figures(self, gram: np.ndarray, slope: float) -> HeldOut:
+        """Figures of a kernel that was learned without the `reported` answers, with a calibrated `slope`."""
+        return held_out.held_out(self.found, self._part, self.reported, margins(gram, self.reported.rows), slope)
 
 
 def split(task: Task, report: float, choose: float, quadruplets: bool = False) -> Split | None:
@@ -87,7 +87,7 @@ def margins(gram: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return -excess(gram, rows) / margin_scale(gram)
 
 
-def sureness(gram: np.ndarray, asked: Evidence) -> float:
+def calibrated_slope(gram: np.ndarray, asked: Evidence) -> float:
     """The slope of margins in their units that suits these answers, which the kernel did not have."""
     return held_out.slope_of(margins(gram, asked.rows), asked.times)
 

@@ -40,9 +40,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
     method: average, complete, or best: the one with the larger revenue
-    min_links: an object with a nonzero similarity to fewer others is left out
-    memory_gb: what may be used; none: what is free
-    objects: these names only, or the so many objects with the most answers
+    min_links: an object with a nonzero similarity to fewer others is excluded
+    memory_gb: memory limit; default: free memory
+    objects: use only these names, or the given number of objects with the most answers
     """
 
     similarity: str = "adds3"

@@ -1,13 +1,13 @@
 """Relative comparison kernel learning (Heim et al. 2014) from a snapshot: RCKL-T, -MKL and -AK, STE or hinge.
 
 All directions of all triplets count, with their multiplicities (E is a sum over triplets). lambda1 and lambda2 are
-given, or chosen on held-out judgements from a grid in units of the smallest values at which nothing is learned. What is
-reported of them is of other judgements, which neither they nor the kernel that answers had. The kernel that is
-published is learned from all. It is certified: `gap` bounds how far its objective can be above the optimum. Cost: up to
-(grid + 2) solves of O(m r) an iteration for a rank of r (O(m + n^3) for few objects), all but the last rough.
+given, or selected on a validation set from a grid in units of the smallest values at which nothing is learned. A
+separate test set gives the figures of the report. The published kernel is fitted to all answers. It is certified: `gap`
+bounds how far its objective can be above the optimum. Cost: up to (grid + 2) solves of O(m r) an iteration for a rank
+of r (O(m + n^3) for few objects), all but the last rough.
 
-With `objects` the kernel is learned over a subset, and n is its size. The other objects can be joined to it by their
-own comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
+With `objects` the kernel is learned over a subset, and n is its size. The other objects can be added to it by their own
+comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -47,12 +47,12 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     loss: "ste" or "hinge" (GNMDS)
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
     lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out log loss
-    grid: what is tried, as fractions of the smallest value at which K0 or mu is 0, and beyond either edge while that
-        edge wins (a path of lambda1 ends at the first that is clearly worse)
-    held_out: which share of the judgements chooses, of those that are not reported
-    reported: which share is neither fitted nor chosen by until the figures of the report are made; 0: no figures
+    grid: candidates, as fractions of the smallest value at which K0 or mu is 0, and beyond an edge while the edge is
+    best (a path of lambda1 ends at the first that is clearly worse)
+    held_out: share of the responses in the validation set, among those outside the test set
+    reported: share of the responses in the test set; 0: no figures
     tolerance: relative dual gap to reach
-    max_iterations: of the last solve; where they end it the refit fails, and says the gap that it reached
+    max_iterations: maximum for the last solve; if it is reached, the refit fails and reports the gap
     """
 
     form: Literal["t", "mkl", "ak"] = "ak"
@@ -83,12 +83,12 @@ class Inputs(NamedTuple):
 
 class Choice(NamedTuple):
     """The lambdas to learn with, every pair that was tried with its held-out log loss, where to start from, and the
-    sureness of its probabilities."""
+    slope of its probabilities."""
 
     lambdas: Lambdas
     tried: list[dict[str, float]]
     start: rckl.Start | None
-    sure: float | None
+    slope: float | None
 
 
 def refit(
@@ -240,13 +240,13 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
         learned = _rough(params, training, lambdas, whole, start)
         margin = -excess(learned.gram, asked.rows)
         slope = 1.0 if params.loss == "ste" else slope_of(margin, asked.times)
-        sure = held_out_answers.sureness(learned.gram, asked)
+        calibrated = held_out_answers.calibrated_slope(learned.gram, asked)
         losses = Losses(asked.by_unit(asked.times * held_out.losses(margin, slope)), asked.by_unit(asked.times))
         error = 1.0 - share_satisfied(learned.gram, asked.rows, asked.times)
         told = {"log_loss": losses.mean, "error": error, "rank": learned.rank, "gap": learned.gap}
         tried.append(lambdas._asdict() | told)
         progress(len(tried), max(n_grid, len(tried)) + 2, **told)
-        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), sure)
+        return Attempt(lambdas, losses, rckl.Start(learned.k0, learned.mu, learned.dual), calibrated)
 
     best = lambda_choice.best(attempt, first, second)
     return Choice(best.lambdas, tried, best.start._replace(dual=None), best.sure)
@@ -257,19 +257,19 @@ def _reported(
 ) -> tuple[HeldOut | None, rckl.Start | None]:
     """How well the chosen lambdas answer what neither they nor the kernel ever had, and that kernel as a start.
 
-    How sure it may be comes from answers that are fitted and reported nowhere, for a likelihood too: the trace draws
-    points together, so that a fit is not sure enough of what it did not have.
+    The slope comes from the validation set, even for a likelihood: the trace shrinks distances, so that a fit is
+    underconfident about held-out answers.
     """
     if split is None or not split.can_report:
         return None, choice.start
-    params, sure = task.params, choice.sure
-    if sure is None and not split.can_choose:
+    params, slope = task.params, choice.slope
+    if slope is None and not split.can_choose:
         return None, choice.start
-    training = inputs.of(split.outside if sure is not None else split.fitting)
+    training = inputs.of(split.outside if slope is not None else split.fitting)
     learned = _rough(params, training, choice.lambdas, inputs.weight.sum(), choice.start)
-    if sure is None:
-        sure = held_out_answers.sureness(learned.gram, split.choosing)
-    figures = split.figures(learned.gram, sure)
+    if slope is None:
+        slope = held_out_answers.calibrated_slope(learned.gram, split.choosing)
+    figures = split.figures(learned.gram, slope)
     return figures, rckl.Start(learned.k0, learned.mu)
 
 

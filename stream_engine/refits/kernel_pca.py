@@ -36,11 +36,11 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: k1, k2, adds3, adds4, mulk4, embedding; adds3, k1 or k2 of
         what is recent or weighted (k1_window, k2_decayed, ...)
-    dimensions: how many axes
-    shift: subtract the smallest eigenvalue from the diagonal first
-    min_links: an object with a nonzero similarity to fewer others lies at 0, as one of which nothing is known
-    memory_gb: what may be used; none: what is free
-    objects: these names only, or the so many objects with the most answers
+    dimensions: number of axes
+    shift: subtract the smallest eigenvalue from the diagonal
+    min_links: an object with a nonzero similarity to fewer others is at 0, like an object without answers
+    memory_gb: memory limit; default: free memory
+    objects: use only these names, or the given number of objects with the most answers
     """
 
     similarity: str = "k1"

@@ -29,12 +29,12 @@ AXES = KERNEL_AXES
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of both refits.
 
-    dimensions: of the coordinates
-    neighbours: how many are listed for each object
-    memory_gb: what may be used; none: what is free
-    objects: learn over these names only, or over the so many objects with the most answers
-    rest: the others are left out ("none"), or joined to the learned kernel ("extended"; formerly "placed")
-    directions: how many the factor of an extension keeps, the largest (O(directions^3) an object)
+    dimensions: number of coordinates
+    neighbours: number of neighbours listed for each object
+    memory_gb: memory limit; default: free memory
+    objects: use only these names, or the given number of objects with the most answers
+    rest: the other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed")
+    directions: number of directions in the factor of an extension, the largest ones (O(directions^3) an object)
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2

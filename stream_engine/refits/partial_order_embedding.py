@@ -55,16 +55,16 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels: name -> file and kind; none: K = I, which is GNMDS
     combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
     features: LPOE on one file of features, in place of kernels
-    beta: weight of what comparisons lose beside the regularisation; none: chosen
+    beta: weight of the hinge loss relative to the regularisation; default: selected
     betas: to choose from, smallest first, until one is clearly worse; none: by `multiples`
     multiples: of the smallest beta that learns anything, to choose from, and beyond either edge while that edge wins
     hold_out: what chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels
     folds: of objects
     share: of the judgements, that chooses
-    reported: which share of the judgements is neither fitted nor chosen by until the figures of the report are made
-    rank: keep that many directions a kernel (full form, an approximation)
+    reported: share of the responses in the test set
+    rank: number of directions per kernel (full form, an approximation)
     tolerance: relative dual gap to reach
-    max_iterations: of the last solve; where they end it the artifact says that it is not certified
+    max_iterations: maximum for the last solve; if it is reached, the artifact is not certified
     """
 
     form: Literal["full", "diagonal"] = "full"

@@ -1,9 +1,10 @@
-"""How reliable each worker is, and the AddS-3 in which a worker counts for as much as the worker is believed to know.
+"""Reliability of each participant, and AddS-3 weighted by reliability.
 
 One-coin Dawid & Skene 1979 with a predictor as prior, see `statistics.worker_reliability`.
 
-Needs the accumulator `worker_votes`. The votes are exact; everything estimated is computed from them here, so that a
-worker found out late is weighted down in all that was said before. The next refit starts where the previous one ended.
+Needs the accumulator `worker_votes`. The votes are exact, and all estimates are computed from them here. If a
+participant turns out to be unreliable, all their answers are down-weighted, including earlier ones. A refit starts from
+the previous estimate.
 """
 
 from typing import Annotated, Any
@@ -27,7 +28,7 @@ AXES = RELIABILITY.axes
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the refit.
 
-    prior_right, prior_wrong: the Beta prior of every worker, in answers
+    prior_right, prior_wrong: Beta prior of every participant, in answers
     rank: of the predictor that says what others would have answered; 0: only votes on the very same question count;
         none: chosen
     folds: workers are judged by a predictor that has not seen their fold

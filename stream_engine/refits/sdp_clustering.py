@@ -1,12 +1,11 @@
 """Clustering by semidefinite programming from comparisons alone (Perrot, Esser & Ghoshdastidar 2020, sec. 3 and 5).
 
-Whether there are clusters, and how many, is one decision (`cluster_verdict`): where there are, the labels are the
-groups that were tested. Where k is given, follows from lambda or is chosen by SPUR, as it is where there are no
-clusters to be told, the partition is the SDP's own where the SDP is tight, else k-means on the rows of X. The
-similarity is AddS-3 or AddS-4 as the stream accumulated it, or a multiplicative kernel made from the counts. Every
-artifact carries objective, upper bound, gap and residuals of SDP-k, whether it is certified and by what: that the
-optimisation is solved, which says nothing about the world. Labels keep their meaning from one snapshot to the next.
-`solve` and `spur` work on any matrix.
+One test decides whether there are clusters and how many (`cluster_verdict`); if there are, the labels are the tested
+groups. Where k is given, follows from lambda or is chosen by SPUR, as it is where there are no clusters to be told, the
+partition is the SDP's own where the SDP is tight, else k-means on the rows of X. The similarity is AddS-3 or AddS-4 as
+the stream accumulated it, or a multiplicative kernel made from the counts. Every artifact carries objective, upper
+bound, gap and residuals of SDP-k, whether it is certified and by what: that the optimisation is solved, not that there
+are clusters. Labels keep their meaning from one snapshot to the next. `solve` and `spur` work on any matrix.
 """
 
 from functools import partial
@@ -25,7 +24,7 @@ from stream_engine.clustering.stability import Replicates, again
 from stream_engine.data.available_memory import TooLarge, limit_in_bytes
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
-from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Found, Task, of_found, of_nothing
+from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Clustering, Task, of_found, of_nothing
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import SDP_CLUSTERING
 from stream_engine.state.snapshot import Snapshot
@@ -41,25 +40,24 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), mulk4; adds3 or k1 of what is
         recent or weighted (adds3_window, k1_decayed, ...). For the kernels SPUR chooses k on AddS, as in the paper
-    k: the number of clusters; none: by `k_by`
+    k: number of clusters; default: by `k_by`
     lam: solve SDP-lambda instead
-    k_by: "test": the number that the test against a continuum finds, where it finds clusters, else SPUR's; "spur"
-    tol: gap to reach, relative to <W, X>
+    k_by: "test": the number from the test against a continuum if it finds clusters, otherwise from SPUR; or "spur"
+    tol: target gap, relative to <W, X>
     max_iterations: of the solver (cvxpy's cost little: it may take 20,000); when they run out the artifact says that it
         is not certified
     solver: admm, or cvxpy (slow, the reference)
     lambda_factor: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter)
     early_exit: SPUR stops at the first k whose criterion exceeds this
     min_links: an object with a nonzero similarity to fewer others gets label -1
-    test: draws of each null model that say whether there are clusters at all, or a continuum, or nobody can tell; 0:
-        not tested
-    test_up_to: objects up to which that is tested
-    stability: random splits of the responses into halves, which say how stable the groups are
-    stability_up_to: objects up to which that is done
+    test: simulations of each null model in the test for clusters; 0: no test
+    test_up_to: maximum number of objects for the test
+    stability: random splits of the responses into halves, for the stability
+    stability_up_to: maximum number of objects for the stability
     warm_up_to: the solver's state is kept for a warm start of the next refit for up to this many objects (4 n^2 bytes)
-    memory_gb: what the solver may use; none: what is free
-    objects: cluster these names only, or the so many objects with the most answers
-    rest: the others then get no cluster ("none"), or the nearest by mean similarity ("nearest")
+    memory_gb: memory limit of the solver; default: free memory
+    objects: cluster only these names, or the given number of objects with the most answers
+    rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
     """
 
     similarity: str = "adds3"
@@ -114,7 +112,7 @@ def refit(
                 labels = label_matching.with_nearest_cluster(labels, task.similarity.W)
         except (TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error
-        return of_found(task, previous, Found(answer, labels, said, stable))
+        return of_found(task, previous, Clustering(answer, labels, said, stable))
 
 
 def _task(snapshot: Snapshot, params: Params, seed: int) -> Task:

@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     states: dict[int, State]  # by k, 0: SDP-lambda
 
 
-class Found(NamedTuple):
+class Clustering(NamedTuple):
     """What goes into the artifact."""
 
     answer: Answer
@@ -82,7 +82,7 @@ def _artifact_of(task: Task, arrays: dict[str, np.ndarray], report: dict[str, An
     return Artifact(KIND, task.snapshot.digest, task.snapshot.sequence, params, task.seed, arrays, report)
 
 
-def of_found(task: Task, previous: Artifact | None, found: Found) -> Artifact:
+def of_found(task: Task, previous: Artifact | None, found: Clustering) -> Artifact:
     """The artifact of what was found."""
     answer, said = found.answer, found.verdict
     solution, choice, ids = answer.solution, answer.choice, task.ids
@@ -121,7 +121,7 @@ def of_found(task: Task, previous: Artifact | None, found: Found) -> Artifact:
     return _artifact_of(task, arrays, report)
 
 
-def _stable(found: Found, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+def _stable(found: Clustering, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
     """The arrays of the halves, over all objects, with the numbers that clusters have in `labels`."""
     if found.stable is None:
         return {}
@@ -133,7 +133,7 @@ def _stable(found: Found, ids: np.ndarray, labels: np.ndarray) -> dict[str, np.n
     return {"stability": of_object, "second": second, "together": together, "stability_ari": stable.agreement}
 
 
-def _note(task: Task, found: Found, answer: Answer) -> str:
+def _note(task: Task, found: Clustering, answer: Answer) -> str:
     """The note about clusters."""
     said = found.verdict
     parts = [said.note]

@@ -1,4 +1,5 @@
-"""Spectral clustering of the similarity: the SDP without X >= 0, rounded. A refit of its own, no stand-in for the SDP.
+"""Spectral clustering of the similarity: the SDP without X >= 0, rounded. A separate refit, not a replacement for the
+SDP.
 
 k - 1 leading eigenvectors of PWP (P = I - 1 1'/n), k-means, then batch kernel-k-means on sum_a B_aa / n_a. Sparse
 throughout: O(nnz) a Lanczos step, seconds at 50,000 objects. Without k: one cluster more than the eigenvalues before
@@ -39,14 +40,14 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
-    k: the number of clusters; none: by the eigenvalues of AddS
-    most: clusters that are looked at then
-    lambda_factor: of sqrt(c ln n / n), the edge that these eigenvalues must exceed
+    k: number of clusters; default: from the eigenvalues of AddS
+    most: maximum number of clusters in this case
+    lambda_factor: factor of sqrt(c ln n / n), the threshold for these eigenvalues
     refine: kernel-k-means after k-means
     min_links: an object with a nonzero similarity to fewer others gets label -1 (k1, k2 of more than 16,384 objects:
         one that answered fewer questions)
-    objects: cluster these names only, or the so many objects with the most answers
-    rest: the others then get no cluster ("none"), or the nearest by mean similarity ("nearest")
+    objects: cluster only these names, or the given number of objects with the most answers
+    rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
     """
 
     similarity: str = "adds3"

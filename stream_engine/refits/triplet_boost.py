@@ -45,15 +45,15 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Parameters of the boosting refit.
 
     rounds: rounds of Algorithm 1 at this refit (the paper uses 10^6)
-    test: share of every label set's objects that is held out to measure accuracy on; 0 trains on all
-    stop: share that is held out to stop early on; 0: run all rounds
-    cross_fit_below: so many objects held out to test on are few; 0: never (1 / `test` more fits)
+    test: share of the objects of every label set in the test set; 0: train on all
+    stop: share of objects for early stopping; 0: run all rounds
+    cross_fit_below: cross-fit below this number of test objects; 0: never (1 / `test` more fits)
     patience: with `stop`, end when the error there was lowest this many checks (hundredths of `rounds`) ago
     mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
     multi_label: read a label "a|b" as the two labels a and b
-    memory_mb: refuse to start when more than this many megabytes would be needed; 0: than are free
-    objects: references and examples are these names only, or the so many objects with the most answers
-    rest: the others are predicted too, or left without a prediction ("none")
+    memory_mb: memory limit in megabytes; 0: free memory
+    objects: use only these names as references and examples, or the given number of objects with the most answers
+    rest: the other objects are predicted too, or get no prediction ("none")
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
@@ -243,7 +243,7 @@ def _asked(booster: Booster, world: World) -> tuple[Predictions, np.ndarray]:
     return every, confidence
 
 
-class Answered(NamedTuple):
+class TestAnswers(NamedTuple):
     """Of objects that were not trained on."""
 
     right: np.ndarray  # (q,) bool
@@ -251,10 +251,10 @@ class Answered(NamedTuple):
     abstained: np.ndarray  # (q,) bool
 
 
-def _answered(decided: Predictions, world: World, part: int) -> Answered:
+def _answered(decided: Predictions, world: World, part: int) -> TestAnswers:
     test = world.parts == part
     usual = int(world.sets[world.parts == labels.TRAIN].sum(axis=0).argmax())
-    return Answered(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
+    return TestAnswers(world.sets[test, decided.label[test]], world.sets[test, usual], decided.abstained[test])
 
 
 def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
@@ -262,9 +262,9 @@ def _right(decided: Predictions, world: World, part: int) -> dict[str, Any]:
     return _figures([_answered(decided, world, part)])
 
 
-def _figures(fits: list[Answered]) -> dict[str, Any]:
+def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
     """Over all objects of these fits; the standard error as of as many coins, unknown for fewer than five objects."""
-    each = Answered(*(np.concatenate(column) for column in zip(*fits)))
+    each = TestAnswers(*(np.concatenate(column) for column in zip(*fits)))
     objects = len(each.right)
     if not objects:
         return {"objects": 0, "error": None, "accuracy": None, "majority_class_accuracy": None, "abstained": None}

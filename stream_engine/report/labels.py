@@ -17,7 +17,7 @@ GAP, POINT = 6.0, 4.0  # pixels between a place and the name beside it; half of 
 Box = tuple[float, float, float, float]  # left, right, low, high
 
 
-class Placed(NamedTuple):
+class LabelPosition(NamedTuple):
     """Where the name of place `number` stands: `x` is where it begins, or its middle or end by `side` (1, 0, -1: right
     of the place, above or below, left of it), `y` the middle of its height; `far`: it needs a line to its place."""
 
@@ -30,7 +30,7 @@ class Placed(NamedTuple):
 
 def placed(
     x: np.ndarray, y: np.ndarray, widths: np.ndarray, height: float, within: Box, lines: bool = False
-) -> list[Placed]:
+) -> list[LabelPosition]:
     """The names that have room. `x`, `y` (k,) are places in pixels, y upwards; `widths` (k,) and `height` are of the
     texts; none reaches out of `within`. `lines`: what has none beside its place may go farther.
 
@@ -38,7 +38,7 @@ def placed(
     >>> [each.side for each in placed(x, y, np.full(2, 30.0), 10.0, (0.0, 99.0, 0.0, 99.0))]
     [1, -1]
     """
-    taken = _Taken(2 * height)
+    taken = _OccupiedBoxes(2 * height)
     for px, py in zip(x.tolist(), y.tolist()):
         taken.add((px - POINT, px + POINT, py - POINT, py + POINT))
     found, left = [], list(range(len(x)))
@@ -56,21 +56,21 @@ def placed(
     return found
 
 
-def _beside(number: int, x: float, y: float, height: float) -> Iterator[Placed]:
+def _beside(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
     for side, up in SIDES:
         away = height / 2 + POINT + 1.0 if side == 0 else 0.6 * height
-        yield Placed(number, x + side * GAP, y + up * away, side)
+        yield LabelPosition(number, x + side * GAP, y + up * away, side)
 
 
-def _around(number: int, x: float, y: float, height: float) -> Iterator[Placed]:
+def _around(number: int, x: float, y: float, height: float) -> Iterator[LabelPosition]:
     for ring in RINGS:
         for k in range(ANGLES):
             across, up = np.cos(2 * np.pi * k / ANGLES), np.sin(2 * np.pi * k / ANGLES)
             side = 0 if abs(across) < 0.3 else 1 if across > 0 else -1
-            yield Placed(number, x + ring * float(across), y + ring * float(up), side, True)
+            yield LabelPosition(number, x + ring * float(across), y + ring * float(up), side, True)
 
 
-def _box(name: Placed, width: float, height: float) -> Box:
+def _box(name: LabelPosition, width: float, height: float) -> Box:
     left = name.x - {1: 0.0, 0: width / 2, -1: width}[name.side]
     return left, left + width, name.y - height / 2, name.y + height / 2
 
@@ -79,7 +79,7 @@ def _holds(outer: Box, inner: Box) -> bool:
     return outer[0] <= inner[0] and inner[1] <= outer[1] and outer[2] <= inner[2] and inner[3] <= outer[3]
 
 
-class _Taken:
+class _OccupiedBoxes:
     """Boxes, found by the cells of a grid that they touch."""
 
     def __init__(self, cell: float):

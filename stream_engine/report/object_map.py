@@ -33,8 +33,8 @@ def section(material: Material) -> Section:
     says = sentences(material.findings, "map")
     if places.name != PICTURE and places.points.shape[1] > 2:
         says += " The first two dimensions are drawn."
-    sure = _how_sure(places, drawing)
-    notes = [text for text in (material.sampled, _left_out(material, places), sure, _groups(material)) if text]
+    uncertainty = _uncertainty(places, drawing)
+    notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
     return Section(TITLE, says, (drawing,), (), tuple(notes))
 
 
@@ -137,7 +137,7 @@ def _left_out(material: Material, places: Places) -> str:
     return f"{what} no answer when the map was fitted and is not shown." if missing else ""
 
 
-def _how_sure(places: Places, drawing: Drawing) -> str:
+def _uncertainty(places: Places, drawing: Drawing) -> str:
     if places.name == PICTURE:
         return ""
     if places.covariance is None:

@@ -22,7 +22,7 @@ from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot
 
 if TYPE_CHECKING:  # it loads scipy, which a run without an online embedding does without
-    from stream_engine.prediction.online_predictor import Kept, Online, Rows
+    from stream_engine.prediction.online_predictor import ObserverState, Online, Rows
 
 DELTA = 0.2  # of the detectors: the smaller, the fewer false alarms and the later a true one
 COOLDOWN = 100_000  # comparisons between alarms; what is noticed meanwhile is told when they are over
@@ -38,7 +38,7 @@ class OnlineLearning:
     def __init__(self, embedding: "Online", metrics: Metrics, log: FilteringBoundLogger):
         self._embedding, self._metrics, self._log = embedding, metrics, log
         self._waiting: list[Rows] = []  # that were not learned yet, in order
-        self._kept: Kept | None = None  # the embedding as it was at the last snapshot, until that is published
+        self._kept: ObserverState | None = None  # the embedding as it was at the last snapshot, until that is published
 
     def predictor(self) -> Predictor:
         """What the embedding expects, as it is when it is asked."""

@@ -245,7 +245,7 @@ class Store:
             try:
                 return self.artifact(kind, sequence, n_objects)
             except Corrupt as error:
-                self._tell_once(f"{error}; passed over, a refit makes it again")
+                self._tell_once(f"{error}; skipped, a refit makes it again")
         return None
 
     def kinds(self) -> list[str]:

@@ -131,22 +131,22 @@ def complete_linkage(gram: np.ndarray) -> np.ndarray:
     return linkage(squareform(np.sqrt(squared_distances(gram)), checks=False), "complete")
 
 
-class Earlier(NamedTuple):
+class PreviousMap(NamedTuple):
     """Coordinates of an earlier artifact: `points` (m, d), of which the rows `ids` (increasing) mean something."""
 
     points: np.ndarray
     ids: np.ndarray
 
 
-def earlier(arrays: Mapping[str, np.ndarray]) -> Earlier | None:
+def earlier(arrays: Mapping[str, np.ndarray]) -> PreviousMap | None:
     """What an artifact's arrays say of where the snapshot's objects were; None where they say nothing."""
     if "coordinates" not in arrays or arrays["coordinates"].ndim != 2:
         return None
     points = arrays["coordinates"]
-    return Earlier(points, np.flatnonzero(arrays["known"]) if "known" in arrays else np.arange(len(points)))
+    return PreviousMap(points, np.flatnonzero(arrays["known"]) if "known" in arrays else np.arange(len(points)))
 
 
-def pictures(gram: np.ndarray, dimensions: int, k: int, before: Earlier | None = None) -> dict[str, np.ndarray]:
+def pictures(gram: np.ndarray, dimensions: int, k: int, before: PreviousMap | None = None) -> dict[str, np.ndarray]:
     """What an artifact stores of a kernel for looking at: `coordinates` (turned onto `before`, whose objects are the
     first ones), `explained`, `neighbours` and `linkage`. O(n^2 log n) and more."""
     axes = kernel_pca(gram, dimensions)
@@ -164,7 +164,7 @@ def pictures_of_subset(
     n: int,
     dimensions: int,
     k: int,
-    before: Earlier | None = None,
+    before: PreviousMap | None = None,
     factor: np.ndarray | None = None,
     known: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
@@ -210,7 +210,7 @@ def _extend(
         neighbours[block] = ids[np.argsort(d, axis=1, kind="stable")[:, : neighbours.shape[1]]]
 
 
-def _turned(points: np.ndarray, ids: np.ndarray, before: Earlier | None) -> np.ndarray:
+def _turned(points: np.ndarray, ids: np.ndarray, before: PreviousMap | None) -> np.ndarray:
     """`points`, of which the rows `ids` mean something, turned onto those of `before` for the objects both know."""
     if before is None:
         return points

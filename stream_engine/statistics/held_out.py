@@ -1,4 +1,4 @@
-"""How well a model answers what it never had: accuracy, log loss and calibration, each with how sure it is.
+"""Evaluation on held-out answers: accuracy, log loss and calibration, with standard errors.
 
 A figure is a ratio of sums over comparisons, and its standard error that of a ratio estimator over clusters (Cochran
 1977, eq. 6.4: units drawn, comparisons counted), because comparisons of one judgement, or of one worker, are not

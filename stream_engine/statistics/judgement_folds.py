@@ -7,7 +7,8 @@ and what chooses. So what chose is never what is reported. Where a unit goes is 
 it keeps its place while the stream grows, whatever the ids.
 
 Where a sampler chose questions by a model, only judgements asked without one (`WITHOUT_MODEL`) choose and are reported:
-a model asks what it is not sure of, which says nothing fair about it. Figures by worker and by question hold all.
+a model asks what it is uncertain about, so these answers cannot evaluate it fairly. Figures by worker and by question
+hold all.
 
 A snapshot that keeps no judgements has comparisons for units: both directions and all repetitions of one together.
 Training counts are the snapshot's less those of the units that are out (`without`), so answers that a bounded sample of

@@ -28,7 +28,7 @@ LAPSE = 0.5  # share of random answers above which somebody mostly guesses
 MOST = 4_000_000  # rows of votes that are looked at
 
 
-class Checked(NamedTuple):
+class ParticipantChecks(NamedTuple):
     """A row a participant, in the order of names. Unknown figures are NaN."""
 
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ def wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(middle - half, 0.0, share), np.clip(middle + half, share, 1.0)
 
 
-def checked(published: Published, model_beats_chance: bool) -> Checked | None:
+def checked(published: Published, model_beats_chance: bool) -> ParticipantChecks | None:
     """The checks of every named participant; None where events name nobody. O(votes log votes)."""
     votes = published.snapshot.section("worker_votes")
     if not votes:
@@ -93,7 +93,7 @@ def checked(published: Published, model_beats_chance: bool) -> Checked | None:
             why.append(f"lapse rate {lapse[i]:.2f}")
         reasons.append("; ".join(why))
     kept = np.flatnonzero(named)
-    return Checked(
+    return ParticipantChecks(
         tuple(names[i] for i in kept.tolist()),
         responses[kept],
         accuracy[kept],

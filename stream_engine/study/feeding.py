@@ -24,7 +24,7 @@ TOLD = 10_000  # refusals that are kept, each with its place
 MAX_REFUSED = 0.5  # share of the events that may be refused, as in a run
 
 
-class Refused(NamedTuple):
+class RejectedRow(NamedTuple):
     """An event that was left out: where it stood, the code of the reason, and the reason in words."""
 
     where: str
@@ -32,7 +32,7 @@ class Refused(NamedTuple):
     message: str
 
 
-def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refused]:
+def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[RejectedRow]:
     """Decode a table and learn it; the first `TOLD` rows that were refused. Raises `BadFrame`: a column is missing.
     O(rows)."""
     event_fields = _fields(columns, options)
@@ -50,7 +50,7 @@ def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refu
         {name: columns.take(name) if name in known else pa.nulls(columns.rows) for name in columns.names}
     )  # what means nothing is named and not looked at
     decode = decoder("arrow", options)
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     first = 0
     for batch in table.to_batches(max_chunksize=BATCH):
         decoded = decode(batch)
@@ -60,9 +60,9 @@ def feed(engine: Learning, columns: Columns, options: EventOptions) -> list[Refu
     return refused
 
 
-def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[Refused]:
+def feed_dicts(engine: Learning, rows: Sequence[Mapping[str, Any]], options: EventOptions) -> list[RejectedRow]:
     """The same with dicts, each one event as in JSON: events of several types may stand in one list. O(rows)."""
-    decode, refused = cast("JsonDecoder", decoder("json", options)), list[Refused]()
+    decode, refused = cast("JsonDecoder", decoder("json", options)), list[RejectedRow]()
     for first in range(0, len(rows), BATCH):
         lines = [_line(first + number, row) for number, row in enumerate(rows[first : first + BATCH])]
         decoded = decode.lines(b"\n".join(lines))
@@ -93,7 +93,7 @@ def _of_numpy(value: Any) -> Any:
 _ENCODE = msgspec.json.Encoder(enc_hook=_of_numpy).encode
 
 
-def check_refused(engine: Learning, refused: Iterable[Refused], on_refused: str) -> None:
+def check_refused(engine: Learning, refused: Iterable[RejectedRow], on_refused: str) -> None:
     """Say what was left out: a warning, or an error where it is more than half of all, or any was to be one. Raises
     `BadFrame`."""
     left_out = sum(engine.counters["rejected"].values())
@@ -127,8 +127,10 @@ def _known(event_fields: EventFields, options: EventOptions) -> frozenset[str]:
     return event_fields.known | fields_of(options).known | fields_of(options, pairs=True).known
 
 
-def _told(rejected: Rejected, first: int) -> Refused:
-    return Refused(f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_got(rejected.value)}")
+def _told(rejected: Rejected, first: int) -> RejectedRow:
+    return RejectedRow(
+        f"row {first + rejected.index}", rejected.reason, f"{rejected.message}; got {_got(rejected.value)}"
+    )
 
 
 def _got(value: bytes) -> str:

@@ -12,7 +12,7 @@ from stream_engine.formats.options import EventOptions
 from stream_engine.state.engine import Engine
 from stream_engine.state.labels import learn_labels
 from stream_engine.state.store import Store
-from stream_engine.study.feeding import TOLD, Refused, check_names, check_refused, feed, feed_dicts
+from stream_engine.study.feeding import TOLD, RejectedRow, check_names, check_refused, feed, feed_dicts
 from stream_engine.study.frames import BadFrame, Columns, columns_of, is_dicts, library_of
 from stream_engine.study.learning import Learning
 from stream_engine.study.options import as_known, check_layout, options_of, paths_in, settings_of
@@ -86,13 +86,13 @@ def _engine(options: EventOptions) -> tuple[Learning, EventOptions]:
     )
 
 
-def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[Refused], str]:
+def _read_columns(table: Columns, options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
     options, said = as_known(table.names, options)
     engine, options = _engine(options)
     return engine, feed(engine, table, options), said
 
 
-def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[Refused], str]:
+def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tuple[Learning, list[RejectedRow], str]:
     names = [str(name) for name in rows[0]]
     options, said = as_known(names, options)
     engine, options = _engine(options)
@@ -101,7 +101,7 @@ def _read_dicts(rows: Sequence[Mapping[str, Any]], options: EventOptions) -> tup
 
 def _read_files(
     paths: list[str], options: EventOptions, layout: Mapping[str, Any]
-) -> tuple[Learning, list[Refused], str]:
+) -> tuple[Learning, list[RejectedRow], str]:
     """Files as a run reads them."""
     from connectors.files.line_numbers import LineNumbers, place
     from stream_engine.service.ingest import Ingest
@@ -112,7 +112,7 @@ def _read_files(
     options = event_options(settings)
     engine, options = _engine(options)
     lines = LineNumbers(settings.input.format, text_layout_of(settings))
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     for uri in settings.source:
         ingest, opened = Ingest(options, settings.input.format), source(settings, uri, {})
         try:
@@ -121,7 +121,7 @@ def _read_files(
                     engine.learn(block.decoded, block.positions(), sum(block.counts().values()))
                     for letter in block.dead_letters[: TOLD - len(refused)]:
                         at = place(letter.partition, letter.offset, lines)
-                        refused.append(Refused(at, letter.reason, letter.message))
+                        refused.append(RejectedRow(at, letter.reason, letter.message))
         finally:
             opened.close()
     lines.close()
@@ -136,7 +136,7 @@ def _learn_labels(engine: Learning, labels: Any) -> None:
         blocks, _ = read_labels(str(labels), {})
         for block in blocks:
             engine.learn(block.decoded, records=0)
-            letters = [Refused(str(labels), each.reason, each.message) for each in block.dead_letters]
+            letters = [RejectedRow(str(labels), each.reason, each.message) for each in block.dead_letters]
             check_refused(engine, letters, "raise")
         return
     if isinstance(labels, Mapping) and not {"object", "label"} <= set(labels):

@@ -14,7 +14,7 @@ from stream_engine.refits import REFITS, refit_module
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.published import Published
 from stream_engine.state.snapshot import Snapshot, encode
-from stream_engine.study.feeding import Refused
+from stream_engine.study.feeding import RejectedRow
 from stream_engine.study.learning import Learning
 from stream_engine.study.results import frame
 
@@ -44,7 +44,7 @@ class Study:
     def __init__(
         self,
         published: Published | Learning,
-        refused: Sequence[Refused] = (),
+        refused: Sequence[RejectedRow] = (),
         read_as: str = "",
         *,
         seed: int = 0,
@@ -102,7 +102,7 @@ class Study:
         from stream_engine.exports import NothingToExport
         from stream_engine.exports.declarations import columns
         from stream_engine.exports.evidence import questions
-        from stream_engine.exports.naming import Named
+        from stream_engine.exports.naming import NameColumn
 
         try:
             arrays = questions(self.published)["questions"].arrays
@@ -110,11 +110,11 @@ class Study:
             return self._frame({name: [] for name in columns("questions")})
         names = self.snapshot.objects
         ids = ("anchor", "near", "far")
-        return self._frame({head: Named(each, names) if head in ids else each for head, each in arrays.items()})
+        return self._frame({head: NameColumn(each, names) if head in ids else each for head, each in arrays.items()})
 
     def refused(self) -> Any:
         """A row an event that was left out (10,000 of them at most): where, reason (a code), message."""
-        names = Refused._fields
+        names = RejectedRow._fields
         return self._frame({name: [getattr(each, name) for each in self._refused] for name in names})
 
     def models(self) -> Any:
@@ -127,7 +127,7 @@ class Study:
         return self._frame({name: [row.get(name) for row in rows] for name in ("model", *COLUMNS, "seconds")})
 
     def map(self, d: int | None = 2) -> "Map":
-        """Where the objects lie in d dimensions; None: as many as foretell answers best. Fits the embedding."""
+        """The map in d dimensions; None: the number that predicts held-out answers best. Fits the embedding."""
         from stream_engine.study.object_map import Map
 
         held = self._artifact("embedding")

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from stream_engine.asking.known import Known
+from stream_engine.asking.known import Knowledge
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.state.artifact import Artifact
 from tests.support.generators import planted_triplets
 
 
-def world(n: int, size: int, seed: int = 0, dimensions: int = 2) -> tuple[np.ndarray, Known]:
+def world(n: int, size: int, seed: int = 0, dimensions: int = 2) -> tuple[np.ndarray, Knowledge]:
     """Planted points and what some noisy answers about them tell."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, dimensions))
     triplets = planted_triplets(rng, points, size, 0.1) if size else np.empty((0, 3), np.int32)
-    return points, Known(tuple(f"o{i}" for i in range(n)), columns_from_triplets(triplets, n))
+    return points, Knowledge(tuple(f"o{i}" for i in range(n)), columns_from_triplets(triplets, n))
 
 
 def artifact(points: np.ndarray, seed: int = 0, covariance: bool = True, **report) -> Artifact:
@@ -26,7 +26,7 @@ def artifact(points: np.ndarray, seed: int = 0, covariance: bool = True, **repor
     return Artifact("embedding", "", 1, {}, 0, arrays, said)
 
 
-def taught(n: int, size: int, seed: int = 0, dimensions: int = 2, **more) -> Known:
+def taught(n: int, size: int, seed: int = 0, dimensions: int = 2, **more) -> Knowledge:
     """A world with an embedding of it."""
     points, known = world(n, size, seed, dimensions)
     return known._replace(learned=artifact(points, seed, **more))

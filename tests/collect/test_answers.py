@@ -7,8 +7,8 @@ import pytest
 
 from stream_engine.collect.accept import MOST, accept, answers_in
 from stream_engine.collect.question_pool import NothingLeft, Question, QuestionPool
-from stream_engine.collect.refusals import REASONS, Refused
-from stream_engine.collect.screens import CATCH, REPEAT, Consented
+from stream_engine.collect.refusals import REASONS, Rejection
+from stream_engine.collect.screens import CATCH, REPEAT, Consent
 from stream_engine.collect.sessions import Person, Sessions, restored
 from stream_engine.collect.study import Asking, Catching, CatchTrial, Study
 from stream_engine.formats.json_events import Decoder
@@ -26,7 +26,7 @@ def asked(sessions: Sessions, worker: str = "w", now: float = 0.0, study: Study 
 
 
 def refused(given, sessions: Sessions, now: float = 1.0) -> str:
-    with pytest.raises(Refused) as error:
+    with pytest.raises(Rejection) as error:
         accept(given, sessions, "study1", now)
     assert "\n" not in str(error.value) and error.value.status == REASONS[error.value.reason]
     return error.value.reason
@@ -55,14 +55,14 @@ def test_every_reason_to_refuse_an_answer():
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_json(body):
-    with pytest.raises(Refused) as error:
+    with pytest.raises(Rejection) as error:
         answers_in(body)
     assert error.value.reason == "not_json"
 
 
 @pytest.mark.parametrize("many", [0, MOST + 1])
 def test_too_many_or_no_answers_at_once(many):
-    with pytest.raises(Refused, match=f"got {many} answers"):
+    with pytest.raises(Rejection, match=f"got {many} answers"):
         answers_in(msgspec.json.encode([{}] * many))
 
 
@@ -171,7 +171,7 @@ def test_catch_trials_come_in_turns_and_are_no_events():
 def test_what_is_remembered_is_made_anew_from_the_logs():
     study = Study(catch=(CatchTrial(anchor="a", shown=("b", "h"), right="b"),), catching=Catching(every=4))
     pool, sessions = QuestionPool(study, NAMES, "study1", seed=5), Sessions()
-    answers, lines = [], [msgspec.json.encode(Consented("w0", 1.0)), b""]
+    answers, lines = [], [msgspec.json.encode(Consent("w0", 1.0)), b""]
     sessions.person("w0").consented = True
     for n in range(60):
         screen = pool.screen(f"w{n % 3}", sessions.person(f"w{n % 3}"), float(n))

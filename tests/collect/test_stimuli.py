@@ -6,7 +6,7 @@ import re
 import pytest
 
 from stream_engine.collect import stimuli as of_study
-from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Shown, Stimuli, check_media
+from stream_engine.collect.stimuli import LARGEST, LARGEST_TEXT, BadStimuli, Stimuli, Stimulus, check_media
 from stream_engine.data.comparisons import MAX_NAME_BYTES
 
 PNG, WAV = b"\x89PNG\r\n\x1a\n" + bytes(20), b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
@@ -49,9 +49,9 @@ def test_a_folder_has_an_object_a_file(three):
     stimuli = Stimuli(three)
     assert stimuli.names == ["a", "b", "c"] and stimuli.folder == three and stimuli.passed_over == {}
     assert stimuli.shown == {
-        "a": Shown("", three / "a.png", "image/png"),
-        "b": Shown("", three / "b.WAV", "audio/wav"),
-        "c": Shown("a cat", three / "c.txt", "text/plain"),
+        "a": Stimulus("", three / "a.png", "image/png"),
+        "b": Stimulus("", three / "b.WAV", "audio/wav"),
+        "c": Stimulus("a cat", three / "c.txt", "text/plain"),
     }
 
 
@@ -59,13 +59,13 @@ def test_each_kind_is_known_by_its_first_bytes(three):
     for suffix, (media, bodies) in FIRST.items():
         for body in bodies:
             assert check_media(f"x{suffix.upper()}", body + bytes(9)) == ""
-            wrong = f"is no {media}, whatever its name says"
+            wrong = f"is not {media}, although its name says so"
             assert check_media(f"x{suffix}", b"\0" + body) == check_media(f"x{suffix}", body[:-1]) == wrong
     came = {f"x{number}{suffix}": bodies[0] for number, (suffix, (_, bodies)) in enumerate(FIRST.items())}
     stimuli = Stimuli(three)
     assert grown(stimuli, came) == [f"x{number}" for number in range(10)]
     assert [stimuli.shown[name].media for name in stimuli.names[3:]] == [media for media, _ in FIRST.values()]
-    assert check_media("x.svg", b"<svg>") == f"expected a name that ends in {', '.join([*FIRST, '.txt'])}"
+    assert check_media("x.svg", b"<svg>") == f"expected a file name that ends in {', '.join([*FIRST, '.txt'])}"
 
 
 def test_a_file_of_another_kind_and_a_folder_are_named(three):
@@ -73,7 +73,7 @@ def test_a_file_of_another_kind_and_a_folder_are_named(three):
     (three / "more").mkdir()
     stimuli = Stimuli(three)
     assert stimuli.names == ["a", "b", "c"] and stimuli.passed_over.keys() == {"notes.docx", "a.docx", "more"}
-    assert "expected a name that ends in .png" in stimuli.passed_over["notes.docx"]
+    assert "ends in .png" in stimuli.passed_over["notes.docx"]
 
 
 def test_a_list_has_an_object_a_line(tmp_path):
@@ -81,7 +81,7 @@ def test_a_list_has_an_object_a_line(tmp_path):
     path.write_bytes(b"\xef\xbb\xbfone\r\n\r\n  two, or so\t\none\nthree")
     stimuli = Stimuli(path)
     assert stimuli.names == ["one", "two, or so", "three"] and stimuli.folder is None and not stimuli.passed_over
-    assert stimuli.shown["two, or so"] == Shown("two, or so")
+    assert stimuli.shown["two, or so"] == Stimulus("two, or so")
 
 
 def test_a_table_has_an_object_a_row(tmp_path):
@@ -92,25 +92,25 @@ def test_a_table_has_an_object_a_row(tmp_path):
     stimuli = Stimuli(path)
     assert stimuli.folder is None and not stimuli.passed_over
     assert stimuli.shown == {
-        "a": Shown("", tmp_path / "in" / "p.png", "image/png"),
-        "b": Shown("a purr", tmp_path / "in" / "s.wav", "audio/wav"),
-        "c": Shown('two\nlines, and "more"'),
-        "d": Shown("d"),
-        "e": Shown("of a file", tmp_path / "in" / "t.txt", "text/plain"),
-        "f": Shown("f"),
+        "a": Stimulus("", tmp_path / "in" / "p.png", "image/png"),
+        "b": Stimulus("a purr", tmp_path / "in" / "s.wav", "audio/wav"),
+        "c": Stimulus('two\nlines, and "more"'),
+        "d": Stimulus("d"),
+        "e": Stimulus("of a file", tmp_path / "in" / "t.txt", "text/plain"),
+        "f": Stimulus("f"),
     }
 
 
 @pytest.mark.parametrize(
     ("file", "body", "why"),
     [
-        ("x.png", b"<svg onload=alert(1)>", "is no image/png, whatever its name says"),
-        ("x.png", b"", "is no image/png, whatever its name says"),
+        ("x.png", b"<svg onload=alert(1)>", "is not image/png, although its name says so"),
+        ("x.png", b"", "is not image/png, although its name says so"),
         ("x.txt", b" \n", "got 2 bytes, expected a text of 1 to 4000"),
         ("x.txt", b"x" * (LARGEST_TEXT + 1), "got 4,001 bytes, expected a text of 1 to 4000"),
         ("x.txt", b"na\xefve", "byte 2 is not UTF-8"),
-        ("a.wav", WAV, "the object 'a' is there already, as a.png"),
-        ("x\ny.png", PNG, r"got the name 'x\ny', expected 1 to 1024 bytes that can be printed"),
+        ("a.wav", WAV, "the object 'a' exists already, as a.png"),
+        ("x\ny.png", PNG, r"got the name 'x\ny', expected 1 to 1024 printable bytes"),
     ],
 )
 def test_a_file_that_is_no_object_is_passed_over_and_the_others_are_there(three, file, body, why):
@@ -144,7 +144,7 @@ def test_a_file_whose_name_is_no_text_is_passed_over(three):
     with open(os.fsencode(three) + b"/x\xff.png", "wb") as file:
         file.write(PNG)
     (said,) = Stimuli(three).passed_over.items()
-    assert said == (r"x\xff.png", r"got the name 'x\udcff', expected 1 to 1024 bytes that can be printed")
+    assert said == (r"x\xff.png", r"got the name 'x\udcff', expected 1 to 1024 printable bytes")
 
 
 def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
@@ -159,7 +159,7 @@ def test_lines_that_are_no_objects_are_passed_over_by_number(tmp_path):
         "line 6": "got the name ''",
         "line 7": "none.png: No such file or directory",
         "line 8": check_media("table.csv", b""),
-        "line 10": "the object 'a' is there already, as a text",
+        "line 10": "the object 'a' exists already, as a text",
     }
     names = tmp_path / "names.txt"
     names.write_text("one\ntwo\nth\x01ree\n\nfour")
@@ -197,7 +197,7 @@ def test_where_there_is_nothing_to_ask_about_it_is_said_in_one_line(tmp_path, fi
 
 
 def test_no_folder_and_an_empty_one(tmp_path):
-    with pytest.raises(BadStimuli, match="not there; expected a folder or a file"):
+    with pytest.raises(BadStimuli, match="expected a folder or a file"):
         Stimuli(tmp_path / "none")
     with pytest.raises(BadStimuli, match="got 0 objects, expected at least 3$"):
         Stimuli(tmp_path)

@@ -15,7 +15,9 @@ from tests.support.collecting import get
 from tests.support.process import engine, one_line
 
 HERE = Path(folder.__file__).parent
-DUTCH = (HERE / "words" / "en.toml").read_text().replace('"en"', '"nl"').replace('"Begin"', '"Beginnen maar"')
+DUTCH = (
+    (HERE / "words" / "en.toml").read_text().replace('"en"', '"nl"').replace(f'"{english().begin}"', '"Beginnen maar"')
+)
 
 
 @pytest.mark.parametrize("language", shipped())

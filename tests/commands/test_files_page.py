@@ -48,9 +48,9 @@ FILES = {
     "[cblearn]": ("triplets.csv", b"i,j,k\n3,1,4\n", 1, 3, 0, "read as cblearn's triplets in list order: anchor=i"),
     "cblearn, `list-order` by": ("triplets.txt", b"3 1 4\n4 1 3\n", 2, 3, 0, ""),
     "cblearn, `list-count`": ("counts.csv", b"i,j,k,yes,no\n3,1,4,7,3\n", 10, 3, 0, ""),
-    "a spreadsheet where": ("book.csv", "anchor;near;far\nÄ;b,5;c\n".encode("utf-8-sig"), 1, 3, 0, ""),
+    "a spreadsheet with": ("book.csv", "anchor;near;far\nÄ;b,5;c\n".encode("utf-8-sig"), 1, 3, 0, ""),
     'a spreadsheet saved as "Unicode': ("book.txt", "anchor\tnear\tfar\r\nÄ\tb\tc\r\n".encode("utf-16"), 1, 3, 0, ""),
-    "a spreadsheet on": ("book.csv", "anchor;near;far\nÄ;Ö;Ü\n".encode("cp1252"), 1, 3, 0, ""),
+    "a spreadsheet from": ("book.csv", "anchor;near;far\nÄ;Ö;Ü\n".encode("cp1252"), 1, 3, 0, ""),
     "Qualtrics": ("q.csv", b"Question 1,,\nShown,,\nanchor,near,far\na,b,c\n", 1, 3, 0, ""),
     "pandas": ("p.csv", b"anchor,near,far,time\n16.0,3.0,2.0,2015-05-29 03:46:14.384\n,3.0,2.0,\n", 1, 3, 1, ""),
     "two pictures": ("page.csv", b"anchor,L,R,said\na,b,c,l\nb,a,c,R\n", 2, 3, 0, ""),
@@ -60,7 +60,7 @@ FILES = {
 
 def options():
     """First column -> options, of the table of tools."""
-    table = PAGE.read_text().split("## What tools export")[1].split("## ")[0]
+    table = PAGE.read_text().split("## Survey tools")[1].split("## ")[0]
     rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines() if line.startswith("|")][2:]
     return {source.strip(): text.strip().strip("`").replace("\\|", "|") for source, _, text in rows}
 

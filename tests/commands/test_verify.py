@@ -50,8 +50,7 @@ def test_a_state_is_what_its_source_holds_to_the_last_byte_though_the_source_has
     lock = Lock(state)  # a run is at work
     said = engine("verify", "--state", state, state.parent / "a.jsonl").stdout
     lock.release()
-    assert "100 records give the same state to the last byte" in said and "nothing is wrong" in said
-    assert " letters up to the position" in said
+    assert "100 records " in said and " to the last byte" in said and " letters up to the position" in said
 
 
 FORMATS = {
@@ -85,7 +84,7 @@ def test_every_kind_of_file_can_be_read_again(tmp_path, name):
     more = ("--where", "far=object-3") if name == "a.csv" else ("--labels", labels)
     engine("run", tmp_path / name, "--state", tmp_path / "s", "--no-refits", *more)
     said = engine("verify", "--state", tmp_path / "s", tmp_path / name, *more).stdout
-    assert f"{len(triplets) + 2 * ('--labels' in more)} records give the same state" in said
+    assert f"{len(triplets) + 2 * ('--labels' in more)} records " in said
     assert ("to the last byte" in said) == (name != "*.jsonl")
     changed(tmp_path / "s", arrays=lambda arrays: arrays["adds3/w"].__imul__(2))
     wrong = engine("verify", "--state", tmp_path / "s", tmp_path / name, *more, status=1).stdout
@@ -105,13 +104,11 @@ def test_deltas_can_be_read_again_and_passed_over(tmp_path):
     source = spark_written.source_of(spark_written.deltas(tmp_path / "out", batches[:2]))
     engine("run", source, "--state", tmp_path / "s", "--no-refits")
     said = engine("verify", "--state", tmp_path / "s", source).stdout
-    assert "20 records give the same state to the last byte" in said
+    assert re.search("20 records .* to the last byte", said)
     said = engine("seek", "--state", tmp_path / "s", "--count-again", source, "1").stdout
     assert "an unknown number of records will be counted again" in said
     engine("run", source, "--state", tmp_path / "s", "--no-refits")
-    assert (
-        "30 records give the same state to the last byte" in engine("verify", "--state", tmp_path / "s", source).stdout
-    )
+    assert re.search("30 records .* to the last byte", engine("verify", "--state", tmp_path / "s", source).stdout)
 
 
 def count_once_more_nearer(arrays) -> None:
@@ -140,7 +137,7 @@ def test_sections_that_do_not_agree_are_found_without_the_source(state, said):
     done = engine("verify", "--state", state, status=1)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("WRONG") and re.search(said, line)]
     assert "000000000002" in line or "dead letters" in line
-    assert "wrong" in one_line(done.stderr)
+    assert ": 1 problem" in one_line(done.stderr)
 
 
 def test_where_a_state_differs_from_its_source_is_said_by_name(state):
@@ -182,7 +179,7 @@ def test_damage_leftovers_and_what_was_pruned_meanwhile(state):
         "WRONG  dead letters 000001.jsonl: line 1 is damaged",
     ):
         assert line in done.stdout, done.stdout
-    assert one_line(done.stderr).endswith("3 things are wrong") or "4 things are wrong" in done.stderr
+    assert re.search(": [34] problems", one_line(done.stderr))
     segment.write_bytes(b"")
     assert "the newest snapshot relies on" in engine("verify", "--state", state, status=1).stdout
 

@@ -9,7 +9,7 @@ import pytest
 from stream_engine.embedding import online, online_step
 from stream_engine.embedding.fit import fit
 from stream_engine.embedding.gradient import margins
-from stream_engine.embedding.online import Fitted, OnlineEmbedding
+from stream_engine.embedding.online import OnlineEmbedding, PublishedFit
 from stream_engine.embedding.questions import of_rows
 from tests.support import embedding_reference as reference
 from tests.support.generators import planted_triplets
@@ -160,7 +160,7 @@ def test_online_a_question_turned_round_is_answered_turned_round():
 def fitted_to(rows, n, d=2, kernel="t-ste", ridge=0.5):
     found = fit(of_rows(rows, n), d, ridge, kernel=kernel)
     asked = np.bincount(rows.ravel(), minlength=n) > 0
-    return Fitted(found.points, asked, float(found.lapse[0]), {}, found.alpha, ridge, 1.0, float(len(rows)))
+    return PublishedFit(found.points, asked, float(found.lapse[0]), {}, found.alpha, ridge, 1.0, float(len(rows)))
 
 
 @pytest.mark.parametrize("room, whole", [(1 << 17, True), (1024, False)])
@@ -189,7 +189,7 @@ def test_online_no_answer_is_lost_when_a_fit_takes_over(monkeypatch, room, whole
 def test_online_a_fit_of_a_long_stream_is_not_drowned_by_a_few_answers():
     """It knows of a million answers what this learner never had: three contrary ones hardly move it."""
     points = np.random.default_rng(0).normal(size=(10, 2))
-    long = Fitted(points, np.ones(10, bool), 0.05, {3: 0.9}, 1.0, 0.5, 2.0, 1e6)
+    long = PublishedFit(points, np.ones(10, bool), 0.05, {3: 0.9}, 1.0, 0.5, 2.0, 1e6)
     made = OnlineEmbedding(3)
     assert made.take(long, 0) and made.scale == 2.0 and made.lapse[3] == pytest.approx(0.9)
     near = np.array([[0, 1, 0, 2]] * 3)
@@ -261,7 +261,7 @@ def test_online_nothing_breaks_its_numbers():
         for alpha, ridge in ((0.0, 0.0), (1.0, 1e6), (0.0, 1e6)):
             made = OnlineEmbedding(2)
             asked = np.array([True, True, True, True, False])
-            assert made.take(Fitted(points, asked, np.nan, {1: 2.0}, alpha, ridge, 1.0, 0.0), 0)
+            assert made.take(PublishedFit(points, asked, np.nan, {1: 2.0}, alpha, ridge, 1.0, 0.0), 0)
             made.learn(
                 np.tile([[0, 1, 0, 2], [0, 2, 0, 1], [0, 1, 2, 3], [4, 1, 4, 0]], (100, 1)), np.ones(400, np.int32)
             )
@@ -269,7 +269,7 @@ def test_online_nothing_breaks_its_numbers():
             assert all(np.isfinite(array).all() for array in made.state().values())
             assert np.abs(made.mean).max() <= online_step.LARGEST * (1 + 1e-9)  # a mean of such, and its rounding
     assert not OnlineEmbedding(2).take(
-        Fitted(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
+        PublishedFit(np.full((3, 2), np.inf), np.ones(3, bool), 0.1, {}, 0.0, 0.0, 1.0, 3.0), 0
     )
 
 

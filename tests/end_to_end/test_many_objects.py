@@ -50,7 +50,7 @@ def test_the_most_evidence_comes_first(sparse):
         assert similarity_of_snapshot.subset_ids(snapshot, W, 1, wanted).tolist() == expected
     named = similarity_of_snapshot.subset_ids(snapshot, W, 1, ("o3", "o1", "o17"))
     assert named.tolist() == [1, 3]
-    with pytest.raises(similarity_of_snapshot.NoCounts, match="2 of 3 names are in no comparison, the first is 'x'"):
+    with pytest.raises(similarity_of_snapshot.NoCounts, match="2 of 3 names .* 'x'"):
         similarity_of_snapshot.subset_ids(snapshot, W, 1, ("x", "o1", "y"))
 
 
@@ -157,7 +157,7 @@ def test_hierarchy_of_chosen_objects():
     module, snapshot = refit_module("hierarchy"), world().snapshot()
     made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
     assert sorted(made.arrays["leaves"].tolist()) == [0, 1, 2, 3]
-    with pytest.raises(CannotRefit, match="names are in no comparison"):
+    with pytest.raises(CannotRefit, match="^objects: 1 of 2 names"):
         module.refit(snapshot, module.Params(objects=("nobody", "o1")), 0)
 
 

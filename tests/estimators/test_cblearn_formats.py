@@ -81,7 +81,7 @@ def test_votes_are_repeated():
         (("list-order", [[0.5, 1, 2]]), "got float64"),
         (("list-order", [[0, 1, 2], [0, -1, 2]]), r"X row 1: got \[0, -1, 2\]"),
         (("list-order", [[0, 1, 2]], [0]), "y row 0: got 0 votes"),
-        (("list-order", [[0, 1, 2]], [0.5]), "a truth or a count"),
+        (("list-order", [[0, 1, 2]], [0.5]), "y: got float64"),
         (("list-order", [[0, 1, 2]], [1, 1]), r"of shape \(2,\)"),
         (("tensor-count", [[0, 1, 2]], None, 2), "got object 2, expected numbers below n_objects = 2"),
         (("list-order", np.zeros((2, 2, 3))), r"shape \(2, 2, 3\), expected \(n, n, n\)"),

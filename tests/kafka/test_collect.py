@@ -1,7 +1,6 @@
 """`stream-engine collect --log kafka://…`: answers on a real topic, each once, whatever is killed or away."""
 
 import json
-import re
 
 import httpx
 import pytest
@@ -115,7 +114,7 @@ def test_a_topic_that_is_not_there_and_a_broker_that_is_not(broker):
     with pytest.raises(UnusableSource, match="the topic does not exist"):
         TopicLog(f"kafka://{broker.bootstrap}/nowhere", {})
     (port,) = free_ports(1)
-    with pytest.raises(SinkUnavailable, match="look at the broker"):
+    with pytest.raises(SinkUnavailable, match="broker"):
         TopicLog(f"kafka://127.0.0.1:{port}/t", {})
 
 
@@ -163,7 +162,7 @@ def test_answers_are_on_the_topic_and_a_study_remembers_them(on_a_topic, broker,
     uri = f"kafka://{broker.bootstrap}/"
     assert f"expected {topic}" in one_line(engine(*again, study.state, "--log", f"{uri}other", status=2).stderr)
     stranger = one_line(engine(*again, tmp_path / "new", "--log", f"{uri}{topic}", status=2).stderr)
-    assert re.search("is no answer of this study; expected a log of its own", stranger)
+    assert f"{topic}: holds " in stranger
 
 
 def test_while_the_broker_is_away_nobody_is_told_that_his_answer_is_counted(collecting, own_broker, new_topic):  # noqa: F811

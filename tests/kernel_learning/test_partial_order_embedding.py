@@ -330,7 +330,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             done, gauc = beta_choice._attempt(params, whole_inputs, 2000.0, [fold])
             assert gauc == pytest.approx((x < 0) @ fold.test.weight / fold.test.weight.sum()) and gauc > 0.75
             by_anchor = np.bincount(
-                fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.sure / margin_scale(gram) * x)), 24
+                fold.test.rows[:, 0], fold.test.weight * np.log1p(np.exp(done.slope / margin_scale(gram) * x)), 24
             )
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
@@ -391,7 +391,7 @@ def test_refit_says_in_one_line_what_is_missing(aux):
         (none, poe.Params(), "got 0 comparisons in constraints 'canonical'"),
         (torn, poe.Params(), "got 0 comparisons"),
         (torn, poe.Params(constraints="length2"), "got 0 comparisons"),
-        (torn, poe.Params(constraints="raw"), "all 2 triplets are contradicted as often as they were said"),
+        (torn, poe.Params(constraints="raw"), "all 2 triplets"),
         (whole, poe.Params(combine="sum"), "got combine 'sum' and no kernels"),
         (whole, poe.Params(kernels=specs, features=one_way), "got both kernels and features"),
     ):
@@ -449,4 +449,4 @@ def test_kernels_that_say_nothing(tmp_path):
 
 def test_too_few_to_hold_any_out():
     made = poe.refit(reference.snapshot_of(np.array([[0, 1, 2]]), 3), poe.Params(), 0)
-    assert made.report["chosen_by"] == "too few comparisons to hold any out" and made.arrays["satisfied"] == 1.0
+    assert made.report["chosen_by"].startswith("too few comparisons") and made.arrays["satisfied"] == 1.0

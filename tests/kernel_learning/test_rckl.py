@@ -300,12 +300,12 @@ def test_refit_says_in_one_line_what_is_missing():
     for triplets, n, what in (
         (none, 0, "got 0 triplets"),
         (none, 1, "got 0 triplets"),
-        (torn, 3, "all 2 triplets are contradicted as often as they were said"),
+        (torn, 3, "all 2 triplets"),
     ):
         with pytest.raises(CannotRefit, match=what) as caught:
             kernel_learning.refit(reference.snapshot_of(triplets, n), kernel_learning.Params(), 0)
         assert "\n" not in str(caught.value)
-    with pytest.raises(CannotRefit, match="form 'mkl' weighs auxiliary kernels and got none"):
+    with pytest.raises(CannotRefit, match="form 'mkl' .*`kernels`"):
         kernel_learning.refit(reference.snapshot_of(torn[:1], 3), kernel_learning.Params(form="mkl"), 0)
     _, triplets = reference.planted(23, 10, 200)
     with pytest.raises(SolverFailed, match="after 2 iterations; expected <= 1e-12"):

@@ -16,7 +16,7 @@ from stream_engine.exports import Content, manual_page
 from stream_engine.exports.by_name import by_name
 from stream_engine.exports.declarations import ARRAYS, LEFT_OUT, OF_REFITS, SCALARS, TABLES, Array, columns, declared
 from stream_engine.exports.files import encode
-from stream_engine.exports.naming import Named
+from stream_engine.exports.naming import NameColumn
 from stream_engine.refits import REFITS
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.artifact_schemas import OBJECTS, SCHEMAS, SUBSET
@@ -256,7 +256,7 @@ def test_nothing_is_declared_that_is_not_there():
 
 def is_of_kind(values, declared: Array) -> bool:
     """Whether a column holds what is declared; ids are names in tables, and an empty column is of any kind."""
-    if isinstance(values, Named):
+    if isinstance(values, NameColumn):
         return declared.values == "ids" or declared.kinds == "U"
     if isinstance(values, list):
         values = [value for value in values if value is not None]

@@ -102,5 +102,5 @@ def test_objects_of_which_nothing_is_known_lie_at_zero_and_are_told():
     assert not made["coordinates"][~made["mapped"]].any() and not made["mapped"].all()
     with pytest.raises(CannotRefit, match="kernel_pca: kernel PCA of 6 objects: needs .* GB may be used: raise memory"):
         refit(snapshot, Params(memory_gb=1e-9), 0)
-    with pytest.raises(CannotRefit, match="2 of 2 names are in no comparison"):
+    with pytest.raises(CannotRefit, match="objects: 2 of 2 names"):
         refit(snapshot, Params(objects=("x", "y")), 0)

@@ -63,7 +63,7 @@ def test_figures_move_for_two_viewers_and_the_engine_is_found_again(tmp_path, st
     until(lambda: "stopped or cannot be reached" in first.page.inner_text("#live-wrong"), 60, "the end to be said")
     again = Engine(tmp_path, str(stream.path), "--follow", "--listen", address, config=CONFIG, refits=True)
     try:
-        waits = "All that is there was read; waiting for more."
+        waits = "Up to date, waiting for new events."
         until(lambda: first.page.inner_text("#live-said") == waits, 60, "the engine to be found again")
         assert first.page.inner_text("#live-wrong") == ""
         stream(300)
@@ -80,9 +80,9 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         page.page.goto(f"http://{run.address}/")
         metrics, said = run.metrics, page.page
         metrics.lag.set("a", 0)
-        until(lambda: said.inner_text("#live-said").startswith("All that is there was read"), 60)
-        assert said.inner_text("#live-wrong") == "" and "too few to say" in said.inner_text("#live-accuracy-says")
-        assert "There is no snapshot yet" in said.inner_text("#main")
+        until(lambda: said.inner_text("#live-said").startswith("Up to date"), 60)
+        assert said.inner_text("#live-wrong") == "" and "Too few" in said.inner_text("#live-accuracy-says")
+        assert "No snapshot yet" in said.inner_text("#main")
         metrics.lag.set("a", 90_000)
         metrics.events.labels("triplet").inc(300)
         metrics.rejected.labels("not_distinct").inc(100)

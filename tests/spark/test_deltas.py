@@ -406,7 +406,7 @@ def test_the_submit_line_is_checked_and_printed(tmp_path):
         ([events], "--out"),
         (["nope*.jsonl", "--out", "o"], "nope*.jsonl: no file matches"),
         ([events, f"{tmp_path}/e*", "--out", "o"], "e.jsonl: named by two sources, its events would count twice"),
-        ([hidden, "--out", "o"], "Spark passes over files whose names begin with _"),
+        ([hidden, "--out", "o"], "files whose names begin with _ or ."),
         ([odd, "--out", "o"], "e.weird: "),
         ([events, "--out", events], "expected a folder"),
         ([events, "--out", "kafka://h:9/t"], "expected a folder"),

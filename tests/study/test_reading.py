@@ -191,10 +191,10 @@ def test_a_file_is_read_as_a_run_reads_it(suffix, tmp_path):
 
 GOOD = {"anchor": ["a"] * 4, "near": ["b"] * 4, "far": ["c"] * 4}
 BAD = {  # what is wrong, and what is said: the row, what was there, what is expected
-    "missing": (GOOD | {"far": ["c", None, "c", "c"]}, "1 of 4 events were refused; the first, row 1: far is missing"),
+    "missing": (GOOD | {"far": ["c", None, "c", "c"]}, "1 of 4 events .* row 1: far is missing"),
     "not distinct": (GOOD | {"far": ["c", "c", "c", "b"]}, "row 3: near equals far"),
     "a wrong type": (GOOD | {"far": [1.0, 2.0, 2.5, 3.0]}, "row 2: far holds a number"),
-    "half": (GOOD | {"far": [None, None, None, "c"]}, "3 of 4 events were refused; the first, row 0"),
+    "half": (GOOD | {"far": [None, None, None, "c"]}, "3 of 4 events .* row 0"),
 }
 
 
@@ -242,22 +242,22 @@ WRONG = {
     "text among numbers": (GOOD | {"weight": [1, "x", 2, 3]}, r"row 1: weight: got 'x' \(str\), expected a number"),
     "an object": (
         rows_of(GOOD | {"near": ["b", "b", object(), "b"]}),
-        "row 2: got .* expected values as JSON has them",
+        "row 2: got .* expected JSON values",
     ),
     "no such column": (pd.DataFrame(GOOD).drop(columns="far"), "no column far; the table has anchor, near; say with"),
     "a column of another case": (
         pd.DataFrame(GOOD).rename(columns={"far": " Far"}),
         r"no column far; the table has anchor, near,  Far; did you mean ' Far'\? Say with columns=\{'far'",
     ),
-    "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' is there twice"),
-    "uneven columns": (GOOD | {"far": ["c"]}, "columns of lengths anchor: 4, near: 4, far: 1, expected lists of one"),
+    "a column twice": (pd.DataFrame([[1, 2, 3]], columns=["anchor", "near", "near"]), "column 'near' .* twice"),
+    "uneven columns": (GOOD | {"far": ["c"]}, "columns of lengths anchor: 4, near: 4, far: 1, expected "),
     "a wide array": (np.zeros((2, 5)), r"an array of shape \(2, 5\), expected \(m, 3\) or \(m, 4\)"),
     "a short row": ([("a", "b", "c"), ("a", "b")], r"row 1: got \('a', 'b'\) \(tuple\), expected a dict, or 3 or 4"),
     "uneven rows": ([("a", "b", "c"), tuple("abcd")], "row 1: got 4 objects, expected 3, as in row 0"),
     "a series": (pd.Series(["a"]), "got a pandas Series, expected a DataFrame"),
     "a lazy frame": (pl.DataFrame(GOOD).lazy(), r"lazy frame of polars, expected a frame: call .collect\(\) first"),
     "a number": (5, "got a int, expected a pandas, polars or Arrow table"),
-    "one triplet": (("a", "b", "c"), r"none of which is a file; one triplet stands in a list: \[\('a', 'b', 'c'\)\]"),
+    "one triplet": (("a", "b", "c"), r"none of which is a file; .*: \[\('a', 'b', 'c'\)\]"),
 }
 
 
@@ -275,7 +275,7 @@ def test_options_that_fit_nothing_are_said(tmp_path):
         ({"answers_by": "luck"}, "unknown way of answering"),
         ({"on_refused": "no"}, "expected warn or raise"),
         ({"frames": "excel"}, "got 'excel', expected one of pandas, polars, arrow"),
-        ({"delimiter": ";"}, "got delimiter, which say how files of text are laid out"),
+        ({"delimiter": ";"}, "got delimiter, "),
     ):
         with pytest.raises(ValueError, match=words):
             se.read(pd.DataFrame(GOOD), **given)
@@ -380,9 +380,7 @@ def test_what_people_hand_over():
 
 def test_names_that_differ_by_blanks_alone_are_told():
     rows = [("rum", "cola", "gin"), (" rum", "cola", "gin"), ("Rum", "cola", " tea")]
-    with pytest.warns(
-        UserWarning, match=r"1 of 6 objects are called as others are but for blanks, as ' rum' and 'rum'"
-    ):
+    with pytest.warns(UserWarning, match=r"1 of 6 objects .* ' rum' and 'rum'"):
         assert se.read(rows).snapshot.objects[3] == " rum"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

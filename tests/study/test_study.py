@@ -83,7 +83,7 @@ def test_workers_have_their_names_and_the_guesser_the_least_weight(study):
     assert found["weight"].idxmin() == found["lapse"].idxmax() == "w4"
     table = contents("workers", study.published)["workers"].tables["workers"]
     assert np.array_equal(found["accuracy"], table["accuracy"])
-    with pytest.raises(ValueError, match="got answers that name no worker"):
+    with pytest.raises(ValueError, match="^workers: .* worker"):
         se.read([("a", "b", "c")]).workers()
 
 
@@ -136,9 +136,9 @@ def test_predictions(study, tmp_path):
     survey.rename(columns={"said": "gewählt"}).to_csv(file, sep=";", encoding="latin-1", index=False)
     options["columns"]["chosen"] = "gewählt"
     assert study.predict(file, encoding="latin-1", **options)["p"].tolist() == [*told["p"], told["p"][0]]
-    with pytest.raises(ValueError, match="got encoding, which say how files"):
+    with pytest.raises(ValueError, match="got encoding, "):
         study.predict([nearer], encoding="latin-1")
-    with pytest.warns(UserWarning, match="1 of 3 rows ask nothing; the first, row 2: got anchor"):
+    with pytest.warns(UserWarning, match="1 of 3 rows .* row 2: got anchor"):
         assert study.predict([nearer, unknown, ("a", "a", "b")])["p"].isna().tolist() == [False, True, True]
     with pytest.raises(ValueError, match="row 1: got anchor 'a', left 'a'"):
         study.predict([nearer, ("a", "a", "b")])
@@ -222,7 +222,7 @@ def test_a_study_is_saved_and_read(answers, tmp_path):
     assert again.snapshot.digest == study.snapshot.digest and again.fitted == ("embedding",)
     assert Store(tmp_path / "state").published().artifacts.keys() == {"embedding"}
     assert again.map().to_frame().equals(study.map().to_frame())
-    with pytest.raises(ValueError, match="holds a state already"):
+    with pytest.raises(ValueError, match="^save: "):
         study.save(tmp_path / "state")
 
 
@@ -281,8 +281,8 @@ def test_parameters_that_a_refit_has_not_are_said(study):
 
 def test_it_introduces_itself(study):
     assert repr(se.read([("a", "b", "c")])) == "Study of 1 event: 3 objects, nothing fitted yet"
-    with pytest.warns(UserWarning, match="were refused"):
+    with pytest.warns(UserWarning, match=" events were "):
         shown = se.read([("a", "b", "c"), ("a", "b", "b"), ("<b>", "a", "c")])
-    assert ", 1 refused" in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
+    assert ", 1 " in repr(shown) and "<th>refused</th><td>1</td>" in shown._repr_html_()
     assert {"read", "Study", "Engine", "__version__", "estimators"} <= set(dir(se)) and se.__version__
     assert len(study) == 900 and "\n" not in repr(study)

@@ -1,4 +1,4 @@
-"""How sure an embedding may be of answers that it was not fitted to."""
+"""Calibrated probabilities of an embedding for answers that it was not fitted to: scale and lapse rate."""
 
 from typing import NamedTuple
 
@@ -9,22 +9,22 @@ from scipy.special import expit, logit
 from stream_engine.embedding.gradient import probability
 from stream_engine.embedding.lapse_prior import FIRST, LEAST, MOST, PRIOR
 
-WORTH = 20.0  # answers, of the prior of how sure a fit is
+WORTH = 20.0  # answers, the weight of the prior of the scale
 
 
-class Sureness(NamedTuple):
-    """P(near) = lapse / 2 + (1 - lapse) sigma(scale Delta) of somebody unknown. A ridge draws points together, so that
-    a fit to few answers is not sure enough; many dimensions make it too sure."""
+class Calibration(NamedTuple):
+    """P(near) = lapse / 2 + (1 - lapse) sigma(scale Delta) of an unknown participant. A ridge shrinks distances: fits
+    to few answers are underconfident, fits with many dimensions overconfident."""
 
     scale: float
     lapse: float
 
 
-def sureness(delta: np.ndarray, times: np.ndarray, fitted: float) -> Sureness:
+def calibrate(delta: np.ndarray, times: np.ndarray, fitted: float) -> Calibration:
     """The scale and the lapse with the least log loss of answers with these margins, > 0 expected, that the fit did not
     have: Platt's scaling with a lapse. Few answers leave them near 1 and the `fitted` lapse. O(20 m).
 
-    >>> made = sureness(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
+    >>> made = calibrate(np.array([2.0, -2.0]), np.array([90_000.0, 10_000.0]), 0.05)
     >>> round(float(made.lapse / 2 + (1 - made.lapse) / (1 + np.exp(-2 * made.scale))), 2)
     0.9
     """
@@ -38,4 +38,4 @@ def sureness(delta: np.ndarray, times: np.ndarray, fitted: float) -> Sureness:
 
     bounds = [(-np.log(10.0), np.log(10.0)), (logit(LEAST), logit(MOST))]
     found = minimize(loss, np.array([0.0, logit(FIRST)]), bounds=bounds, method="L-BFGS-B")
-    return Sureness(float(np.exp(found.x[0])), float(expit(found.x[1])))
+    return Calibration(float(np.exp(found.x[0])), float(expit(found.x[1])))
