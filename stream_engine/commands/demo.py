@@ -178,7 +178,7 @@ def page(
     waited = ", ".join(f"{what} {seconds:.1f}" for what, seconds in took.items())
     rate = summary["events"] / took["reading"]
     lines = [
-        ("last line of run", result),
+        ("run", result),
         ("objects", f"{summary['objects']} handwritten digits; one in ten simulated answers is wrong"),
         (
             "events",

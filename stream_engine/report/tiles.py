@@ -1,12 +1,14 @@
 """The four figures at the top of the page: answers, participants, accuracy, clusters."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from stream_engine.findings import Finding
 from stream_engine.findings.models import interval
-from stream_engine.findings.words import count, percent, some
+from stream_engine.findings.words import count, p_value, percent, some
 from stream_engine.report.material import Material
+from stream_engine.state.artifact_figures import figure
 
 
 class Tile(NamedTuple):
@@ -52,5 +54,6 @@ def _clusters(found: dict[str, Finding]) -> Tile:
     known = found.get("clusters")
     if known is None:
         return Tile("Clusters", "not assessed", "see the section Clusters")
-    verdict, _, rest = known.text.partition(":")
-    return Tile("Clusters", verdict, rest.strip().removesuffix(".").partition(";")[0])
+    verdict = re.split(r" \(|:|;", known.text.removesuffix("."))[0]
+    p = figure(known.figures, "p_continuum")
+    return Tile("Clusters", verdict, "" if p is None else f"test against a continuous structure: p = {p_value(p)}")

@@ -8,10 +8,12 @@ import pytest
 
 from stream_engine.exports.models import table
 from stream_engine.exports.object_places import nearest
+from stream_engine.findings import Finding
 from stream_engine.report import SECTIONS, object_map, page
 from stream_engine.report.dendrogram import draw
 from stream_engine.report.material import MOST, material
 from stream_engine.report.places import kernel_pca
+from stream_engine.report.tiles import tiles
 from tests.support.reported import answers, held, names, published
 
 ALWAYS = set(SECTIONS) - {"workers", "dendrogram"}
@@ -47,6 +49,39 @@ def test_a_study_has_every_section_and_its_own_numbers(study):
         assert section.says.endswith((".", "?")) and "{" not in section.says
         for each in section.tables:
             assert len({len(values) for values in each.columns.values()}) == 1
+
+
+def test_the_first_screen_states_the_findings(study):
+    """The four tiles and the checks beside the map have the figures of the findings."""
+    of = material(study)
+    shown = {tile.head: tile for tile in tiles(of)}
+    known = {each.what: each.figures for topic in of.findings.values() for each in topic}
+    assert shown["Answers"].value == "3,000" and shown["Participants"].value == "10"
+    accuracy = known["accuracy"]["accuracy"]
+    assert (
+        shown["Predicted correctly"].value == f"{100 * accuracy:.1f} %" and "50 %" in shown["Predicted correctly"].note
+    )
+    clusters = shown["Clusters"]
+    assert len(clusters.value) < 40 and f"{known['clusters']['p_continuum']:.2g}".removeprefix("0") in clusters.note
+    quality = page.sections(of)["quality"]
+    assert any("better than chance" in note for note in quality.notes if note.startswith("Passed"))
+    with_map = page.html(of, page.sections(of))
+    assert with_map.index('id="tiles"') < with_map.index('id="map"') < with_map.index('id="quality"')
+    assert with_map.index('id="quality"') < with_map.index('id="models"')
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("3 clusters (p = .025 against a continuum); random halves give 3 to 6.", "3 clusters"),
+        ("No clusters: the answers are compatible with a continuum (p = .75).", "No clusters"),
+    ],
+)
+def test_a_tile_has_the_verdict_alone(study, text, value):
+    of = material(study)
+    said = {**of.findings, "clusters": (Finding("clusters", text, {"p_continuum": 0.025}),)}
+    tile = list(tiles(of._replace(findings=said)))[-1]
+    assert tile.value == value and ".025" in tile.note
 
 
 def test_every_figure_has_a_table_beside_it(study):
