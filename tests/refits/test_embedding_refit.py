@@ -44,7 +44,9 @@ def snapshot(accumulators, **more):
     engine = Engine(accumulators, guard=False)
     lines, points = events(**more)
     data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-    for block in Ingest(EventOptions(provenance=True), "json").blocks([Record(data, "p", 0, 1, 7, "message", "json")]):
+    for block in Ingest(EventOptions(provenance=True), "json").blocks(
+        [Record(data, "p", 0, 1, 7, unit="message", format="json")]
+    ):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine.snapshot(), points
 

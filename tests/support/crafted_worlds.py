@@ -49,7 +49,7 @@ def events(seed: int = 0, size: int = 150) -> bytes:
 def learned(engine: Engine, seed: int = 0, partition: str = "t/0") -> Engine:
     """The engine after these events."""
     at = engine.positions.get(partition, Position(0)).offset
-    record = Record(events(seed), partition, at, at + 1, 7, "message", "json")
+    record = Record(events(seed), partition, at, at + 1, 7, unit="message", format="json")
     for block in Ingest(EventOptions(provenance=True), "json").blocks([record]):
         engine.learn(block.decoded, block.positions(), block.counts().total())
     return engine
