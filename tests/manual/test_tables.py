@@ -21,7 +21,7 @@ PAGES = {
     if page not in {DOCS / made for made in MADE}  # what is made of the code cannot name what it has not
 }
 NOT_MEASURED = {  # tables of numbers that are no measurement
-    ("collect.md", "Over HTTP"): "the status of each refusal",
+    ("collect.md", "HTTP API"): "the status of each refusal",
     ("scale.md", "How many distinct questions"): "arithmetic, as the page says",
     ("scale.md", "What one engine would hold"): "arithmetic, as the page says",
     ("scale.md", "What shards take"): "arithmetic, as the page says",
