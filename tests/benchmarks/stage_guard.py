@@ -1,6 +1,6 @@
-"""The partial order beside its rivals in the same run: judging, memory, hostile orders, the canonical order, reduction.
+"""The partial order beside its rivals in the same run: judging, memory, hostile orders, reduction.
 
-Rivals: rustworkx's PyDAG(check_cycle=True) and transitive_reduction, and the true order. CPU time, one thread.
+Rivals: rustworkx's PyDAG(check_cycle=True) and transitive_reduction. CPU time, one thread.
 """
 
 import tracemalloc
@@ -8,22 +8,19 @@ import tracemalloc
 import numpy as np
 import rustworkx
 
-from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.guard.partial_order import (
     PartialOrder,
     Verdicts,
-    canonical_order,
     topological_order,
     transitive_reduction,
-    weight_kept,
 )
 from tests.benchmarks.rows import row, timed
 
 STAGE = "guard"
 
 
-def food_like(n: int, edges: int, flip: float, repeats: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """`(rows, points)`: triplets as (m, 4) edges over n points in the unit cube, distinct keys unless `repeats`."""
+def food_like(n: int, edges: int, flip: float, repeats: bool = False) -> np.ndarray:
+    """Triplets as (m, 4) edges over n points in the unit cube, distinct keys unless `repeats`."""
     rng = np.random.default_rng(0)
     points = rng.random((n, 3))
     t = rng.integers(n, size=(2 * edges if n < 200 and not repeats else int(1.2 * edges) + 10, 3))
@@ -32,15 +29,10 @@ def food_like(n: int, edges: int, flip: float, repeats: bool = False) -> tuple[n
         key = (t[:, 0] * n + t[:, 1:].min(axis=1)) * n + t[:, 1:].max(axis=1)
         t = t[np.sort(np.unique(key, return_index=True)[1])]
     rows = t[:edges, [0, 1, 0, 2]].astype(np.int32)
-    turned = against_truth(rows, points) ^ (rng.random(len(rows)) < flip)
-    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
-    return rows, points
-
-
-def against_truth(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """(m,) bool: the near pair of the row is in truth the farther one."""
     near, far = (((points[rows[:, i]] - points[rows[:, j]]) ** 2).sum(axis=1) for i, j in ((0, 1), (2, 3)))
-    return near > far
+    turned = (near > far) ^ (rng.random(len(rows)) < flip)
+    rows[turned] = rows[turned][:, [2, 3, 0, 1]]
+    return rows
 
 
 def judged(rows: np.ndarray, parts: int) -> tuple[PartialOrder, np.ndarray, np.ndarray]:
@@ -76,7 +68,7 @@ def checked_by_rustworkx(edges: list[tuple[int, int]]) -> int:
 def beside_rustworkx(quick: bool) -> list[dict]:
     """A food-like stream from its first edges to the whole. The rival searches all that the far pair reaches, which is
     little in a young graph, so the ratio grows with the stream; sorted order is kindest to it."""
-    rows, _ = food_like(100, 190_376, 0.15)
+    rows = food_like(100, 190_376, 0.15)
     sizes = (10_000, 30_000) if quick else (10_000, 30_000, 60_000, len(rows))
     cases = {f"food-like, 15% flips, first {size:,} edges": rows[:size] for size in sizes}
     part, out = rows[:30_000], []
@@ -99,7 +91,7 @@ def every_size(quick: bool) -> list[dict]:
         (100_000, 2_000_000, 0.15, ""),
         (2_000, 5_000_000, 0.05, "<= 12 at the end"),
     ):
-        rows, _ = food_like(n, m // 10 if quick else m, flip, repeats=True)
+        rows = food_like(n, m // 10 if quick else m, flip, repeats=True)
         guard, codes, cost = judged(rows, 20)
         held = sum(a.nbytes for a in guard.graph) / len(rows)
         notes = f"by fifth {' '.join(f'{c.mean():.2f}' for c in np.split(cost, 5))}; {held:.0f} bytes a comparison; "
@@ -115,24 +107,9 @@ def every_size(quick: bool) -> list[dict]:
     return out
 
 
-def weighted(quick: bool) -> list[dict]:
-    """The canonical order beside the true order."""
-    out = []
-    for m in (190_000,) if quick else (190_000, 1_000_000):
-        rows, points = food_like(100, m, 0.15, repeats=True)
-        columns = columns_from_triplets(rows[:, [0, 1, 3]], 100)
-        both = np.concatenate([rows, rows[:, [2, 3, 0, 1]]])
-        both = np.sort(both[~against_truth(both, points)].reshape(-1, 2, 2), axis=2).reshape(-1, 4)
-        truth = weight_kept(np.unique(both, axis=0), columns).kept
-        found, spent = timed(canonical_order, columns)
-        case, notes = f"{m:,} votes, 15% flips: weight kept", f"fraction {found.weight.fraction:.4f}, {spent:.2f} s"
-        out.append(row("order", case, found.weight.kept, "votes", truth, "the true order", ">= 1.0 x", notes))
-    return out
-
-
 def reductions(quick: bool) -> list[dict]:
     """Transitive reduction beside rustworkx; a million edges, time and memory."""
-    rows, _ = food_like(100, 60_000 if quick else 190_376, 0.05)
+    rows = food_like(100, 60_000 if quick else 190_376, 0.05)
     guard, codes, _ = judged(rows, 1)
     kept = guard.kept()
     reduced, spent = min((timed(transitive_reduction, kept) for _ in range(3)), key=lambda made: made[1])
@@ -146,7 +123,7 @@ def reductions(quick: bool) -> list[dict]:
         case, notes = f"food-like, {len(kept):,} edges, rival's graph built {name}", f"{len(reduced):,} left"
         out.append(row("reduction", case, spent, "s", took, "rustworkx", ">= 1,000 x", notes))
     n, m = (500, 250_000) if quick else (1000, 1_010_000)
-    kept = judged(food_like(n, m, 0.02, repeats=True)[0], 1)[0].kept()
+    kept = judged(food_like(n, m, 0.02, repeats=True), 1)[0].kept()
     reduced, spent = timed(transitive_reduction, kept)
     tracemalloc.start()
     transitive_reduction(kept)
@@ -159,9 +136,8 @@ def reductions(quick: bool) -> list[dict]:
 
 def rows(quick: bool) -> list[dict]:
     """All figures of this stage; kernels are compiled before anything is timed."""
-    warm, _ = food_like(12, 400, 0.2, repeats=True)
+    warm = food_like(12, 400, 0.2, repeats=True)
     guard = judged(warm, 2)[0]
     PartialOrder.from_state(guard.state())
     transitive_reduction(guard.kept())
-    canonical_order(columns_from_triplets(warm[:, [0, 1, 3]], 12))
-    return [row for part in (every_size, beside_rustworkx, weighted, reductions) for row in part(quick)]
+    return [row for part in (every_size, beside_rustworkx, reductions) for row in part(quick)]
