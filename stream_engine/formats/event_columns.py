@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stream_engine.data.compiled import njit
+from stream_engine.data.compiled_arguments import read_only
 from stream_engine.data.interner import Interner
 from stream_engine.data.packed_names import Names, pack_names
 
@@ -171,5 +173,15 @@ def slices_side_by_side(lengths: np.ndarray, start: np.ndarray) -> np.ndarray:
     >>> slices_side_by_side(np.array([2, 0, 3]), np.array([5, 0, 7])).tolist()
     [5, 6, 7, 8, 9]
     """
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(start - ends + lengths, lengths)
+    indices = np.empty(int(lengths.sum()), np.int64)
+    _count_up(read_only(lengths, np.int64), read_only(start, np.int64), indices)
+    return indices
+
+
+@njit(cache=True, nogil=True)
+def _count_up(lengths, start, indices):
+    at = 0
+    for i in range(len(lengths)):
+        for step in range(lengths[i]):
+            indices[at] = start[i] + step
+            at += 1
