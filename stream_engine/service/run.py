@@ -72,7 +72,7 @@ def run(
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Collect garbage seldom: messages are many small objects and never cycles, a third less time an event."""
+    """Collect garbage rarely: messages are many small objects without cycles. A third less time per event."""
     thresholds = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1000)
     try:

@@ -102,7 +102,7 @@ def test_rate_behind_and_refusing_follow_what_came_since_the_last_look(tmp_path,
     assert second["refusing"] and second["behind"]
     assert second["wrong"] == [
         "Behind: 2,500 unread, 2 minutes at the present rate.",
-        "15 % of the events of late were refused; the reasons: stream-engine dead-letters list.",
+        "15 % of the recent events were rejected; the reasons: stream-engine dead-letters list.",
     ]
     metrics.lag.set("a", 0)
     metrics.stalled.set(1)

@@ -26,8 +26,8 @@ _READ = (  # families, by the names of their samples
 _PREFIX = "stream_engine_"
 _SMOOTH = 0.3  # of a second's rate in the rate that is shown
 BEHIND = 60.0  # seconds of reading at the present rate, above which a run is called behind
-LEAST = 50  # answers that were foretold, below which the share that came so says nothing
-REFUSING = 0.05  # of the events of late, above which a stream is called refused
+LEAST = 50  # predictions that were tested, below which no accuracy is shown
+REFUSING = 0.05  # of the recent events, above which the page warns
 
 MOST = 240  # moments that are kept at most, at least half as many once the run is long
 FIRST = 2.0  # seconds between two moments at the start
@@ -84,13 +84,13 @@ class LiveFigures:
             said.append("Nothing was read for a while, though there is something to keep.")
         if self._refusing > REFUSING:
             said.append(
-                f"{100 * self._refusing:.0f} % of the events of late were refused; the reasons: stream-engine "
+                f"{100 * self._refusing:.0f} % of the recent events were rejected; the reasons: stream-engine "
                 "dead-letters list."
             )
         return said
 
     def _follow(self, now: float, events: float, refused: float) -> None:
-        """The rate, and the share that is refused, of late."""
+        """Update the recent rate and the recent share of rejected events."""
         if self._before is not None and now > self._before[0]:
             taken, out = events - self._before[1], refused - self._before[2]
             rate = taken / (now - self._before[0])
