@@ -47,8 +47,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     form: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t)
     loss: "ste" or "hinge" (GNMDS)
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
-    lambda1, lambda2: of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and beyond
-        an edge while the edge is best (a path of lambda1 ends at the first that is clearly worse)
+    lambda1, lambda2: of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and
+        beyond an edge while the edge is best (a path of lambda1 ends at the first that is clearly worse)
     tolerance: relative dual gap to reach
     max_iterations: maximum for the last solve; if it is reached, the refit fails and reports the gap
     """
