@@ -86,7 +86,7 @@ def limit_memory(gigabytes: float) -> None:
 
 
 def assigned(assignments: Iterable[str], given: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`["k=3", "solver=cvxpy"]` as parameters, over those `given`; values are TOML where they are TOML, else text.
+    """`["k=3", "similarity=k1"]` as parameters, over those `given`; values are TOML where they are TOML, else text.
 
     >>> assigned(["k=3", "kernels.taste.file=taste.csv"])
     {'k': 3, 'kernels': {'taste': {'file': 'taste.csv'}}}

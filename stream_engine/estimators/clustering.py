@@ -52,7 +52,6 @@ class ComparisonClustering(ClusterMixin, BaseEstimator):
             tol=self.tol,
             max_iterations=self.max_iterations,
             stability=0,
-            warm_up_to=0,
         )
         snapshot = snapshot_of(answers, ("adds3", "adds4", "triplet_counts", "quadruplet_counts"))
         artifact = sdp_clustering.refit(snapshot, params, seed_of(self.random_state))

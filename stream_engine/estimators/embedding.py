@@ -74,13 +74,17 @@ class OrdinalEmbedding(LearnedObjects):
             kernel=self.kernel,
             ridge=self.ridge,
             lapse=by_lapse,
-            held_out=self.held_out,
-            reported=0.0,
+        )
+        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
+        artifact = embedding.refit(
+            snapshot,
+            params,
+            seed_of(self.random_state),
+            validation_share=self.held_out,
+            test_share=0.0,
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
         )
-        snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
-        artifact = embedding.refit(snapshot, params, seed_of(self.random_state))
         self.objects_, self.classes_ = answers.objects, np.array([-1, 1])
         self.embedding_ = artifact.arrays["X"]
         self.report_ = dict(artifact.report)

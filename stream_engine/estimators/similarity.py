@@ -138,7 +138,6 @@ class ComparisonEmbedding(_OfKernel):
             tolerance=self.tolerance,
             max_iterations=self.max_iterations,
             dimensions=1 if self.n_components is None else self.n_components,
-            neighbours=0,
         )
         artifact = kernel_learning.refit(snapshot_of(answers, ("triplet_counts",)), params, seed_of(self.random_state))
         self.kernel_, self.embedding_ = artifact.arrays["K"], artifact.arrays["coordinates"]

@@ -288,7 +288,7 @@ _BOOSTER: Arrays = {
     "part": array(
         "n",
         "iu",
-        "1 training, 2 test, 3 early stopping, 4 not in the subset, 5 no longer used; 0 no label",
+        "1 training, 2 test, 3 early stopping (by version 0.1.0), 4 not in the subset, 5 no longer used; 0 no label",
         "predicted",
     ),
     "given_sets": array("n, bytes", "u", "all labels, as bits like `o_j`"),
@@ -297,7 +297,7 @@ _BOOSTER: Arrays = {
     "log_bound": array("v", "f", "logarithm of the bound on the training error", "curve"),
     "bound": array("v", "f", "bound on the training error", "curve"),
     "train_error": array("v", "f", "error on the training set", "curve"),
-    "watched_error": array("v", "f", "error on the set for early stopping", "curve"),
+    "watched_error": array("v", "f", "error on the test set", "curve"),
 }
 _PREDICTIONS: Arrays = {
     "object": array("n", "U", "name of the object", within="predictions"),

@@ -24,6 +24,8 @@ from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import HeldOut, slope_of
 
 ROUGH = 1e-2  # relative gap of solves that only rank betas
+MULTIPLES = (2.0, 8.0, 40.0, 200.0)  # candidates for beta, as multiples of the smallest that learns anything
+FOLDS = 3  # of objects, in the cross-validation
 BEYOND, BELOW = 4, 2  # how many betas above the grid, and below it, are tried while its edge wins
 
 
@@ -69,7 +71,7 @@ def fit(params: Any, inputs: Inputs, beta: float, **limits: Any) -> mkpoe.Embedd
     said = {"diagonal": params.form == "diagonal", "weight": weight, "margin": margin, **limits}
     if inputs.features is not None:
         return mkpoe.fit_linear(rows, inputs.features, beta, **said)
-    return mkpoe.fit(rows, inputs.kernels, beta, rank=params.rank, **said)
+    return mkpoe.fit(rows, inputs.kernels, beta, **said)
 
 
 def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) -> Choice:
@@ -85,12 +87,10 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
     if params.beta is not None:
         return Choice(params.beta, smallest, "given", [])
     scale = smallest  # what is reported must not set the grid either
-    if split is not None and not params.betas:
+    if split is not None:
         outside = inputs._replace(comparisons=held_to(task, split.outside))
         scale = _smallest(params, outside) or smallest
-    betas = sorted(params.betas or [m * scale for m in params.multiples])
-    if len(betas) == 1:
-        return Choice(betas[0], smallest, "given", [])
+    betas = [multiple * scale for multiple in MULTIPLES]
     folds, how = _folds(task, inputs, split)
     if not folds:
         return Choice(betas[len(betas) // 2], smallest, "too few comparisons for a validation set", [])
@@ -102,8 +102,8 @@ def choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress) 
         progress(len(tried), max(len(tried), len(betas)) + 2, **tried[-1])
         return done
 
-    best = _best(attempt, betas, scale, grows=not params.betas)
-    beta = best.beta if params.betas else best.beta / scale * smallest  # another set may only begin to learn elsewhere
+    best = _best(attempt, betas, scale)
+    beta = best.beta / scale * smallest  # another set may only begin to learn elsewhere
     return Choice(beta, smallest, how, tried, best.slope, scale)
 
 
@@ -116,7 +116,7 @@ def _smallest(params: Any, inputs: Inputs) -> float | None:
     return mkpoe.smallest_beta(rows, weight, inputs.kernels, diagonal=diagonal, features=inputs.features)
 
 
-def _best(attempt, betas: list[float], smallest: float, grows: bool) -> Attempt:
+def _best(attempt, betas: list[float], smallest: float) -> Attempt:
     """The least loss of the grid, smallest first until one is clearly worse; then beyond an edge while that wins."""
     best: Attempt | None = None
     for beta in betas:
@@ -125,9 +125,9 @@ def _best(attempt, betas: list[float], smallest: float, grows: bool) -> Attempt:
             break
         best = done if best is None or done.losses.mean < best.losses.mean else best
     assert best is not None
-    if grows and best.beta == betas[-1]:
+    if best.beta == betas[-1]:
         return _grown(attempt, best, lambda beta: beta * betas[-1] / betas[-2], BEYOND)
-    if grows and best.beta == betas[0]:
+    if best.beta == betas[0]:
         return _grown(attempt, best, lambda beta: float(np.sqrt(beta * smallest)), BELOW)
     return best
 
@@ -147,7 +147,7 @@ def _folds(task: Task, inputs: Inputs, split: Split | None) -> tuple[list[Fold],
     outside = task.restricted if split is None else split.outside
     if params.hold_out == "objects" or (params.hold_out == "auto" and inputs.names != ["identity"]):
         voted = net_triplets(triplet_columns(outside))
-        folds = by_objects_out(outside, params.constraints, voted, params.folds, task.seed, params.weights)
+        folds = by_objects_out(outside, params.constraints, voted, FOLDS, task.seed, params.weights)
         if folds:
             return folds, f"cross-validation, {len(folds)} folds of objects held out"
     if split is None or not split.can_choose:
@@ -189,7 +189,7 @@ def reported(task: Task, inputs: Inputs, split: Split | None, choice: Choice) ->
     if split is None or not split.can_report or (choice.slope is None and not split.can_choose):
         return None
     slope = choice.slope
-    beta = choice.beta if choice.scale is None or task.params.betas else choice.beta / choice.smallest * choice.scale
+    beta = choice.beta if choice.scale is None else choice.beta / choice.smallest * choice.scale
     gram = _rough(task, inputs, split.fitting if slope is None else split.outside, beta)
     if gram is None:
         return None

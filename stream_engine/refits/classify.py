@@ -5,8 +5,8 @@ Kleindessner & von Luxburg (2017) made k1 and k2 for any kernel method; Perrot &
 whose own refit is `triplet_boost`. Models, settings and temperatures are chosen by the log loss of held-out objects,
 and what is reported comes from others (`classification.nested`). Predictions are the best model's: of an object with a
 label by a fit that had not seen it, so that a label in doubt shows. Comparisons of all objects are used, labels are
-what is held out. Cost: the similarities, at most 15 fits of each setting, each of at most `train_at_most` objects, and
-six of the best to all.
+what is held out. Cost: the similarities, at most 15 fits of each setting, each of at most 2,000 objects, and six of the
+best to all.
 """
 
 from functools import partial
@@ -34,6 +34,9 @@ from stream_engine.statistics import hash_split, subset
 KIND = "classify"
 AXES = CLASSIFY.axes
 BOOST = "triplet_boost"
+LEARNED_UP_TO = 60  # maximum number of objects for `learned`, which costs most
+ALL_FOLDS_UP_TO = 300  # maximum number of labelled objects for which every fold is a test fold; above, only one is
+TRAINED_AT_MOST = 2000  # maximum number of labelled objects in training sets of the cross-validation
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,10 +47,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighbours: candidate numbers of nearest neighbours
     penalties: candidate C of the support vector machine
     rounds: rounds of TripletBoost; 0: exclude it
-    learned_up_to: maximum number of objects for `learned`
-    all_folds_up_to: maximum number of labelled objects for which every fold is a test fold; above, only one is
-    train_at_most: maximum number of labelled objects in training sets of the cross-validation
-    memory_gb: memory limit; default: free memory
     objects: use only these names, or the given number of objects with the most answers
     """
 
@@ -55,10 +54,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighbours: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (1, 3, 5, 9, 15)
     penalties: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (0.1, 1.0, 10.0, 100.0)
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 20_000
-    learned_up_to: Annotated[int, msgspec.Meta(ge=0)] = 60
-    all_folds_up_to: Annotated[int, msgspec.Meta(ge=0)] = 300
-    train_at_most: Annotated[int, msgspec.Meta(ge=10)] = 2000
-    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
 
     def __post_init__(self):
@@ -101,8 +96,8 @@ def refit(
             len(classes),
             ids,
             draws[ids],
-            params.all_folds_up_to,
-            params.train_at_most,
+            ALL_FOLDS_UP_TO,
+            TRAINED_AT_MOST,
             lambda done, total, **figures: progress(total + done, 2 * total, **figures),
         )
         told = nested.delivered(found, given[ids], len(classes), ids, len(given))
@@ -122,13 +117,13 @@ def _models(
         available_memory.require(
             f"{KIND} of {n:,} objects, {len(ids):,} with labels",
             24.0 * n * len(ids) * len(params.similarities) + bytes_needed(columns, len(ids), n),
-            available_memory.limit_in_bytes(params.memory_gb),
+            None,
             "choose objects (objects=5000), or fewer similarities",
         )
         for done, name in enumerate(params.similarities):
             progress(done, 2 * len(params.similarities), similarity=name)
-            if name == LEARNED and n > params.learned_up_to:
-                without[name] = f"{n:,} objects, more than learned_up_to={params.learned_up_to}"
+            if name == LEARNED and n > LEARNED_UP_TO:
+                without[name] = f"{n:,} objects, more than {LEARNED_UP_TO}"
                 continue
             try:
                 views.append(classify_views.view(snapshot, name, ids, seed))

@@ -26,14 +26,23 @@ from stream_engine.state.artifact_schemas import EMBEDDING
 from stream_engine.state.snapshot import Snapshot
 from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import Figures, HeldOut
-from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, BY_QUESTION, CHOOSE, FIT
+from stream_engine.statistics.judgement_folds import (
+    BY_JUDGEMENT,
+    BY_QUESTION,
+    CHOOSE,
+    FIT,
+    TEST_SHARE,
+    VALIDATION_SHARE,
+)
 
 KIND = "embedding"
 AXES = EMBEDDING.axes
 REQUIRED = EMBEDDING.required
 SEARCHED = 300_000  # answers that a setting is searched with at most,
 SEARCHED_EACH = 200  # or so many an object; the ridge is a prior, and does not depend on how many there are
-Share = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+LEAST = 20  # minimum number of answers for a lapse rate per participant; others share one
+TOLERANCE = 1e-7  # relative improvement of the objective at which a fit stops
+MAX_ITERATIONS = 1000  # maximum number of L-BFGS iterations
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,29 +51,28 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimensions: number of dimensions; default: the smallest number that predicts held-out answers no worse than the best
     kernel: "ste" or "t-ste"; default: by held-out log loss
     ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
-    lapse: lapse rates: one per participant with `least` answers (if worker_votes are kept), one for "all", or "none"
-    least: minimum number of answers for a lapse rate per participant; others share one
-    held_out: share of the responses in the validation set, among those outside the test set
-    reported: share of the responses in the test set; 0: no figures
-    tolerance: relative improvement of the objective at which a fit stops
-    max_iterations: maximum number of L-BFGS iterations
+    lapse: lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none"
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     kernel: Literal["ste", "t-ste"] | None = None
     ridge: Annotated[float, msgspec.Meta(gt=0)] | None = None
     lapse: Literal["worker", "all", "none"] = "worker"
-    least: Annotated[int, msgspec.Meta(ge=1)] = 20
-    held_out: Share = 0.2
-    reported: Share = 0.2
-    tolerance: Annotated[float, msgspec.Meta(gt=0)] = 1e-7
-    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 1000
 
 
 def refit(
-    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+    snapshot: Snapshot,
+    params: Params,
+    seed: int,
+    previous: Artifact | None = None,
+    progress: Progress = no_progress,
+    *,
+    validation_share: float = VALIDATION_SHARE,
+    test_share: float = TEST_SHARE,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
 ) -> Artifact:
-    """Embed a snapshot's objects. Raises `CannotRefit`.
+    """Embed a snapshot's objects. A share of 0: no validation set, or no figures. Raises `CannotRefit`.
 
     Arrays: `X` (n, d) float64, on principal axes about the mean, signed (`principal_axes`), objects of which nothing
     was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
@@ -73,11 +81,11 @@ def refit(
     report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out.
     """
     with threadpool_limits(1):
-        found = evidence(snapshot, seed, params.lapse == "worker", params.reported, params.held_out)
+        found = evidence(snapshot, seed, params.lapse == "worker", test_share, validation_share)
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
         chosen = choice.choose(
-            _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects))), params).questions(),
+            _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))).questions(),
             found.of(CHOOSE),
             params.kernel,
             params.dimensions,
@@ -85,11 +93,11 @@ def refit(
             progress=progress,
             **more,
         )
-        figures, knowing, points = _figures(found, _questions(found, params, FIT, CHOOSE), chosen, **more)
-        answers = _answers(found, params, *range(BY_QUESTION + 1))
+        figures, knowing, points = _figures(found, _questions(found, FIT, CHOOSE), chosen, **more)
+        answers = _answers(found, *range(BY_QUESTION + 1))
         questions = answers.questions()
         begin = (*points, *_earlier(previous, len(snapshot.objects)))
-        limits = {"tolerance": params.tolerance, "max_iterations": params.max_iterations}
+        limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
         progress(1, 1, log_likelihood=fitted.log_likelihood)
         tested = (
@@ -114,18 +122,18 @@ def _check(snapshot: Snapshot, found: Evidence) -> None:
         )
 
 
-def _questions(found: Evidence, params: Params, *parts: int) -> Questions:
-    return _answers(found, params, *parts).questions()
+def _questions(found: Evidence, *parts: int) -> Questions:
+    return _answers(found, *parts).questions()
 
 
-def _answers(found: Evidence, params: Params, *parts: int) -> Answers:
-    return _known(found.of(*parts), params)
+def _answers(found: Evidence, *parts: int) -> Answers:
+    return _known(found.of(*parts))
 
 
-def _known(answers: Answers, params: Params) -> Answers:
-    """The same answers; workers who gave fewer than `least` have the lapse of nobody in particular."""
+def _known(answers: Answers) -> Answers:
+    """The same answers; workers who gave fewer than `LEAST` have the lapse of nobody in particular."""
     each = np.bincount(answers.worker + 1, answers.times, 1 + answers.n_workers)
-    return answers._replace(worker=np.where(each[answers.worker + 1] < params.least, -1, answers.worker))
+    return answers._replace(worker=np.where(each[answers.worker + 1] < LEAST, -1, answers.worker))
 
 
 def _figures(

@@ -11,7 +11,7 @@ A comparison tests when it names an object that is held out; nothing that traine
 reported on. The form is then fitted to all comparisons. O(folds * forms) fits.
 """
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -35,6 +35,9 @@ REQUIRED = FEATURE_METRIC.required
 Form = Literal["euclid", "mkl", "metric"]
 FORMS: tuple[Form, ...] = ("euclid", "mkl", "metric")
 LITTLE = 0.01  # lambda2 of "mkl", of the value at which nothing is learned: two weights need no more
+RANKS = (2, 5, 12)  # of the metric
+RIDGES = (1e-2, 1e-3, 1e-4)  # of the sum of squares of L, for features of unit variance in all
+FOLDS = 3  # of the objects that choose
 BEYOND = 3  # ridges below the smallest that are tried while it wins
 REPORTED = 5  # one object in so many is reported on
 
@@ -45,16 +48,10 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     features: a table of numbers by object name (kind "linear"); none: a column an object, which tells of those that
         were compared alone
     forms: what is tried, the simplest first; of equal ones the first is taken
-    ranks: of the metric
-    ridges: of the sum of squares of L, for features of unit variance in all; smaller ones while the smallest wins
-    folds: of the objects that choose
     """
 
     features: KernelSpec | None = None
     forms: tuple[Form, ...] = FORMS
-    ranks: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = (2, 5, 12)
-    ridges: tuple[Annotated[float, msgspec.Meta(gt=0)], ...] = (1e-2, 1e-3, 1e-4)
-    folds: Annotated[int, msgspec.Meta(ge=2)] = 3
 
 
 class Inputs(NamedTuple):
@@ -95,7 +92,7 @@ def refit(
         inputs = _inputs(snapshot, params)
         fold = hash_split.object_folds(hash_split.name_hashes(inputs.names, seed), REPORTED)
         reported = fold == REPORTED - 1
-        inner = hash_split.object_folds(hash_split.name_hashes(inputs.names, seed + 1), params.folds)
+        inner = hash_split.object_folds(hash_split.name_hashes(inputs.names, seed + 1), FOLDS)
         tried = _tried(inputs, params, ~reported, inner, progress)
         best = min(tried, key=lambda each: each.log_loss) if tried else Trial(_candidates(params)[-1], np.nan, 1.0)
         told = _reported(inputs, best, reported)
@@ -146,7 +143,7 @@ def _inputs(snapshot: Snapshot, params: Params) -> Inputs:
 
 def _candidates(params: Params) -> list[Candidate]:
     plain = [Candidate(form) for form in params.forms if form != "metric"]
-    learned = [Candidate("metric", rank, ridge) for rank in params.ranks for ridge in params.ridges]
+    learned = [Candidate("metric", rank, ridge) for rank in RANKS for ridge in RIDGES]
     return plain + (learned if "metric" in params.forms else [])
 
 
@@ -154,7 +151,7 @@ def _tried(inputs: Inputs, params: Params, mine: np.ndarray, inner: np.ndarray, 
     """Every candidate over folds of the objects `mine` (N,) bool; nothing names another one."""
     usable, out = [], []
     within = mine[inputs.rows].all(axis=1)
-    for number in range(params.folds):
+    for number in range(FOLDS):
         asked = within & (inner == number)[inputs.rows].any(axis=1)
         if asked.any() and (within & ~asked).any():
             usable.append((within & ~asked, asked))

@@ -41,14 +41,12 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
     method: average, complete, or best: the one with the larger revenue
     min_links: an object with a nonzero similarity to fewer others is excluded
-    memory_gb: memory limit; default: free memory
     objects: use only these names, or the given number of objects with the most answers
     """
 
     similarity: str = "adds3"
     method: Literal["average", "complete", "best"] = "best"
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
 
     def __post_init__(self):
@@ -75,8 +73,8 @@ def refit(
             available_memory.require(
                 f"linkage of {len(ids):,} objects",
                 available_memory.matrices(3 if _is_additive(params) else 4, len(ids)),
-                available_memory.limit_in_bytes(params.memory_gb),
-                "raise memory_gb, or choose objects (objects=5000)",
+                None,
+                "raise --memory-gb, or choose objects (--set objects=5000)",
             )
             counted = _counted(snapshot, params, similarity)
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:

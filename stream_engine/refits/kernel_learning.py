@@ -10,7 +10,7 @@ With `objects` the kernel is learned over a subset, and n is its size. The other
 comparisons as anchors, with the same loss and lambda1, and by the auxiliary kernels: K ~ F F' over all.
 """
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,13 +31,14 @@ from stream_engine.state.artifact_schemas import KERNEL_LEARNING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
 from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import HeldOut, slope_of
+from stream_engine.statistics.judgement_folds import TEST_SHARE, VALIDATION_SHARE
 from stream_engine.statistics.subset import common, learned_ids
 
 KIND = "kernel_learning"
 AXES = KERNEL_LEARNING.axes
 MATRICES = 16  # of n^2 doubles, besides the auxiliary ones: K, K0, a step's points, gradients, eigenvectors, workspace
 ROUGH = 1e-3  # relative gap of solves that only rank lambdas
-Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+GRID = (0.5, 0.2, 0.08, 0.03)  # candidate lambdas, as fractions of the smallest values at which K0 or mu is 0
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
@@ -46,11 +47,8 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     form: "t" learns K0 alone, "mkl" weights of the auxiliary kernels alone, "ak" both (without kernels: the same as t)
     loss: "ste" or "hinge" (GNMDS)
     kernels: name -> file and kind, see `auxiliary_kernels.KernelSpec`
-    lambda1, lambda2: of the trace of K0 and of the sum of mu; none chooses each by held-out log loss
-    grid: candidates, as fractions of the smallest value at which K0 or mu is 0, and beyond an edge while the edge is
-    best (a path of lambda1 ends at the first that is clearly worse)
-    held_out: share of the responses in the validation set, among those outside the test set
-    reported: share of the responses in the test set; 0: no figures
+    lambda1, lambda2: of the trace of K0 and of the sum of mu; default: each by held-out log loss from a grid, and
+        beyond an edge while the edge is best (a path of lambda1 ends at the first that is clearly worse)
     tolerance: relative dual gap to reach
     max_iterations: maximum for the last solve; if it is reached, the refit fails and reports the gap
     """
@@ -60,9 +58,6 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels: dict[str, KernelSpec] = msgspec.field(default_factory=dict)
     lambda1: Positive | None = None
     lambda2: Positive | None = None
-    grid: Annotated[tuple[Share, ...], msgspec.Meta(min_length=1)] = (0.5, 0.2, 0.08, 0.03)
-    held_out: Share = 0.2
-    reported: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
     tolerance: Positive = 1e-4
     max_iterations: Count = 20000
 
@@ -92,7 +87,13 @@ class Choice(NamedTuple):
 
 
 def refit(
-    snapshot: Snapshot, params: Params, seed: int, previous: Artifact | None = None, progress: Progress = no_progress
+    snapshot: Snapshot,
+    params: Params,
+    seed: int,
+    previous: Artifact | None = None,
+    progress: Progress = no_progress,
+    *,
+    test_share: float = TEST_SHARE,
 ) -> Artifact:
     """Learn a kernel over the snapshot's objects, or over a subset. Raises `CannotRefit`, `SolverFailed`,
     `auxiliary_files.BadKernel`.
@@ -103,9 +104,9 @@ def refit(
     with threadpool_limits(1):
         task = kernel_refits.task(KIND, snapshot, params, seed, previous)
         inputs = _inputs(task)
-        split = held_out_answers.split(task, params.reported, params.held_out)
+        split = held_out_answers.split(task, test_share, VALIDATION_SHARE)
         choice = _choose(task, inputs, split, progress)
-        reported, near = _reported(task, inputs, split, choice)
+        told, near = _reported(task, inputs, split, choice)
         start = _warm_start(previous, inputs, task.subset.ids, params.loss) or (near if choice.tried else None)
         solves = len(choice.tried) + 2
         progress(solves - 1, solves)
@@ -125,9 +126,7 @@ def refit(
             )
         extension = _extension(task, inputs.helpers, choice.lambdas.lambda1, learned)
         progress(solves, solves, gap=learned.gap)
-        return _artifact(
-            task, inputs, choice, learned, extension, held_out_answers.report(split, reported, learned.gram)
-        )
+        return _artifact(task, inputs, choice, learned, extension, held_out_answers.report(split, told, learned.gram))
 
 
 def _inputs(task: Task) -> Inputs:
@@ -205,14 +204,14 @@ def _extension(
     fixed = [scale * each.root for scale, each in zip(scales, roots)]
     model = out_of_sample_factor.Model(
         float(np.trace(learned.gram)),
-        out_of_sample_factor.root(learned.k0, params.directions),
+        out_of_sample_factor.root(learned.k0, kernel_refits.DIRECTIONS),
         np.concatenate([np.zeros((len(ids), 0)), *fixed], axis=1),
         *kernel_refits.rows_from_files(across, maps, len(task.snapshot.objects)),
         lambda1,
         params.loss,
     )
     return out_of_sample_factor.extension(
-        triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance
+        triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
 
@@ -223,10 +222,8 @@ def _choose(task: Task, inputs: Inputs, split: Split | None, progress: Progress)
     outside = inputs if split is None else inputs.of(split.outside)
     largest = rckl.largest_lambdas(_built(params, outside))
     largest1, largest2 = (float(each * whole / outside.weight.sum()) for each in largest)
-    first = lambda_choice.grid(params.lambda1, params.grid, largest1, params.form != "mkl")
-    second = lambda_choice.grid(
-        params.lambda2, params.grid, largest2, params.form != "t" and bool(inputs.helpers.kernels)
-    )
+    first = lambda_choice.grid(params.lambda1, GRID, largest1, params.form != "mkl")
+    second = lambda_choice.grid(params.lambda2, GRID, largest2, params.form != "t" and bool(inputs.helpers.kernels))
     if first.fixed and second.fixed:
         return Choice(Lambdas(first.values[0], second.values[0]), [], None, None)
     if split is None or not split.can_choose:  # the middle of the grid, and the report says so

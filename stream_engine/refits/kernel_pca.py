@@ -39,7 +39,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimensions: number of axes
     shift: subtract the smallest eigenvalue from the diagonal
     min_links: an object with a nonzero similarity to fewer others is at 0, like an object without answers
-    memory_gb: memory limit; default: free memory
     objects: use only these names, or the given number of objects with the most answers
     """
 
@@ -47,7 +46,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dimensions: Annotated[int, msgspec.Meta(ge=1)] = 2
     shift: bool = True
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
-    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
 
     def __post_init__(self):
@@ -71,8 +69,8 @@ def refit(
                 available_memory.require(
                     f"kernel PCA of {len(ids):,} objects",
                     available_memory.matrices(3, len(ids)),
-                    available_memory.limit_in_bytes(params.memory_gb),
-                    "raise memory_gb, or choose objects (objects=5000)",
+                    None,
+                    "raise --memory-gb, or choose objects (--set objects=5000)",
                 )
         except (available_memory.TooLarge, similarity_of_snapshot.NoCounts) as error:
             raise CannotRefit(f"{KIND}: {error}") from error

@@ -24,25 +24,21 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 AXES = KERNEL_AXES
+NEIGHBOURS = 5  # number of neighbours listed for each object
+DIRECTIONS = 32  # number of directions in the factor of an extension, the largest ones (O(DIRECTIONS^3) an object)
 
 
 class KernelParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Parameters of both refits.
 
     dimensions: number of coordinates
-    neighbours: number of neighbours listed for each object
-    memory_gb: memory limit; default: free memory
     objects: use only these names, or the given number of objects with the most answers
     rest: the other objects are excluded ("none"), or added to the learned kernel ("extended"; formerly "placed")
-    directions: number of directions in the factor of an extension, the largest ones (O(directions^3) an object)
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=0)] = 2
-    neighbours: Annotated[int, msgspec.Meta(ge=0)] = 5
-    memory_gb: Positive | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "extended", "placed"] = "none"
-    directions: Count = 32
 
     def __post_init__(self):
         if self.rest == "placed":
@@ -90,7 +86,7 @@ def require_memory(task: Task, matrices: int, comparison_bytes: int = 0) -> None
         available_memory.require(
             f"{task.kind} of {n:,} objects ({what})",
             available_memory.matrices(matrices, n) + comparison_bytes,
-            available_memory.limit_in_bytes(task.params.memory_gb),
+            None,
             "choose objects (--set objects=500, or --objects FILE)",
         )
     except available_memory.TooLarge as error:
@@ -160,12 +156,12 @@ def _pictures(task: Task, gram: np.ndarray, extension: Extension | None) -> dict
     if task.previous is not None:
         before = embedding.earlier(task.previous.arrays)
     if params.objects is None:
-        return embedding.pictures(gram, params.dimensions, params.neighbours, before)
+        return embedding.pictures(gram, params.dimensions, NEIGHBOURS, before)
     ids, n = task.subset.ids, len(task.snapshot.objects)
     if extension is None:
         known, factor = np.where(subset.renumbering(ids, n) >= 0, LEARNED, NOTHING).astype(np.int8), None
     else:
         known, factor = extension.known, extension.factor
-    pictures = embedding.pictures_of_subset(gram, ids, n, params.dimensions, params.neighbours, before, factor, known)
+    pictures = embedding.pictures_of_subset(gram, ids, n, params.dimensions, NEIGHBOURS, before, factor, known)
     pictures |= {"ids": ids.astype(np.int32), "known": known}
     return pictures if factor is None else pictures | {"factor": factor}

@@ -13,7 +13,7 @@ the sum of squared lengths, another object is joined by its own comparisons as a
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -38,12 +38,14 @@ from stream_engine.refits.kernel_refits import Count, KernelParams, Positive, Ta
 from stream_engine.state.artifact import Artifact
 from stream_engine.state.artifact_schemas import PARTIAL_ORDER_EMBEDDING
 from stream_engine.state.snapshot import Snapshot, triplet_columns
+from stream_engine.statistics.judgement_folds import TEST_SHARE
 
 KIND = "partial_order_embedding"
 AXES = PARTIAL_ORDER_EMBEDDING.axes
 MATRICES = (
     12  # of n^2 doubles a kernel: itself, its factor and inverse, W, A, a step's points, eigenvectors; as many more
 )
+VALIDATION_SHARE = 0.3  # of the responses outside the test set, where no objects are held out to select beta
 
 
 class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
@@ -55,14 +57,9 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     kernels: name -> file and kind; none: K = I, which is GNMDS
     combine: W for each kernel ("learned", eq. 8: K_4), or one for their unweighted "sum" (eq. 7: K_1)
     features: LPOE on one file of features, in place of kernels
-    beta: weight of the hinge loss relative to the regularisation; default: selected
-    betas: to choose from, smallest first, until one is clearly worse; none: by `multiples`
-    multiples: of the smallest beta that learns anything, to choose from, and beyond either edge while that edge wins
+    beta: weight of the hinge loss relative to the regularisation; default: selected from multiples of the smallest beta
+        that learns anything, smallest first, until one is clearly worse, and beyond an edge while the edge is best
     hold_out: what chooses: "objects", "judgements" (formerly "comparisons"), or "auto": objects where there are kernels
-    folds: of objects
-    share: of the judgements, that chooses
-    reported: share of the responses in the test set
-    rank: number of directions per kernel (full form, an approximation)
     tolerance: relative dual gap to reach
     max_iterations: maximum for the last solve; if it is reached, the artifact is not certified
     """
@@ -83,13 +80,7 @@ class Params(KernelParams, frozen=True, forbid_unknown_fields=True):
     combine: Literal["learned", "sum"] = "learned"
     features: KernelSpec | None = None
     beta: Positive | None = None
-    betas: tuple[Positive, ...] = ()
-    multiples: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)] = (2.0, 8.0, 40.0, 200.0)
     hold_out: Literal["auto", "objects", "judgements", "comparisons"] = "auto"
-    folds: Annotated[int, msgspec.Meta(ge=2)] = 3
-    share: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 0.3
-    reported: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.2
-    rank: Count | None = None
     tolerance: Positive = 1e-3
     max_iterations: Count = 20000
 
@@ -106,7 +97,7 @@ def refit(
         kernel_refits.require_memory(task, MATRICES * (1 + max(len(params.kernels), 1)))
         comparisons = beta_choice.held_to(task, task.restricted)
         _check(task, comparisons, len(net_triplets(triplet_columns(task.restricted))[0]))
-        split = held_out_answers.split(task, params.reported, params.share, quadruplets=True)
+        split = held_out_answers.split(task, TEST_SHARE, VALIDATION_SHARE, quadruplets=True)
         inputs = _inputs(task, comparisons)
         choice = beta_choice.choose(task, inputs, split, progress)
         solves = len(choice.tried) + 2
@@ -177,7 +168,7 @@ def _extension(
     free, fixed = none, none
     if inputs.names == ["identity"]:
         across = []
-        free = out_of_sample_factor.root(solved.gram, params.directions)
+        free = out_of_sample_factor.root(solved.gram, kernel_refits.DIRECTIONS)
     elif inputs.features is not None:
         across = [auxiliary_kernels.features_across(params.features, objects, inputs.features.shape[1])]
         fixed = inputs.features @ solved.maps[0].T
@@ -189,7 +180,7 @@ def _extension(
     votes = _votes(params, beta / float(inputs.comparisons.weight.sum()))
     model = out_of_sample_factor.Model(float(np.trace(solved.gram)), free, fixed, rows, has_row, 1.0, "hinge", votes)
     return out_of_sample_factor.extension(
-        triplet_columns(task.snapshot), ids, model, params.directions, params.tolerance
+        triplet_columns(task.snapshot), ids, model, kernel_refits.DIRECTIONS, params.tolerance
     )
 
 

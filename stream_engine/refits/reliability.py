@@ -31,19 +31,11 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior_right, prior_wrong: Beta prior of every participant, in answers
     rank: of the predictor that says what others would have answered; 0: only votes on the very same question count;
         none: chosen
-    folds: workers are judged by a predictor that has not seen their fold
-    rounds: how often the predictor is made anew
-    tol: change of a reliability at which EM stops
-    max_iterations: after which EM stops at the latest
     """
 
     prior_right: Annotated[float, msgspec.Meta(gt=0)] = 8.0
     prior_wrong: Annotated[float, msgspec.Meta(gt=0)] = 4.0
     rank: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    folds: Annotated[int, msgspec.Meta(ge=2)] = 5
-    rounds: Annotated[int, msgspec.Meta(ge=1)] = 3
-    tol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
-    max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 200
 
 
 def refit(
@@ -63,14 +55,7 @@ def refit(
     votes = worker_reliability.votes_of(snapshot)
     progress(0, 2)
     with threadpool_limits(1):
-        options: dict[str, Any] = {
-            "prior": (params.prior_right, params.prior_wrong),
-            "rank": params.rank,
-            "folds": params.folds,
-            "rounds": params.rounds,
-            "tol": params.tol,
-            "max_iterations": params.max_iterations,
-        }
+        options: dict[str, Any] = {"prior": (params.prior_right, params.prior_wrong), "rank": params.rank}
         unheard = worker_reliability.of_unheard(votes, seed, **options)
         progress(1, 2)
         estimated = worker_reliability.estimate(votes, start=_start(previous, votes.names, params), **options)

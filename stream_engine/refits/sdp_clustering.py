@@ -21,7 +21,7 @@ from stream_engine.clustering.cascade import Solution, solve
 from stream_engine.clustering.factored_kernel import Factored
 from stream_engine.clustering.spur import spur
 from stream_engine.clustering.stability import Replicates, again
-from stream_engine.data.available_memory import TooLarge, limit_in_bytes
+from stream_engine.data.available_memory import TooLarge
 from stream_engine.refits import CannotRefit, Progress, no_progress
 from stream_engine.refits.cluster_verdict import Verdict, halves, not_tested, verdict
 from stream_engine.refits.sdp_clustering_artifact import KIND, Answer, Clustering, Task, of_found, of_nothing
@@ -33,6 +33,7 @@ from stream_engine.statistics.kernels import KERNEL_LIMIT
 __all__ = ["Params", "refit", "solve", "spur"]
 
 AXES = SDP_CLUSTERING.axes
+TESTED_UP_TO = 500  # maximum number of objects for the test and the stability
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,18 +45,10 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lam: solve SDP-lambda instead
     k_by: "test": the number from the test against a continuum if it finds clusters, otherwise from SPUR; or "spur"
     tol: target gap, relative to <W, X>
-    max_iterations: of the solver (cvxpy's cost little: it may take 20,000); when they run out the artifact says that it
-        is not certified
-    solver: admm, or cvxpy (slow, the reference)
-    lambda_factor: of sqrt(c ln n / n) for SPUR's smallest lambda (1: the paper's letter)
-    early_exit: SPUR stops at the first k whose criterion exceeds this
+    max_iterations: of the solver; when they run out the artifact says that it is not certified
     min_links: an object with a nonzero similarity to fewer others gets label -1
     test: simulations of each null model in the test for clusters; 0: no test
-    test_up_to: maximum number of objects for the test
     stability: random splits of the responses into halves, for the stability
-    stability_up_to: maximum number of objects for the stability
-    warm_up_to: the solver's state is kept for a warm start of the next refit for up to this many objects (4 n^2 bytes)
-    memory_gb: memory limit of the solver; default: free memory
     objects: cluster only these names, or the given number of objects with the most answers
     rest: the other objects get no cluster ("none"), or the nearest one by mean similarity ("nearest")
     """
@@ -66,16 +59,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     k_by: Literal["test", "spur"] = "test"
     tol: Annotated[float, msgspec.Meta(gt=0, lt=1)] = 1e-3
     max_iterations: Annotated[int, msgspec.Meta(ge=1)] = 2000
-    solver: Literal["admm", "cvxpy"] = "admm"
-    lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
-    early_exit: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.99
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     test: Annotated[int, msgspec.Meta(ge=0)] = 39
-    test_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
     stability: Annotated[int, msgspec.Meta(ge=0)] = 10
-    stability_up_to: Annotated[int, msgspec.Meta(ge=0)] = 500
-    warm_up_to: Annotated[int, msgspec.Meta(ge=0)] = 1000
-    memory_gb: Annotated[float, msgspec.Meta(gt=0)] | None = None
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "nearest"] = "none"
 
@@ -138,15 +124,12 @@ def _solved(task: Task, said: Verdict, starts: dict[int, State], progress: Progr
     """SDP-lambda or SDP-k as asked for; else SPUR, on AddS, and SDP-k of the similarity at the k that was tested, where
     there are clusters, or that SPUR chose."""
     params, W = task.params, task.restricted(task.similarity.W)
-    limit = limit_in_bytes(params.memory_gb)
     solve_sdp = partial(
         solve,
         tol=params.tol,
         max_iterations=params.max_iterations,
-        solver=params.solver,
         seed=task.seed,
         progress=progress,
-        memory_limit=limit,
     )
     if params.lam is not None:
         solution = solve_sdp(W, lam=params.lam, start=starts.get(0))
@@ -161,15 +144,11 @@ def _solved(task: Task, said: Verdict, starts: dict[int, State], progress: Progr
     choice = spur(
         task.restricted(base.W),
         base.comparisons,
-        factor=params.lambda_factor,
-        early_exit=params.early_exit,
         starts=starts,
         tol=params.tol,
         max_iterations=params.max_iterations,
-        solver=params.solver,
         seed=task.seed,
         progress=progress,
-        memory_limit=limit,
     )
     at_lam = {} if choice.at_lam is None else {0: choice.at_lam}
     k, k_by = (said.k, "test") if params.k_by == "test" and said.clusters and said.k else (choice.k, "spur")
@@ -208,18 +187,18 @@ def _verdict(task: Task) -> Verdict:
     params, n = task.params, len(task.ids)
     if not params.test:
         return not_tested("it was not requested")
-    if n > params.test_up_to:
+    if n > TESTED_UP_TO:
         return not_tested(f"{n:,} objects")
     if similarity_of_snapshot.recipe(params.similarity).form != "plain":
         return not_tested("answers have different weights")
     splits = params.stability if params.k_by == "test" and params.k is None and params.lam is None else 0
-    return verdict(task.snapshot, task.ids, params.test, splits if n <= params.stability_up_to else 0, task.seed)
+    return verdict(task.snapshot, task.ids, params.test, splits, task.seed)
 
 
 def _stability(task: Task, said: Verdict, labels: np.ndarray) -> Replicates | None:
     """Of the labels, in the order of the objects that are clustered; None where it was not asked for or cannot be."""
     params, ids = task.params, task.ids
-    if not params.stability or not 4 <= len(ids) <= params.stability_up_to:
+    if not params.stability or not 4 <= len(ids) <= TESTED_UP_TO:
         return None
     own = labels[ids]
     if said.replicates is not None:

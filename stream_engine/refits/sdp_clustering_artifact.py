@@ -15,6 +15,7 @@ from stream_engine.state.artifact import Artifact, plain_params
 from stream_engine.state.snapshot import Snapshot
 
 KIND = "sdp_clustering"
+WARM_UP_TO = 1000  # objects, of which the solver's state is kept for the next refit (4 n^2 bytes)
 
 
 class Task(NamedTuple):
@@ -90,7 +91,7 @@ def of_found(task: Task, previous: Artifact | None, found: Clustering) -> Artifa
     tried = np.array([answer.k]) if choice is None else choice.tried
     criterion = np.array([solution.criterion(answer.k)]) if choice is None else choice.criterion
     converged = np.array([solution.certified]) if choice is None else choice.converged
-    kept = warm_start.arrays(answer.states, ids) if len(ids) <= task.params.warm_up_to else {}
+    kept = warm_start.arrays(answer.states, ids) if len(ids) <= WARM_UP_TO else {}
     arrays = {
         "labels": labels,
         "k": np.array(answer.k),

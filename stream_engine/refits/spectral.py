@@ -33,6 +33,8 @@ from stream_engine.statistics.spectral import top_eigenpairs
 
 KIND = "spectral"
 AXES = SPECTRAL.axes
+MOST = 32  # maximum number of clusters if k is not set
+LAMBDA_FACTOR = 2.0  # of sqrt(c ln n / n), the threshold for the eigenvalues in this case
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,8 +43,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     similarity: one of `similarity_of_snapshot.SIMILARITIES`: adds3, adds4, k1 (= mulk3), k2, mulk4, embedding; adds3,
         k1 or k2 of what is recent or weighted (adds3_window, k2_decayed, ...)
     k: number of clusters; default: from the eigenvalues of AddS
-    most: maximum number of clusters in this case
-    lambda_factor: factor of sqrt(c ln n / n), the threshold for these eigenvalues
     refine: kernel-k-means after k-means
     min_links: an object with a nonzero similarity to fewer others gets label -1 (k1, k2 of more than 16,384 objects:
         one that answered fewer questions)
@@ -52,8 +52,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     similarity: str = "adds3"
     k: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    most: Annotated[int, msgspec.Meta(ge=2)] = 32
-    lambda_factor: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     refine: bool = True
     min_links: Annotated[int, msgspec.Meta(ge=1)] = 1
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
@@ -138,10 +136,10 @@ def _clusters(snapshot: Snapshot, params: Params, similarity: SimilarityInput, i
     additive, base, n = similarity_of_snapshot.recipe(params.similarity).additive, similarity, len(ids)
     if additive != params.similarity:
         base = similarity_of_snapshot.similarity(snapshot, additive)
-    edge = float(params.lambda_factor * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
+    edge = float(LAMBDA_FACTOR * np.sqrt(base.comparisons * np.log(max(n, 2)) / n))
     if n < 2:
         return Clusters(1, edge, np.empty(0))
-    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, params.most - 1), tol=1e-4)[0]
+    values = top_eigenpairs(similarity_of_snapshot.restricted(base.W, ids), min(n - 1, MOST - 1), tol=1e-4)[0]
     above = int((values > edge).sum())
     gaps = values[:above] - np.append(values[1:], edge)[:above]
     return Clusters(1 + (int(np.argmax(gaps)) + 1 if above else 0), edge, values)

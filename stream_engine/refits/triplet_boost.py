@@ -1,12 +1,11 @@
 """TripletBoost as a refit: from triplet counts and the labels of some objects to a classifier of all of them.
 
-Perrot & von Luxburg (2019). Labelled objects are split, label set by label set, into those trained on, tested on and
-stopped on; objects without a label are never references or examples, but they are predicted at every refit. Invariant:
-nothing held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there
-is no triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a
-triplet.
+Perrot & von Luxburg (2019). Labelled objects are split, label set by label set, into those trained on and those tested
+on; objects without a label are never references or examples, but they are predicted at every refit. Invariant: nothing
+held out has ever been trained on, by this refit or by the classifiers it continues from. With one class there is no
+triplet classifier: every object abstains and is given that class. About 1 microsecond a round and 2 bytes a triplet.
 
-Few objects held out say little: below `cross_fit_below` of them `held_out` of the report is pooled over fits that test
+Few objects held out say little: below `CROSS_FIT_BELOW` of them `held_out` of the report is pooled over fits that test
 every labelled object once, each by classifiers that were trained on others; what is published is as without them.
 
 With `objects` references and examples are those of a subset only: labels of others train nothing, so they are one more
@@ -36,9 +35,8 @@ from stream_engine.statistics import held_out, subset
 __all__ = ["Booster", "Params", "abstention_bound", "fit", "predict", "refit"]
 
 AXES = TRIPLET_BOOST.axes
-
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=0.9)]
+CROSS_FIT_BELOW = 100  # test objects: cross-fit (1 / `test` more fits) below this number
+STOP_SHARE = 0.0  # share of objects for early stopping: none, run all rounds
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,30 +44,18 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rounds: rounds of Algorithm 1 at this refit (the paper uses 10^6)
     test: share of the objects of every label set in the test set; 0: train on all
-    stop: share of objects for early stopping; 0: run all rounds
-    cross_fit_below: cross-fit below this number of test objects; 0: never (1 / `test` more fits)
-    patience: with `stop`, end when the error there was lowest this many checks (hundredths of `rounds`) ago
     mode: "restart" from uniform weights, or "continue" from the classifiers of the previous artifact
     multi_label: read a label "a|b" as the two labels a and b
-    memory_mb: memory limit in megabytes; 0: free memory
     objects: use only these names as references and examples, or the given number of objects with the most answers
     rest: the other objects are predicted too, or get no prediction ("none")
     """
 
     rounds: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000
-    test: Share = 0.2
-    stop: Share = 0.0
-    cross_fit_below: Annotated[int, msgspec.Meta(ge=0)] = 100
-    patience: Annotated[int, msgspec.Meta(ge=1)] = 10
+    test: Annotated[float, msgspec.Meta(ge=0, le=0.9)] = 0.2
     mode: Literal["restart", "continue"] = "restart"
     multi_label: bool = False
-    memory_mb: Annotated[int, msgspec.Meta(ge=0)] = 0
     objects: Annotated[int, msgspec.Meta(ge=2)] | tuple[str, ...] | None = None
     rest: Literal["none", "predicted"] = "predicted"
-
-    def __post_init__(self):
-        if self.test + self.stop > 0.9:
-            raise ValueError(f"test {self.test} + stop {self.stop} leave under a tenth to train on; expected <= 0.9")
 
 
 class World(NamedTuple):
@@ -100,15 +86,15 @@ def refit(
     earlier = previous if params.mode == "continue" else None
     world = _world(snapshot, params, seed, sets, classes, None if earlier is None else _trained_on(earlier))
     behind = 0 if earlier is None else int(earlier.report["rounds"])
-    _require_memory(world, params, params.rounds + behind)
+    _require_memory(world, params.rounds + behind)
     comparison: dict[str, Any] = {}
     if earlier is None:
-        booster = _boosted(world, params, seed, params.rounds, None, progress)
+        booster = _boosted(world, seed, params.rounds, None, progress)
     else:
         booster, comparison = _continued(world, params, seed, earlier, progress)
     arrays, report = _outcome(booster, world)
     arrays |= _given_sets(booster, world) if params.multi_label else {}
-    if earlier is None and 0 < report["test_part"]["objects"] < params.cross_fit_below:
+    if earlier is None and 0 < report["test_part"]["objects"] < CROSS_FIT_BELOW:
         report["held_out"] = _cross_fitted(world, params, seed)
     report |= {"mode": params.mode, "multi_label": params.multi_label, "carried_on": comparison}
     report["rounds"] += behind
@@ -124,7 +110,7 @@ def _trained_on(earlier: Artifact) -> np.ndarray:
 def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, classes: list[str], trained) -> World:
     columns, everyone = snapshots.triplet_columns(snapshot), np.arange(len(snapshot.objects))
     if params.objects is None:
-        parts = labels.split(sets, params.test, params.stop, seed, trained)
+        parts = labels.split(sets, params.test, STOP_SHARE, seed, trained)
         return World(columns, sets, classes, len(classes), parts, everyone)
     try:
         ids = subset.ids_of(snapshot, params.objects)
@@ -143,31 +129,15 @@ def _world(snapshot: Snapshot, params: Params, seed: int, sets: np.ndarray, clas
     columns = subset.restrict_columns(
         columns, np.where(inside, everyone, -1), np.where(np.isin(everyone, asked), everyone, -1)
     )
-    parts = labels.split(sets, params.test, params.stop, seed, trained, inside)
+    parts = labels.split(sets, params.test, STOP_SHARE, seed, trained, inside)
     return World(columns, sets, classes, int(there.sum()), parts, asked)
 
 
-def _boosted(
-    world: World, params: Params, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress
-) -> Booster:
-    """Fit on the training part, watching the part to stop on, or else the test part."""
-    parts = world.parts
-    stopping = bool((parts == labels.STOP).any())
-    known = (
-        world.sets[:, : world.learned]
-        & np.isin(parts, [labels.TRAIN, labels.STOP if stopping else labels.TEST])[:, None]
-    )
-    watch = np.flatnonzero(parts == (labels.STOP if stopping else labels.TEST))
-    return fit(
-        world.columns,
-        known,
-        rounds,
-        seed,
-        watch=watch,
-        patience=params.patience if stopping else 0,
-        earlier=earlier,
-        progress=progress,
-    )
+def _boosted(world: World, seed: int, rounds: int, earlier: Classifiers | None, progress: Progress) -> Booster:
+    """Fit on the training part, watching the test part."""
+    known = world.sets[:, : world.learned] & np.isin(world.parts, [labels.TRAIN, labels.TEST])[:, None]
+    watch = np.flatnonzero(world.parts == labels.TEST)
+    return fit(world.columns, known, rounds, seed, watch=watch, earlier=earlier, progress=progress)
 
 
 def _continued(
@@ -176,8 +146,8 @@ def _continued(
     """Go on from the previous artifact; and start over with as many rounds, to report both errors on the test part."""
     earlier = _translated(previous, world.classes[: world.learned])
     behind = int(previous.report["rounds"])
-    went_on = _boosted(world, params, seed + behind, params.rounds, earlier, progress)
-    over = _boosted(world, params, seed, params.rounds + behind, None, no_progress)
+    went_on = _boosted(world, seed + behind, params.rounds, earlier, progress)
+    over = _boosted(world, seed, params.rounds + behind, None, no_progress)
     known = world.sets[:, : world.learned] & (world.parts == labels.TRAIN)[:, None]
     before = fit(world.columns, known, 0, seed, earlier=earlier)
     test = world._replace(asked=np.flatnonzero(world.parts == labels.TEST))
@@ -205,7 +175,7 @@ def _translated(previous: Artifact, classes: list[str]) -> Classifiers:
     return compacted(Classifiers(arrays["j"], arrays["k"], arrays["alpha"], *label_sets))
 
 
-def _require_memory(world: World, params: Params, rounds: int) -> None:
+def _require_memory(world: World, rounds: int) -> None:
     """For the longest fit of this refit: going on also starts over, with as many rounds as there are in all."""
     n, n_labels = int((world.parts == labels.TRAIN).sum()), world.learned
     objects, asked = len(world.parts), len(world.asked)
@@ -221,8 +191,8 @@ def _require_memory(world: World, params: Params, rounds: int) -> None:
         available_memory.require(
             f"triplet_boost of {what}",
             need,
-            params.memory_mb * 2**20 or None,
-            "take fewer rounds, choose objects (objects=500), or raise memory_mb",
+            None,
+            "take fewer rounds, choose objects (--set objects=500), or raise --memory-gb",
         )
     except available_memory.TooLarge as error:
         raise CannotRefit(str(error)) from None
@@ -283,9 +253,9 @@ def _figures(fits: list[TestAnswers]) -> dict[str, Any]:
 def _cross_fitted(world: World, params: Params, seed: int) -> dict[str, Any]:
     """How well objects are told by classifiers that were trained on others, every labelled one asked once."""
     fits = []
-    for parts in labels.folds(world.sets, params.test, params.stop, seed, world.parts != labels.OUTSIDE):
+    for parts in labels.folds(world.sets, params.test, STOP_SHARE, seed, world.parts != labels.OUTSIDE):
         fold = world._replace(parts=parts, asked=np.flatnonzero(parts == labels.TEST))
-        booster = _boosted(fold, params, seed, params.rounds, None, no_progress)
+        booster = _boosted(fold, seed, params.rounds, None, no_progress)
         fits.append(_answered(_asked(booster, fold)[0], fold, labels.TEST))
     return _figures(fits)
 
@@ -324,7 +294,6 @@ def _outcome(booster: Booster, world: World) -> tuple[dict[str, np.ndarray], dic
         "log_bound": log_bound,
         "held_out": (told := _right(decided, world, labels.TEST)),
         "test_part": told,
-        "stopped_early": bool(booster.rounds < curve.rounds[-1]),
         "abstention_rate": float(decided.abstained[world.asked].mean()),
         **figures(booster, world.columns, confidence),
     }

@@ -18,7 +18,7 @@ from stream_engine.report.material import Material
 from stream_engine.state.artifact import Artifact
 from stream_engine.statistics import held_out
 from stream_engine.statistics.held_out import BINS, Figures
-from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT
+from stream_engine.statistics.judgement_folds import BY_JUDGEMENT, CHOOSE, FIT, TEST_SHARE, VALIDATION_SHARE
 from stream_engine.statistics.participants import wilson
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
@@ -84,9 +84,8 @@ def section(material: Material) -> Section:
 def curve(material: Material, artifact: Artifact) -> tuple[list[Step], np.ndarray, np.ndarray]:
     """The steps, and of the last one each held-out answer's probability of what was expected, and whether it came."""
     params, report = artifact.params, artifact.report
-    found = evidence(
-        material.snapshot, artifact.seed, params["lapse"] == "worker", params["reported"], params["held_out"]
-    )
+    shares = params.get("reported", TEST_SHARE), params.get("held_out", VALIDATION_SHARE)  # once parameters
+    found = evidence(material.snapshot, artifact.seed, params["lapse"] == "worker", *shares)
     asked = found.units.of(found.part == BY_JUDGEMENT)
     if asked.times.sum() < LEAST:
         return [], np.empty(0), np.empty(0)

@@ -26,6 +26,8 @@ from stream_engine.statistics.hash_split import comparison_draws, name_hashes
 from stream_engine.statistics.judgements import Judgements, judgements_of
 
 FIT, CHOOSE, BY_JUDGEMENT, BY_WORKER, BY_QUESTION = range(5)
+TEST_SHARE = 0.2  # of the responses, in the test set of refits
+VALIDATION_SHARE = 0.2  # of the others, in the validation set of refits
 WORKERS = 8  # named ones, below which none is held out
 WITHOUT_MODEL = ("random", "coverage", "landmark", "landmark-k2")  # samplers that look at no answer (room `asking`)
 ENOUGH = 200  # judgements asked so, from which on these alone are held out,

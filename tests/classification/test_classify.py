@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 
 from stream_engine.classification import neighbours, nested, probabilities, vector_machine
 from stream_engine.classification.nested import Model
+from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit, classify, classify_views
 from stream_engine.state.snapshot import triplet_columns
 from stream_engine.statistics import kernels
@@ -192,17 +193,22 @@ def test_a_view_is_the_similarity_seen_from_the_labelled(name):
     assert (seen.near[labelled].argmax(axis=1) == np.arange(3)).all() or name == "adds3"
 
 
-def test_what_cannot_be_is_said_in_one_line():
+def test_what_cannot_be_is_said_in_one_line(monkeypatch):
     snapshot, _ = world(20, 400)
     with pytest.raises(CannotRefit, match="classify: got no labelled object among 20, 1 labels given; expected"):
         classify.refit(snapshot._replace(labels={"nobody": "a"}), classify.Params(), 0)
-    with pytest.raises(CannotRefit, match="classify of 20 objects, 14 with labels: needs .* choose objects"):
-        classify.refit(snapshot, classify.Params(memory_gb=1e-9), 0)
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(CannotRefit, match="classify of 20 objects, 14 with labels: needs .* choose objects"),
+    ):
+        patched.setattr(available_memory, "available", lambda: 1)
+        classify.refit(snapshot, classify.Params(), 0)
     with pytest.raises(ValueError, match="similarities: got 'k3', expected any of adds3, adds4, k1"):
         classify.Params(similarities=("k3",))
     with pytest.raises(ValueError, match="^similarities, neighbours, penalties, rounds: "):
         classify.Params(similarities=(), rounds=0)
-    made = classify.refit(snapshot, classify.Params(similarities=("adds4", "learned"), learned_up_to=5, rounds=100), 0)
+    monkeypatch.setattr(classify, "LEARNED_UP_TO", 5)
+    made = classify.refit(snapshot, classify.Params(similarities=("adds4", "learned"), rounds=100), 0)
     assert list(made.report["without"]) == ["learned"]
     few = snapshot._replace(labels=dict(list(snapshot.labels.items())[:5]))
     made = classify.refit(few, classify.Params(similarities=("k1",)), 0)

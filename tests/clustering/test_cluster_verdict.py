@@ -15,7 +15,7 @@ from stream_engine import Engine, Triplet
 from stream_engine.clustering import answer_models, borders, continuum, drawn_answers
 from stream_engine.clustering.drawn_answers import LOOSE, asked, by_coins, by_positions, halved
 from stream_engine.exports import contents
-from stream_engine.refits import cluster_verdict
+from stream_engine.refits import cluster_verdict, sdp_clustering
 from stream_engine.refits.cluster_verdict import CANNOT_TELL, CONTINUUM, clearer, verdict
 from stream_engine.refits.sdp_clustering import Params, refit
 from stream_engine.state.published import Published
@@ -306,11 +306,13 @@ def test_noise_has_no_clusters_and_nothing_that_reads_like_proof_of_them():
     "params, why",
     [
         (Params(k=3, test=0, stability=0), "requested"),
-        (Params(k=3, test_up_to=35, stability=0), "36 objects"),
+        (Params(k=3, stability=0), "36 objects"),
         (Params(k=3, similarity="adds3_window", stability=0), "weights"),
     ],
 )
-def test_what_is_not_tested_says_why(params, why):
+def test_what_is_not_tested_says_why(params, why, monkeypatch):
+    if why == "36 objects":
+        monkeypatch.setattr(sdp_clustering, "TESTED_UP_TO", 35)
     report = refit(snapshot_of(world("three"), 36, ("adds3", "triplet_counts", "window")), params, 0).report
     assert re.fullmatch(f"not tested: .*{why}", report["verdict"]) and report["verdict_test"]["p_coins"] is None
 

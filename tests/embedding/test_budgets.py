@@ -38,7 +38,7 @@ def test_the_refit_that_is_cut_short_is_published_and_says_so():
     _, triplets = kernel_reference.planted(17, 12, 300, flip=0.05, dimensions=2)
     snapshot = kernel_reference.snapshot_of(triplets, 12)
     given = {"dimensions": 2, "kernel": "ste", "ridge": 0.3}
-    cut = refit_of.refit(snapshot, refit_of.Params(**given, max_iterations=2, tolerance=1e-12), 0)
+    cut = refit_of.refit(snapshot, refit_of.Params(**given), 0, max_iterations=2, tolerance=1e-12)
     whole = refit_of.refit(snapshot, refit_of.Params(**given), 0)
     assert not cut.report["converged"] and cut.report["iterations"] == 2
     assert whole.report["converged"] and cut.arrays["X"].shape == whole.arrays["X"].shape

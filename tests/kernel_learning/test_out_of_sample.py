@@ -20,7 +20,7 @@ from stream_engine.kernel_learning import auxiliary_kernels, out_of_sample
 from stream_engine.kernel_learning.auxiliary_kernels import KernelSpec
 from stream_engine.kernel_learning.out_of_sample import Answers
 from stream_engine.prediction import predictor
-from stream_engine.refits import kernel_learning, partial_order_embedding
+from stream_engine.refits import kernel_learning, kernel_refits, partial_order_embedding
 from stream_engine.state import artifact as artifacts
 from stream_engine.state.engine import Engine
 from stream_engine.state.published import Published
@@ -144,8 +144,9 @@ def test_the_others_are_placed_by_the_refits_own_objective(params, tolerance, wo
     assert (margin[away] > 0).mean() > 0.84
 
 
-def test_fewer_directions_are_the_leading_ones(world):
-    made = learned(msgspec.structs.replace(KERNEL, rest="extended", directions=1), world)
+def test_fewer_directions_are_the_leading_ones(world, monkeypatch):
+    monkeypatch.setattr(kernel_refits, "DIRECTIONS", 1)
+    made = learned(msgspec.structs.replace(KERNEL, rest="extended"), world)
     values = np.linalg.eigvalsh(made.arrays["K"])
     assert made.arrays["factor"].shape == (N, 1) and made.report["placed_gap"] <= KERNEL.tolerance
     assert (made.arrays["factor"][list(SOME)] ** 2).sum() == pytest.approx(values[-1], rel=1e-5)

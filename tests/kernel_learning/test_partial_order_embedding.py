@@ -269,10 +269,11 @@ def aux(tmp_path_factory):
 
 
 @pytest.mark.parametrize("variant", ["full", "diagonal"])
-def test_refit_with_kernels(aux, variant):
+def test_refit_with_kernels(aux, variant, monkeypatch):
     points, triplets, specs = aux
+    monkeypatch.setattr(beta_choice, "MULTIPLES", (4.0, 40.0))
     snapshot, said = reference.snapshot_of(triplets, 24), []
-    params = poe.Params(form=variant, kernels=specs, multiples=(4.0, 40.0))
+    params = poe.Params(form=variant, kernels=specs)
     made = poe.refit(snapshot, params, 0, None, lambda done, total, **figures: said.append((done, total)))
     fresh = triplet_rows(planted_triplets(np.random.default_rng(9), points, 5000))
     assert satisfied(made.arrays["K"], fresh) > 0.88
@@ -335,7 +336,7 @@ def test_objects_are_held_out_as_the_paper_says(aux):
             np.testing.assert_allclose(done.losses.sums, by_anchor[np.unique(fold.test.rows[:, 0])])
 
 
-def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
+def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux, monkeypatch):
     points, triplets, specs = aux
     made = poe.refit(reference.snapshot_of(triplets, 24), poe.Params(constraints="length2"), 0)
     assert made.report["chosen_by"] == "held-out comparisons" and made.report["mu"] == {"identity": 1.0}
@@ -348,18 +349,20 @@ def test_refit_without_kernels_is_gnmds_and_holds_out_comparisons(aux):
     )
     assert linear_one.arrays["W"].shape == (2, 2) and linear_one.report["chosen_by"] == "given"
     assert linear_one.report["size"] == linear_one.report["raw_size"]
+    monkeypatch.setattr(beta_choice, "MULTIPLES", (4.0, 40.0))
+    monkeypatch.setattr(beta_choice, "FOLDS", 2)
     axes = poe.refit(
         reference.snapshot_of(triplets, 24),
         poe.Params(
             form="diagonal",
             features=msgspec.structs.replace(specs["points"], kind="linear"),
             constraints="length2",
-            betas=(5.0, 50.0),
-            folds=2,
         ),
         0,
     )
-    assert axes.arrays["W"].shape == (2,) and [t["beta"] for t in axes.report["tried"]] == [5.0, 50.0]
+    betas = [each["beta"] for each in axes.report["tried"]]
+    assert axes.arrays["W"].shape == (2,) and betas[1] == pytest.approx(10 * betas[0])
+    assert axes.report["chosen_by"] == "cross-validation, 2 folds of objects held out"
 
 
 def test_smallest_beta_is_where_learning_starts(aux):
@@ -402,10 +405,11 @@ def test_refit_says_in_one_line_what_is_missing(aux):
 
 @pytest.mark.parametrize("beta", [1e-3, 1.0, 1e3, 1e6, 1e9])
 @pytest.mark.parametrize("variant", ["full", "diagonal"])
-def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux, beta, variant):
+def test_any_beta_publishes_its_best_iterate_and_says_if_it_is_not_certified(aux, beta, variant, monkeypatch):
     """The gap of the report is exact: the objective is attained by K's own W, and the bound is below the optimum."""
     _, triplets, specs = aux
-    params = poe.Params(form=variant, kernels=specs, beta=beta, constraints="raw", max_iterations=40, reported=0.0)
+    monkeypatch.setattr(poe, "TEST_SHARE", 0.0)
+    params = poe.Params(form=variant, kernels=specs, beta=beta, constraints="raw", max_iterations=40)
     made = poe.refit(reference.snapshot_of(triplets, 24), params, 0)
     report = made.report
     assert report["certified"] == (report["gap"] <= params.tolerance)

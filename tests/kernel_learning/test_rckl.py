@@ -221,12 +221,12 @@ def test_refit_finds_the_planted_kernel_and_fills_the_contract(tmp_path):
     )
 
 
-def test_the_search_goes_on_below_the_grid_while_that_helps():
+def test_the_search_goes_on_below_the_grid_while_that_helps(monkeypatch):
     """A grid of values that are all too large: the chosen lambda1 lies below it, and the next smaller one did not
     help."""
     _, triplets = reference.planted(43, 12, 400, flip=0.0, dimensions=2)
-    params = kernel_learning.Params(form="t", grid=(0.9, 0.45))
-    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), params, 0)
+    monkeypatch.setattr(kernel_learning, "GRID", (0.9, 0.45))
+    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), kernel_learning.Params(form="t"), 0)
     tried = made.report["tried"]
     steps = [t["lambda1"] for t in tried]
     assert len(tried) > 3 and np.allclose(np.divide(steps[:-1], steps[1:]), 2)
@@ -235,11 +235,11 @@ def test_the_search_goes_on_below_the_grid_while_that_helps():
     assert tried[-1]["log_loss"] >= best["log_loss"] or len(tried) == 2 + lambda_choice.BEYOND
 
 
-def test_the_search_goes_on_above_the_grid_while_that_helps():
+def test_the_search_goes_on_above_the_grid_while_that_helps(monkeypatch):
     """Answers that hardly say anything, and a grid of values that are all too small."""
     _, triplets = reference.planted(44, 12, 300, flip=0.45, dimensions=2)
-    params = kernel_learning.Params(form="t", grid=(0.02, 0.01))
-    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), params, 0)
+    monkeypatch.setattr(kernel_learning, "GRID", (0.02, 0.01))
+    made = kernel_learning.refit(reference.snapshot_of(triplets, 12), kernel_learning.Params(form="t"), 0)
     tried = made.report["tried"]
     best = min(tried, key=lambda t: t["log_loss"])
     assert made.report["lambda1"] == best["lambda1"] > tried[0]["lambda1"]

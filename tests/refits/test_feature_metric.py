@@ -23,7 +23,15 @@ from stream_engine.state.published import Published
 from tests.support.kernel_reference import snapshot_of as counted
 
 N, KNOWN, WIDTH = 60, 45, 10
-QUICK = feature_metric.Params(ranks=(3,), ridges=(1e-2, 1e-3))
+DEFAULT = feature_metric.Params()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_candidates():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(feature_metric, "RANKS", (3,))
+        patched.setattr(feature_metric, "RIDGES", (1e-2, 1e-3))
+        yield
 
 
 def world(seed=0, answers=2500):
@@ -58,7 +66,7 @@ def given(tmp_path_factory):
     lines = [json.dumps({"anchor": f"o{a}", "near": f"o{b}", "far": f"o{c}"}) for a, b, c in triplets.tolist()]
     engine = Engine()
     engine.learn(decoder("json", EventOptions())("\n".join(lines).encode()))
-    params = msgspec.structs.replace(QUICK, features=KernelSpec(str(path), "linear"))
+    params = msgspec.structs.replace(DEFAULT, features=KernelSpec(str(path), "linear"))
     snapshot = engine.snapshot()
     return seen, snapshot, params, feature_metric.refit(snapshot, params, 0)
 
@@ -130,17 +138,17 @@ def test_all_are_exported_and_answered_under_their_names(given):
 
 def test_without_features_an_object_is_a_column(given):
     _, snapshot, _, _ = given
-    made = feature_metric.refit(snapshot, msgspec.structs.replace(QUICK, forms=("metric",)), 0)
+    made = feature_metric.refit(snapshot, msgspec.structs.replace(DEFAULT, forms=("metric",)), 0)
     assert made.arrays["points"].shape[0] == KNOWN and made.report["never_compared"] == 0
     gram = made.arrays["points"] @ made.arrays["points"].T
-    rows = feature_metric._inputs(snapshot, QUICK).rows
+    rows = feature_metric._inputs(snapshot, DEFAULT).rows
     assert (excess(gram, rows) < 0).mean() > 0.75
 
 
 def test_what_it_cannot_use_it_says(given, tmp_path):
     _, snapshot, params, _ = given
     with pytest.raises(CannotRefit, match="got 0 comparisons of objects that have features"):
-        feature_metric.refit(Engine().snapshot(), QUICK, 0)
+        feature_metric.refit(Engine().snapshot(), DEFAULT, 0)
     (tmp_path / "other.csv").write_text("object,f\nx,1\ny,2\n")
     with pytest.raises(CannotRefit, match="2 named, 45 in the snapshot"):
         feature_metric.refit(

@@ -146,7 +146,7 @@ def test_figures_stand_beside_each_other():
     assert report["held_out_clusters"] > 5 and report["standard_error"] > 0
     assert report["error"] == 1 - report["accuracy"] and report["ceiling"]["others"] > 0.8
     assert report["held_out_comparisons"] == 9 * report["held_out_clusters"]
-    silent = LEARN["ste"](snapshot_of(repeated), reported=0.0).report
+    silent = kernel_learning.refit(snapshot_of(repeated), kernel_learning.Params(), 0, test_share=0.0).report
     assert silent["error"] is None and silent["held_out"] == "judgements" and silent["by_worker"] is None
 
 
@@ -155,7 +155,7 @@ def test_a_given_lambda_is_reported_on_too():
     for how in ("ste", "hinge"):
         made = LEARN[how](whole, lambda1=5.0)
         assert made.report["tried"] == [] and 0 < made.report["error"] < 0.6 and made.report["log_loss"] < 1.0
-        alone = LEARN[how](whole, lambda1=5.0, reported=0.0)
+        alone = kernel_learning.refit(whole, kernel_learning.Params(loss=how, lambda1=5.0), 0, test_share=0.0)
         assert all(np.array_equal(alone.arrays[name], made.arrays[name]) for name in made.arrays)
     made = LEARN["order"](whole, beta=200.0)
     assert made.report["chosen_by"] == "given" and 0 < made.report["error"] < 0.6
@@ -171,7 +171,7 @@ def test_a_subset_reports_on_answers_among_itself():
 
 
 def test_params_are_remembered_under_their_old_names():
-    old = msgspec.convert({"hold_out": "comparisons", "share": 0.3}, partial_order_embedding.Params)
+    old = msgspec.convert({"hold_out": "comparisons"}, partial_order_embedding.Params)
     assert (
         partial_order_embedding.refit(snapshot_of(events(8, 60)), old, 0).report["chosen_by"] == "held-out judgements"
     )

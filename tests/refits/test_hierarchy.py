@@ -7,6 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from sklearn.metrics import adjusted_rand_score
 
+from stream_engine.data import available_memory
 from stream_engine.refits import CannotRefit
 from stream_engine.refits.hierarchy import METHODS, Params, refit, revenue, revenue_bound, tree
 from stream_engine.state import artifact
@@ -110,12 +111,13 @@ def test_little_evidence(rows):
     artifact.encode(made)
 
 
-def test_memory_and_missing_counts_are_said():
+def test_memory_and_missing_counts_are_said(monkeypatch):
     snapshot = snapshot_of(planted(30, 3, 3.0)[0])
+    monkeypatch.setattr(available_memory, "available", lambda: 1)
     with pytest.raises(
         CannotRefit, match="hierarchy: linkage of 30 objects: needs 2.2e-05 GB, 1e-09 GB may be used: raise"
     ):
-        refit(snapshot, Params(memory_gb=1e-9), 0)
+        refit(snapshot, Params(), 0)
     bare = snapshot._replace(arrays={})
     with pytest.raises(CannotRefit, match="similarity adds3: "):
         refit(bare, Params(), 0)

@@ -15,6 +15,7 @@ import pytest
 
 from stream_engine import exports
 from stream_engine.boosting import labels
+from stream_engine.data import available_memory
 from stream_engine.data.comparisons import Quadruplet, Triplet
 from stream_engine.data.triplet_columns import columns_from_triplets
 from stream_engine.guard.partial_order import PartialOrder
@@ -197,16 +198,8 @@ def test_what_was_trained_on_stays_out_of_every_test_when_the_choice_moves():
             msgspec.structs.replace(KERNEL, objects=None, rest="extended"),
             "rest 'extended' .*; expected names or a number in `objects`",
         ),
-        (
-            msgspec.structs.replace(KERNEL, objects=None, memory_gb=1e-6),
-            r"kernel_learning of 14 objects \(16 matrices of 14 x 14.*choose objects",
-        ),
         (msgspec.structs.replace(ORDER, objects=("o0", "nobody")), "objects: 1 of 2 names"),
         (msgspec.structs.replace(ORDER, objects=("o0", "o3")), "got 0 comparisons among the 2 chosen of 14 objects"),
-        (
-            msgspec.structs.replace(ORDER, objects=None, memory_gb=1e-6),
-            r"of 14 objects \(24 matrices .*: needs 3.8e-05 GB, 1e-06 GB may be used: .*--set objects=500",
-        ),
         (
             msgspec.structs.replace(ORDER, objects=None, rest="extended"),
             "embedding: rest 'extended' .*`objects`",
@@ -235,13 +228,24 @@ def test_the_old_word_for_an_extension_is_still_read(module):
     assert module.Params(objects=9, rest="placed") == module.Params(objects=9, rest="extended")
 
 
-def test_what_does_not_fit_whole_fits_as_a_choice(world):
+@pytest.mark.parametrize(
+    "params, line",
+    [
+        (KERNEL, r"kernel_learning of 14 objects \(16 matrices of 14 x 14.*choose objects"),
+        (ORDER, r"of 14 objects \(24 matrices .*: needs 3.8e-05 GB, 1e-06 GB may be used: .*--set objects=500"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_figures(world, params, line, monkeypatch):
+    monkeypatch.setattr(available_memory, "available", lambda: 1000)
+    with pytest.raises(CannotRefit, match=line) as caught:
+        learned(msgspec.structs.replace(params, objects=None), world)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_does_not_fit_whole_fits_as_a_choice(world, monkeypatch):
     """The way out that the refusal names: under a limit that the whole exceeds."""
-    limit = 1e-4  # GB
-    for params in (
-        msgspec.structs.replace(KERNEL, memory_gb=limit, rest="extended"),
-        msgspec.structs.replace(ORDER, memory_gb=limit),
-    ):
+    monkeypatch.setattr(available_memory, "available", lambda: 100_000)
+    for params in (msgspec.structs.replace(KERNEL, rest="extended"), ORDER):
         big = snapshot_of(planted_triplets(np.random.default_rng(6), np.repeat(POINTS, 9, axis=0), 4000, 0.05), 9 * N)
         with pytest.raises(CannotRefit, match="may be used: choose objects"):
             learned(msgspec.structs.replace(params, objects=None, rest="none"), big)

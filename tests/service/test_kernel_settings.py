@@ -16,7 +16,7 @@ from tests.support.process import engine, jsonl, one_line, process
 N = 12
 NAMES = [f"o{i}" for i in range(N)]
 POINTS, TRIPLETS = reference.planted(3, N, 400, flip=0.0, dimensions=2)
-FAST = ("--set", "grid=[0.2]", "--set", "lambda1=1.0", "--set", "lambda2=1.0", "--progress", "none")
+FAST = ("--set", "lambda1=1.0", "--set", "lambda2=1.0", "--progress", "none")
 
 
 def events(path, triplets=TRIPLETS):
@@ -57,7 +57,7 @@ def test_a_run_with_kernels_of_every_kind_of_file_ends_in_artifacts(world, tmp_p
         lambda2 = 0.1
         [refits.params.partial_order_embedding]
         form = "diagonal"
-        multiples = [8.0]
+        beta = 1000.0
         """)
     process("run", world / "events.jsonl", "--state", tmp_path / "s", "--config", world / "engine.toml", cwd=tmp_path)
     for kind in ("kernel_learning", "partial_order_embedding"):

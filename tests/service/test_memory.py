@@ -106,4 +106,4 @@ def test_a_refit_gets_its_part_of_the_budget_and_minds_it(tmp_path):
         done = engine("refit", *state, "hierarchy", status=1)
     finally:
         available_memory.give(None)
-    assert "linkage of 6 objects: needs" in done.stderr and "0 GB may be used: raise memory_gb" in done.stderr
+    assert "linkage of 6 objects: needs" in done.stderr and "0 GB may be used: raise --memory-gb" in done.stderr
