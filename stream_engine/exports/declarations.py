@@ -402,7 +402,7 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "feature_metric": {
         "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
         "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
-        "map": array("d, f", "f", "linear map from standardized features to coordinates"),
+        "map": array("d, f", "f", "linear map from standardised features to coordinates"),
     },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,
