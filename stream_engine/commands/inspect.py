@@ -110,9 +110,9 @@ def as_page(contents: Mapping[str, Any]) -> str:
         lines = list(_lines(each for each in found[topic] if each["level"] == "result"))
         sections[title] = lines + (_models(contents["models"]) if topic == "accuracy" else [])
     sections["Also fitted"] = _others(contents)
-    sections["Predictions before learning"] = predictions(contents["progressive"])
+    sections["Progressive validation"] = predictions(contents["progressive"])
     missing = [each for topic in found.values() for each in topic if each["level"] == "gap"]
-    sections["What is missing"] = list(_lines(missing))
+    sections["Missing information"] = list(_lines(missing))
     shown = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines]
     return "\n\n".join([*shown, f"All figures: stream-engine inspect --state {contents['state']} --json"])
 

@@ -53,7 +53,7 @@ def command(
 
 
 class Predictions(NamedTuple):
-    """The questions with `p` and `model`; `about` summarizes, in lines, the models and the rows that are not
+    """The questions with `p` and `model`; `about` summarises, in lines, the models and the rows that are not
     questions."""
 
     rows: list[dict[str, Any]]

@@ -350,7 +350,9 @@ _EMBEDDING: Arrays = {
     "X": array("n, d", "f", "coordinates of the objects on principal axes", within="embedding"),
     "asked": array("n", "b", "whether the object has answers; the others are at 0", within="embedding"),
     "covariance": array("n, d, d", "f", "covariance of the coordinates of each object"),
-    "picture": array("n, 2", "f", "positions in the plane for looking at, if d > 2", within="embedding"),
+    "picture": array(
+        "n, 2", "f", "coordinates of a two-dimensional picture, for display only, if d > 2", within="embedding"
+    ),
     "lapse": figure("lapse rate: share of random answers"),
     "alpha": figure("degrees of freedom of t-STE; 0 for STE"),
     "d": figure("number of dimensions"),
@@ -402,7 +404,7 @@ ARRAYS: Mapping[str, Arrays] = _COUNTED | {
     "feature_metric": {
         "points": array("n, d", "f", "coordinates of every object that has features", within="feature_metric"),
         "compared": array("n", "b", "whether the object has comparisons", within="feature_metric"),
-        "map": array("d, f", "f", "linear map from standardized features to coordinates"),
+        "map": array("d, f", "f", "linear map from standardised features to coordinates"),
     },
     "booster": _BOOSTER,
     "classify": _CLASSIFY,

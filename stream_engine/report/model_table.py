@@ -19,9 +19,9 @@ HEADS = {
     "seconds": "CPU seconds",
 }
 NOTES = (
-    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per answer, 0.693 at chance; less is "
-    "better. Calibration error: mean difference between stated probabilities and observed frequencies. Answers that "
-    "chose a setting are never among those reported on.",
+    "Accuracy: share of held-out comparisons predicted correctly. Log loss: nats per answer, 0.693 at chance; less "
+    "is better. Calibration error: mean difference between stated probabilities and observed frequencies. The test "
+    "set is never used to select a setting.",
 )
 
 
@@ -31,13 +31,13 @@ def section(material: Material) -> Section:
     if not rows:
         return Section(
             TITLE,
-            "No model has been fitted yet, or there are too few answers to hold any out.",
+            "No model has been fitted yet, or there are too few answers for a test set.",
             notes=(f"Fit one with: stream-engine refit --state {material.directory} embedding",),
         )
     columns = {head: [row.get(name) for row in rows] for name, head in HEADS.items()}
     notes = [*NOTES, f"{explained(str(row['model']) for row in rows)}."]
     if not any(value is not None for value in columns[NEW_PEOPLE]):
         del columns[NEW_PEOPLE]
-        notes.append(f"Accuracy for new participants needs {PEOPLE} participants held out.")
+        notes.append(f"Accuracy for new participants needs at least {PEOPLE} held-out participants.")
     says = sentences(material.findings, "accuracy") or material.findings["accuracy"][0].text
     return Section(TITLE, says, (), (Table("models", columns),), tuple(notes))

@@ -15,7 +15,7 @@ from stream_engine.collect.access import Access
 from stream_engine.collect.asked_of_people import Logs, People
 from stream_engine.collect.ellipse_size import ellipse_size
 from stream_engine.collect.line_log import LineLog, lines_of
-from stream_engine.collect.question_maker import Maker, Request, Told
+from stream_engine.collect.question_maker import Maker, MakerSettings, Request
 from stream_engine.collect.question_pool import QuestionPool
 from stream_engine.collect.serve import Place, _Maker
 from stream_engine.collect.sessions import Sessions, restored
@@ -134,7 +134,7 @@ def test_the_size_of_regions_is_the_median_of_their_longest_half_axes():
 
 @pytest.mark.parametrize("start", ["random", "coverage", "landmark"])
 def test_until_there_is_an_embedding_a_design_asks(tmp_path, start):
-    maker = Maker(Told(str(tmp_path / "state"), "pick", "information-gain", start, 0.15, 0))
+    maker = Maker(MakerSettings(str(tmp_path / "state"), "pick", "information-gain", start, 0.15, 0))
     questions = maker.answer(Request(time.time(), 500, NAMES)).questions
     assert {sampler for _, sampler, _ in questions} == {start}
     assert [propensity is None for _, _, propensity in questions] == [start != "random"] * len(questions)
@@ -142,7 +142,7 @@ def test_until_there_is_an_embedding_a_design_asks(tmp_path, start):
 
 @pytest.mark.parametrize("kind", ["pick", "odd_one_out"])
 def test_the_maker_asks_nothing_twice_and_only_about_objects_of_the_study(tmp_path, kind):
-    told = Told(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
+    told = MakerSettings(str(tmp_path / "state"), kind, "information-gain", "random", 0.15, 0)
     maker, now = Maker(told), time.time()
     first = maker.answer(Request(now, 30, NAMES[:5]))
     assert first.fresh and first.snapshot == -1 and "no embedding" in first.about
