@@ -109,7 +109,7 @@ def refit(
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
-            report["picture"] = shown._asdict() | {"accuracy": _accuracy(found, params, chosen, points)}
+            report["picture"] = shown._asdict() | {"accuracy": _accuracy(found, chosen, points)}
             del report["picture"]["points"]
     return Artifact(KIND, snapshot.digest, snapshot.sequence, plain_params(params), seed, arrays, report)
 
@@ -157,9 +157,9 @@ def _figures(
     return figures, knowing, (fitted.points,)
 
 
-def _accuracy(found: Evidence, params: Params, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
+def _accuracy(found: Evidence, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
     """How many of the reported answers a picture of a fit to the other answers gets right; None without such."""
-    asked, questions = found.reported, _questions(found, params, FIT, CHOOSE)
+    asked, questions = found.reported, _questions(found, FIT, CHOOSE)
     if not len(asked.rows) or not len(questions.rows):
         return None
     shown = picture.picture(points[0], questions, chosen.setting.ridge)
