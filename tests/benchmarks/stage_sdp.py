@@ -19,6 +19,7 @@ from tests.benchmarks.rows import row, timed
 from tests.support.planted_similarities import adds3, planted
 
 STAGE = "sdp"
+SAID = ("k", "gap", "iterations", "certified_by")
 
 
 def how(kind: str, c: int, n: int) -> dict:
@@ -65,7 +66,8 @@ def beside_scs(n: int, kind: str, power: float, target: str, iterations: int | N
 def limited(case: str, limit: float, call, *arguments, **options) -> dict:
     """A limit in seconds instead of a rival."""
     found, mine = timed(partial(call, *arguments, **options))
-    told = {name: getattr(found, name) for name in ("k", "gap", "iterations", "certified_by") if hasattr(found, name)}
+    said = getattr(found, "report", None) or {name: getattr(found, name, None) for name in SAID}
+    told = {name: said[name] for name in SAID if said.get(name) is not None}
     return row(STAGE, case, mine, "s", limit, "limit", ">= 1", ", ".join(f"{name} {v}" for name, v in told.items()))
 
 
