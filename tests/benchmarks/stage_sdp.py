@@ -9,17 +9,17 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from stream_engine import Engine
 from stream_engine.clustering import cvxpy_reference, partition
 from stream_engine.clustering.cascade import solve
 from stream_engine.clustering.similarity_matrix import checked
 from stream_engine.clustering.spur import spur
-from stream_engine.data.comparisons import Decoded
 from stream_engine.refits import sdp_clustering
+from stream_engine.testing.refits import as_batch, published
 from tests.benchmarks.rows import row, timed
 from tests.support.planted_similarities import adds3, planted
 
 STAGE = "sdp"
+SAID = ("k", "gap", "iterations", "certified_by")
 
 
 def how(kind: str, c: int, n: int) -> dict:
@@ -66,16 +66,9 @@ def beside_scs(n: int, kind: str, power: float, target: str, iterations: int | N
 def limited(case: str, limit: float, call, *arguments, **options) -> dict:
     """A limit in seconds instead of a rival."""
     found, mine = timed(partial(call, *arguments, **options))
-    told = {name: getattr(found, name) for name in ("k", "gap", "iterations", "certified_by") if hasattr(found, name)}
+    said = getattr(found, "report", None) or {name: getattr(found, name, None) for name in SAID}
+    told = {name: said[name] for name in SAID if said.get(name) is not None}
     return row(STAGE, case, mine, "s", limit, "limit", ">= 1", ", ".join(f"{name} {v}" for name, v in told.items()))
-
-
-def snapshot(triplets: np.ndarray, n: int):
-    """What an engine publishes that has read these triplets."""
-    engine, none = Engine(), np.empty((0, 4), np.int32)
-    names, counted = [str(i) for i in range(n)], {"triplet": len(triplets)}
-    engine.learn(Decoded(names, triplets.astype(np.int32), none, np.empty(0, np.int64), [], counted, []))
-    return engine.snapshot()
 
 
 def warm(n: int, kind: str) -> dict:
@@ -98,10 +91,10 @@ def rows(quick: bool) -> list[dict]:
     cases = [(200, "lam", 3.0, ">= 8"), (200, "k", 2.5, ">= 8"), (200, "k", 3.0, ">= 8"), (400, "lam", 3.0, ">= 10")]
     out = [beside_scs(*case) for case in cases]
     triplets, _ = planted(1000, 4, 4.0)
-    published, W = snapshot(triplets, 1000), adds3(triplets, 1000)
+    snapshot, W = published(as_batch(triplets, 1000), {}), adds3(triplets, 1000)
     large = planted_sparse(n := 20_000 if quick else 50_000, 4, 2.0)
     out += [
-        limited("certified refit n=1000 (ln n)^4", 0.3, sdp_clustering.refit, published, sdp_clustering.Params(k=4), 0),
+        limited("certified refit n=1000 (ln n)^4", 0.3, sdp_clustering.refit, snapshot, sdp_clustering.Params(k=4), 0),
         limited("SPUR n=1000 (ln n)^4, certifies", 1.0, spur, W, len(triplets), tol=1e-3),
         warm(400, "lam"),
         limited(f"spectral start and refinement n={n} (ln n)^2", 10.0, started, large),

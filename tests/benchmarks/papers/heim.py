@@ -185,7 +185,6 @@ def ranks(cells: Cells) -> list[Row]:
                     lambda *f, a=held, b=paper: (f"{a:.1f}", abs(a - b) <= 5), why + "The optimum is certified."
                     if method == "ste" else "Steps, step size and lambdas by validation error.")
             )  # fmt: skip
-    for size, paper in ((200, 85.6), (400, 94.2), (600, 96.2)):
         rows.append(
             row("sec. 6.1", f"rank of K0, {size} triplets, along the steps of Algorithm 1 (step size .01)", quote,
                 f"{paper}", "", cells["steps", "", size],

@@ -5,6 +5,7 @@ import gzip
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ RESTS_ON = dict.fromkeys(EXPERIMENTS, (kernels, spectral, partition, embedding_f
     "far apart": (kernels,),
 }
 Cells = dict[tuple, list[Cell | None]]
+mean = partial(mean_of, name="purity")
 
 
 def folder() -> Path:
@@ -149,11 +151,6 @@ def size_cells(kept: Kept) -> Cells:
     return cells
 
 
-def mean(cells: list[Cell | None], name: str = "purity") -> float:
-    """Mean over runs."""
-    return mean_of(cells, name)
-
-
 def seconds(found: list[dict], what: str) -> float:
     """CPU seconds of the runtime experiment."""
     return next(each["cpu"] for each in found if each["what"] == what)
@@ -237,7 +234,7 @@ def usps_rows(cells: Cells, rivals: Cells) -> list[Row]:
         return ", ".join(f"{count:,}: {mean(cells[which, wrong, count]):.2f}" for count in COUNTS)
 
     def best(d: int, wrong: float, count: int) -> float:
-        return max(mean(rivals[d, wrong, count], f"purity, STE {kind}") for kind in ("same", "rand"))
+        return max(mean(rivals[d, wrong, count], name=f"purity, STE {kind}") for kind in ("same", "rand"))
 
     def level(d: int):
         told = [(w, c, mean(cells["k1", w, c]), best(d, w, c)) for w in WRONG for c in (10_000, 40_000)]

@@ -6,6 +6,7 @@ Accuracies of TripletBoost beside 1-NN and SAMME, t-STE with a nearest neighbour
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ RESTS_ON = {
     "times": (embedding, gradient, starts, *BOOSTING),
 }
 Cells = dict[tuple, list[Cell | None]]
+mean = partial(mean_of, name="accuracy")
 
 
 def boosted(key: dict[str, Any]) -> dict[str, float]:
@@ -165,11 +167,6 @@ def cells_of(kept: Kept) -> Cells:
     return cells
 
 
-def mean(cells: list[Cell | None], name: str = "accuracy") -> float:
-    """Mean over cells."""
-    return mean_of(cells, name)
-
-
 def beside(name: str, value: float) -> str:
     """Another method's accuracy, where it is made."""
     return f", {name} {value:.3f}" if np.isfinite(value) else ""
@@ -195,7 +192,7 @@ def small(cells: Cells, old: Cells) -> list[Row]:
     rival = [mean(cells[("t-STE", *p)]) for p in metrics]
     said = ", ".join(f"{m} {a:.3f} (t-STE {b:.3f})" for m, a, b in zip(bench.METRICS, ours, rival))
     first, last = old[shares[0]], old[shares[-1]]
-    base = mean(first, "1-NN")
+    base = mean(first, name="1-NN")
 
     def abstains(*f: dict) -> tuple[str, bool]:
         seen = f[0]["examples that see a pair"]
@@ -237,8 +234,8 @@ def large(cells: Cells, old: Cells) -> list[Row]:
     noises = [old["usps", e, 0.05, w] for w in bench.NOISES]
     best = mean(shares[-1])
     times = [n for n in (100, 200) if cells["times", n] != [None]]
-    told = "; ".join(f"n = {n}: TripletBoost {mean(cells['times', n], 'boost'):.1f} s" + (
-        f", t-STE {mean(cells['times', n], 'tste'):.1f} s" if n <= 400 else "") for n in times)  # fmt: skip
+    told = "; ".join(f"n = {n}: TripletBoost {mean(cells['times', n], name='boost'):.1f} s" + (
+        f", t-STE {mean(cells['times', n], name='tste'):.1f} s" if n <= 400 else "") for n in times)  # fmt: skip
 
     return [
         row("Fig. 3a", "below 1-NN, which sees vectors",
@@ -257,7 +254,7 @@ def large(cells: Cells, old: Cells) -> list[Row]:
         row("Fig. 3c", "training time by the number of Moons", "they are too slow to even finish",
             "t-STE slower than TripletBoost", "t-STE slower at 200 objects",
             [c for n in times for c in cells["times", n]],
-            lambda *f: (told, mean(cells["times", 200], "tste") > mean(cells["times", 200], "boost")
+            lambda *f: (told, mean(cells["times", 200], name="tste") > mean(cells["times", 200], name="boost")
                         if 200 in times else None),
             "10 % of the triplets, a tenth wrong. t-STE is our own compiled one, not the paper's."),
         missing("sec. 5", "genres of movies",
