@@ -110,7 +110,7 @@ def test_a_part_of_an_event_and_a_damaged_line_are_not_read_again(tmp_path):
     segment.write_bytes(segment.read_bytes().replace(b"a,a,b", b"a,c,b"))
     done = process("dead-letters", "show", "--raw", "--state", state)
     assert done.stdout == "b,b,a\n" and len(done.stderr.splitlines()) == 2
-    assert "1 skipped: damaged" in done.stderr and "1 skipped: only a part" in done.stderr
+    assert "1 skipped: damaged" in done.stderr and "1 skipped: the stored event is truncated" in done.stderr
     assert listed(state)["damaged"] == 1
     found = engine("verify", "--state", state, status=1)
     assert "000001.jsonl" in found.stdout and "line 1 is damaged" in found.stdout
