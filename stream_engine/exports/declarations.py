@@ -329,7 +329,7 @@ _KERNEL: Arrays = {
     "L": array("s, r", "f", "K = LL' + the mixture of auxiliary kernels"),
     "mu": array("a", "f", "weight of each auxiliary kernel", "auxiliary"),
     "auxiliary": array("a", "U", "names of the auxiliary kernels", "auxiliary"),
-    "objective": figure("objective of the optimization problem"),
+    "objective": figure("objective of the optimisation problem"),
     "satisfied": figure("share of the comparisons that K satisfies"),
     "explained": figure("share of the variance on each axis of the map", shape="d | "),
     "coordinates": array("n, d", "f", "coordinates of the map: kernel PCA of K"),

@@ -89,7 +89,7 @@ def _notes(report: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     if report.get("certified") and report.get("k_by") != "test":
         notes.append(
-            "The partition is a certified optimum of its optimization problem. This does not mean that there are "
+            "The partition is a certified optimum of its optimisation problem. This does not mean that there are "
             "clusters."
         )
     return tuple(notes)
