@@ -36,7 +36,8 @@ def test_the_demo_ends_with_a_page_that_is_true(tmp_path):
     assert re.search(r"^run +[\d,]+ events of events.jsonl read: .* 4 refused .* fitted: ", page, re.M)
     assert re.search(r"report  .*\.html: open it in a browser\n*$", page)
     shown = held((tmp_path / "demo" / "report.html").read_text())
-    assert len(shown["names"]) == len(shown["pictures"]) == 10 * demo.PER_DIGIT and len(shown["maps"]) == 3
+    assert len(shown["names"]) == len(shown["pictures"]) == 10 * demo.PER_DIGIT
+    assert [each["name"] for each in shown["maps"]][:2] == ["picture", "embedding"] and len(shown["maps"]) == 4
     assert np.load(tmp_path / "demo" / "export" / "adds3.npz")["W"].sum() == 0
     assert "not_parseable" in page and "missing_field" in page and "unknown_type" in page and "not_distinct" in page
     waited = re.search(r"^waited +(\d+) s: (.*)", page, re.M)

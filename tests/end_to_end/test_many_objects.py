@@ -157,7 +157,7 @@ def test_hierarchy_of_chosen_objects():
     module, snapshot = refit_module("hierarchy"), world().snapshot()
     made = module.refit(snapshot, module.Params(objects=("o0", "o1", "o2", "o3")), 0)
     assert sorted(made.arrays["leaves"].tolist()) == [0, 1, 2, 3]
-    with pytest.raises(CannotRefit, match="^objects: 1 of 2 names"):
+    with pytest.raises(CannotRefit, match="objects: 1 of 2 names .*nobody"):
         module.refit(snapshot, module.Params(objects=("nobody", "o1")), 0)
 
 

@@ -86,9 +86,7 @@ def test_the_embedding_beside_them_satisfies_most_triplets():
 def test_figure_2c_cars_are_two_clusters_and_mulk_finds_the_three_classes_best(judgements, which):
     seen = usps_clusters.cars(judgements, which)
     ari = {name: dict(zip(seen["methods"], row)) for name, row in zip(seen["methods"], seen["ari"])}
-    assert seen["k"] == 2 and ari["AddS-3, k=2"]["MulK-3, k=2"] > 0.7
-    # on the paper's triplets t-STE into the plane, from this start, divides the cars in two otherwise
-    assert (ari["AddS-3, k=2"]["t-STE, k=2"] > 0.7) == (which == "T_ALL")
+    assert seen["k"] == 2 and ari["AddS-3, k=2"]["MulK-3, k=2"] > 0.7 and ari["AddS-3, k=2"]["t-STE, k=2"] > 0.7
     truth = ari["classes"]
     assert max((name for name in truth if name != "classes"), key=truth.get) == "MulK-3, k=3"
 

@@ -37,7 +37,7 @@ def page_of(study, out, *more) -> str:
 
 
 def test_straight_from_a_file_is_the_page_of_a_run_over_it(study, tmp_path):
-    file = jsonl(tmp_path / "answers.jsonl", answers(10, 900))
+    file = jsonl(tmp_path / "events.jsonl", answers(10, 900))  # the page's title is the name of the file
     engine("report", file, "--out", tmp_path / "r.html")
     assert held((tmp_path / "r.html").read_text()) == held(page_of(study, tmp_path / "s.html"))
     assert "--state DIR " in (tmp_path / "r.html").read_text(), "the folder that it was made in is gone"
