@@ -240,8 +240,8 @@ class Blocks:
                 return
         line = bytes(self._buffer[: min(end or SHOWN, SHOWN)]).rstrip(b"\r\n")
         if end > SHOWN or (not end and len(self._buffer) > SHOWN and line.count(b'"') % 2 == 0):
-            size = f"{end:,}" if end else f"more than {SHOWN:,}"
-            raise Unreadable(f"the header line holds {size} bytes, expected {SHOWN:,} at most; it begins {line[:60]!r}")
+            held = f"{end:,}" if end else f"more than {SHOWN:,}"
+            raise Unreadable(f"the header line holds {held} bytes, expected {SHOWN:,} at most; it begins {line[:60]!r}")
         if re.search(rb"\r(?!\n)", line):
             raise Unreadable("its lines end with CR alone; convert it first: tr '\\r' '\\n'")
         if not end or end > self._limit or not is_header(line, delimiter):

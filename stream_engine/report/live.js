@@ -73,7 +73,7 @@
     const end = past.lag.length - 1, from = past.time.findIndex((t) => t >= past.time[end] - 60), before = past.lag[Math.max(from, 0)];
     return before === null || before === past.lag[end] ? "unchanged" : past.lag[end] > before ? `more than ${whole(before)} a minute ago` : `less than ${whole(before)} a minute ago`;
   }
-  const WIDE = 300, HIGH = 110, LEFT = 46, TOP = 6, BOTTOM = 18;
+  const WIDE = 300, HIGH = 110, LEFT = 58, TOP = 6, BOTTOM = 18;
   const drawn = (name, attributes, text) => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", name);
     Object.entries(attributes).forEach(([key, value]) => e.setAttribute(key, value));
