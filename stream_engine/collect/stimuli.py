@@ -134,7 +134,7 @@ def check_media(name: str, first: bytes) -> str:
     """ "" where a file's first bytes are what its name says; else why not.
 
     >>> check_media("a.png", b"\\x89PNG\\r\\n\\x1a\\n"), check_media("a.png", b"<html>")
-    ('', 'is no image/png, whatever its name says')
+    ('', 'is not image/png, although its name says so')
     """
     suffix = Path(name).suffix.lower()
     if suffix not in KINDS:

@@ -164,7 +164,7 @@ def _place(partition: str, offset: int) -> str:
     """How far a partition was read: the bytes of a file's text are counted as they are decoded, not as they are stored.
 
     >>> _place("/data/survey.csv.gz", 1200), _place("/data/x.parquet", 30), _place("comparisons/0", 7)
-    ('byte 1,200 of its text in UTF-8', 'row 30', 'message 7')
+    ('byte 1,200 (of the text as UTF-8)', 'row 30', 'message 7')
     """
     if not os.path.isabs(partition.removeprefix("labels:")):
         return f"message {offset:,}"

@@ -43,7 +43,7 @@ def parameters(of: type) -> dict[str, str]:
     """Parameter -> what its docstring (and those of the structs above it) says of it.
 
     >>> parameters(refit_module("hierarchy").Params)["min_links"]
-    'an object with a nonzero similarity to fewer others is left out'
+    'an object with a nonzero similarity to fewer others is excluded'
     """
     told: dict[str, str] = {}
     for each in reversed(of.__mro__):

@@ -188,11 +188,16 @@ def _kernel(artifact: Artifact) -> None:
     if "linkage" in arrays:
         _merges("linkage", arrays["linkage"], n)
     check_figures(report)
-    if artifact.kind == "kernel_learning":
-        mu = report.get("mu")
+    mu, kernels = report.get("mu"), report.get("kernels")
+    if artifact.kind == "kernel_learning" or mu is not None:
         right = isinstance(mu, dict) and all(isinstance(weight, (int, float)) for weight in mu.values())
         _expect(right, "report.mu: expected a weight for each kernel")
+    _expect(kernels is None or _named_kernels(kernels), "report.kernels: expected kernels with their names")
     _weights(artifact)
+
+
+def _named_kernels(kernels: object) -> bool:
+    return isinstance(kernels, list) and all(isinstance(k, dict) and isinstance(k.get("name"), str) for k in kernels)
 
 
 def _weights(artifact: Artifact) -> None:
@@ -200,8 +205,7 @@ def _weights(artifact: Artifact) -> None:
     if artifact.params.get("form") != "diagonal" or artifact.params.get("features") or "W" not in artifact.arrays:
         return
     kernels = artifact.report.get("kernels")
-    right = isinstance(kernels, list) and all(isinstance(k, dict) and isinstance(k.get("name"), str) for k in kernels)
-    _expect(right, "report.kernels: expected kernels with their names")
+    _expect(_named_kernels(kernels), "report.kernels: expected kernels with their names")
     shape = artifact.arrays["W"].shape
     _expect(
         len(shape) == 2 and shape[0] == max(len(kernels or ()), 1), f"W: got {shape}, expected a row for each kernel"

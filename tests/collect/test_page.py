@@ -207,7 +207,7 @@ def test_an_answer_waits_for_a_server_that_is_away_and_is_counted_once(collectin
     far(page, "1 of 3")
     study.kill()
     page.keyboard.press("1")
-    until(lambda: "Nothing is lost" in page.inner_text("#said"), 240, "the page to say so")
+    until(lambda: "No connection" in page.inner_text("#said"), 240, "the page to say so")
     study.start()
     far(page, "2 of 3")
     page.reload()

@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said_and_series_move(tmp_path, watched):
         for wanted in (
             "Source not reachable: kafka.",
             "Behind: 90,000 unread",
-            "were refused",
+            "were rejected",
             "refit classify failed",
         ):
             until(lambda wanted=wanted: wanted in said.inner_text("#live-wrong"), 60, wanted)

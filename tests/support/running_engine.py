@@ -25,9 +25,9 @@ class Engine:
     ):
         (folder / "engine.toml").write_text(config)
         self.state, self.said = folder / "s", folder / "said"
-        command = [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest", *more]
+        command = [sys.executable, *program, "run", uri, "--state", self.state, "--start", "earliest"]
         command += ["--log-format", "json", "--listen", "127.0.0.1:0", "--config", folder / "engine.toml"]
-        command += [] if refits else ["--no-refits"]
+        command += [*([] if refits else ["--no-refits"]), *more]  # of an option given twice the last one counts
         with self.said.open("w") as errors:
             self.process = subprocess.Popen(command, stdout=errors, stderr=errors, env=ENVIRONMENT | environment)
         until(
