@@ -220,9 +220,10 @@ class Listener:
             await asyncio.sleep(0.05)
         for connection in list(self.connections):
             connection.cut()
-        for task in list(self.state.tasks):
-            task.cancel()
-        await asyncio.sleep(0)
+        if tasks := list(self.state.tasks):
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks, timeout=_GRACE)  # the runner cancels again: files that are being closed stay open
 
     async def _accept(self) -> None:
         """Empty the system's queue whatever happens: silent connections give way, so that they keep no probe out."""
