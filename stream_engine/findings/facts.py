@@ -67,9 +67,8 @@ class Facts:
 
     @property
     def held_out(self) -> int:
-        """How many comparisons the models were tested on; 0 where none says so."""
-        of = [figure(self.report(row["model"]), "held_out_comparisons") for row in self.models]
-        return int(max((each for each in of if each is not None), default=0))
+        """How many comparisons the best model was tested on; 0 where it does not say so, as models of counts alone."""
+        return int(figure(self.report(self.best["model"]) if self.best else {}, "held_out_comparisons") or 0)
 
     @property
     def ceiling(self) -> Mapping[str, Any]:

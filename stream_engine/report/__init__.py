@@ -57,6 +57,7 @@ class Section(NamedTuple):
     drawings: tuple[Drawing, ...] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
+    caution: bool = False  # what it says is a reason not to trust its figures, and stands before them
 
 
 def maker(name: str) -> Callable[..., Section | None]:

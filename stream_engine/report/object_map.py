@@ -35,7 +35,8 @@ def section(material: Material) -> Section:
         says += " The first two dimensions are drawn."
     uncertainty = _uncertainty(places, drawing)
     notes = [text for text in (material.sampled, _left_out(material, places), uncertainty, _groups(material)) if text]
-    return Section(TITLE, says, (drawing,), (), tuple(notes))
+    caution = material.facts.beats_chance is False or not material.facts.connected
+    return Section(TITLE, says, (drawing,), (), tuple(notes), caution)
 
 
 def plane(material: Material, places: Places, ids: np.ndarray, first: int = 0, second: int = 1) -> Drawing:

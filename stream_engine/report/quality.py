@@ -28,5 +28,5 @@ def _passed(facts: Facts) -> Iterator[str]:
         yield "a model predicts held-out answers better than chance"
     if facts.sets is not None and facts.connected:
         yield "all objects are connected by comparisons"
-    if facts.participants is not None and not facts.participants.flagged:
+    if facts.beats_chance and facts.participants is not None and not facts.participants.flagged:
         yield "no participant is flagged"

@@ -84,6 +84,25 @@ def test_a_tile_has_the_verdict_alone(study, text, value):
     assert tile.value == value and ".025" in tile.note
 
 
+def test_of_random_answers_the_first_screen_claims_nothing(tmp_path):
+    """The reason stands before the map; no check of participants has passed; no count of another model's answers."""
+    rng = np.random.default_rng(0)
+    events = []
+    for number in range(1500):
+        anchor, near, far = (f"o{i}" for i in rng.permutation(12)[:3])
+        events.append({"anchor": anchor, "near": near, "far": far, "worker": f"w{number % 20}"})
+    of = material(published(tmp_path, events))
+    made = page.sections(of)
+    assert of.facts.beats_chance is False and made["map"].caution
+    body = page.html(of, made)
+    assert body.index(made["map"].says) < body.index('id="map-plot"')
+    assert not any("participant is flagged" in note for note in made["quality"].notes)
+    shown = {tile.head: tile for tile in tiles(of)}
+    assert "chance" in shown["Predicted correctly"].note and "p =" not in shown["Clusters"].note
+    own = of.facts.report(of.facts.best["model"]).get("held_out_comparisons")
+    assert of.facts.held_out == (own or 0)
+
+
 def test_every_figure_has_a_table_beside_it(study):
     made = sections(study, workers=True)
     of = {
