@@ -4,9 +4,11 @@ It fits triplets and comparisons of four objects, answers new ones with probabil
 the objects lie, one row each, whatever comparisons it gets.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from stream_engine.api.answers import answers_of, rows_of, seed_of, snapshot_of, weights_of
 from stream_engine.api.learned_objects import LearnedObjects
@@ -22,13 +24,16 @@ class OrdinalEmbedding(LearnedObjects):
     `n_components`: dimensions; None: the smallest number that predicts held-out answers as well as the best. `kernel`:
     "ste" or "t-ste", `ridge`: of the sum of squares of all coordinates; None: by held-out log loss. `lapse`: whether
     some answers are random. `held_out`: share of the questions in the validation set, if a setting is selected.
-    Scores on new comparisons are for `score`, so that none are reported here.
+    Scores on new comparisons are for `score`, so that none are reported here. `participants`: where `groups` says who
+    answered, whether each has weights of their own on the axes: "test", if held-out responses show that these predict
+    better than one map; "weights", always; "alike", never.
 
     `tolerance`: of the objective's relative gain in an iteration, at which a fit ends, after `max_iterations` at the
     latest. `n_objects`: None goes by the objects in X. `random_state`: a whole number, or numpy's RandomState.
 
     Fitted: `objects_` (n_objects,), names or numbers, sorted; `embedding_` (n_objects, n_components), which `transform`
-    gives, on principal axes; `lapse_`; `worker_lapse_`, by worker where `groups` says who answered; `ridge_`;
+    gives, on principal axes, or on those of the weights; `lapse_`; `worker_lapse_`, by worker where `groups` says who
+    answered; `participant_weights_`, name or number -> (n_components,) weights, {} where one map is used; `ridge_`;
     `kernel_name_`; `report_`; `classes_`; `n_features_in_`.
 
     >>> line = OrdinalEmbedding(1, ridge=0.1, kernel="ste").fit([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 0]])
@@ -43,6 +48,7 @@ class OrdinalEmbedding(LearnedObjects):
         kernel=None,
         ridge=None,
         lapse=True,
+        participants="test",
         held_out=0.2,
         tolerance=1e-7,
         max_iterations=1000,
@@ -53,6 +59,7 @@ class OrdinalEmbedding(LearnedObjects):
         self.kernel = kernel
         self.ridge = ridge
         self.lapse = lapse
+        self.participants = participants
         self.held_out = held_out
         self.tolerance = tolerance
         self.max_iterations = max_iterations
@@ -61,19 +68,25 @@ class OrdinalEmbedding(LearnedObjects):
 
     def fit(self, X, y=None, sample_weight=None, groups=None):
         """Embed the objects of the comparisons X with answers y. `sample_weight`: how often each row was answered;
-        `groups`: who answered it, each with a lapse rate of one's own. Raises ValueError, `CannotRefit` (one, too)."""
+        `groups`: who answered it, each with a lapse rate of one's own, see `participants`. Raises ValueError,
+        `CannotRefit` (one, too)."""
         rows = rows_of(self, X, y, reset=True)
         answers = answers_of(rows, self.n_objects, weights_of(sample_weight, len(rows)))
         if self.n_components is not None and self.n_components < 1:
             raise ValueError(f"OrdinalEmbedding: got n_components = {self.n_components}, expected 1 or more, or None")
         if self.kernel not in (None, *KERNELS):
             raise ValueError(f"OrdinalEmbedding: got kernel {self.kernel!r}, expected {', '.join(KERNELS)} or None")
+        if self.participants not in ("test", "weights", "alike"):
+            raise ValueError(
+                f"OrdinalEmbedding: got participants = {self.participants!r}, expected 'test', 'weights' or 'alike'"
+            )
         by_lapse: Literal["worker", "all", "none"] = "none" if not self.lapse else "all" if groups is None else "worker"
         params = embedding.Params(
             dimensions=self.n_components,
             kernel=self.kernel,
             ridge=self.ridge,
             lapse=by_lapse,
+            participants=self.participants if by_lapse == "worker" else "alike",
         )
         snapshot = snapshot_of(answers, ("triplet_counts", "quadruplet_counts"), groups)
         artifact = embedding.refit(
@@ -91,8 +104,48 @@ class OrdinalEmbedding(LearnedObjects):
         self.lapse_, self.alpha_ = float(artifact.arrays["lapse"]), self.report_["alpha"]
         workers = unpack_names(artifact.arrays["utf8"], artifact.arrays["offsets"])
         self.worker_lapse_ = dict(zip(workers, artifact.arrays["worker_lapse"].tolist()))
+        weights = artifact.arrays.get("worker_weights")
+        self.participant_weights_ = {} if weights is None else dict(zip(workers, weights))
         self.ridge_, self.kernel_name_ = self.report_["ridge"], self.report_["kernel"]
         return self
+
+    def predict_proba(self, X, groups=None):
+        """How likely the second and the first of each row is found nearer.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, 3) or (m, 4)
+            Comparisons, as in `fit`.
+        groups : array-like of shape (m,), optional
+            Who answers each row. A participant of `fit` answers by their own weights and lapse rate, anybody else by
+            the group's weights and the mean lapse rate, which is also the default.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Probabilities in the order of `classes_`; 0.5 of an object that nothing was said about.
+        """
+        p = super().predict_proba(X)[:, 1]
+        for name in () if groups is None else np.unique(np.asarray(groups)):
+            of = np.flatnonzero(np.asarray(groups) == name)
+            if str(name) in self.worker_lapse_:
+                p[of] = self._answer(_safe_indexing(X, of), partial(self._own_probability, str(name)), 0.5)
+        return np.stack([1.0 - p, p], axis=1)
+
+    def score(self, X, y=None, sample_weight=None, groups=None):
+        """Accuracy of predicted comparisons, of each participant in `groups` by their own weights; ties count half. X
+        and y as in `fit`."""
+        if groups is None:
+            return super().score(X, y, sample_weight)
+        p = self.predict_proba(rows_of(self, X, y), groups)[:, 1]
+        return float(np.average((p > 0.5) + (p == 0.5) / 2, weights=sample_weight))
+
+    def _own_probability(self, name, rows):
+        weights = self.participant_weights_.get(name)
+        points, scale = self.embedding_, self.report_["scale"]
+        if weights is not None:
+            points, scale = points * np.sqrt(weights), self.report_["individual_differences"]["scale"]
+        return probabilities(points, rows, self.worker_lapse_[name], self.alpha_, scale=scale)
 
     def _learned(self):
         return self.embedding_

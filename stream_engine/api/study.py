@@ -179,6 +179,7 @@ class Study:
         model: str | None = None,
         *,
         type: str | None = None,
+        participant: str | None = None,
         columns: Mapping[str, str | Sequence[str]] | None = None,
         where: Mapping[str, Any] | None = None,
         answers_by: str = "name",
@@ -187,7 +188,8 @@ class Study:
         """The questions with p, the probability that the first is said to be nearer (missing: of an object that the
         model does not know), and model. `questions`: a table or dicts with anchor, left, right (or pairs near_i,
         near_j, far_i, far_j), tuples, or files; or answers, whose questions are asked again. `model`: a name of
-        `models()`; None: the best. The others say how questions are read, as for `read`. Raises ValueError."""
+        `models()`; None: the best. `participant`: whose answers, by the embedding; None: a new participant's. The
+        others say how questions are read, as for `read`. Raises ValueError."""
         from stream_engine.api.options import options_of
         from stream_engine.api.questions import questions_in
         from stream_engine.evaluation.answering import answered
@@ -195,9 +197,9 @@ class Study:
         rows, names, note = questions_in(questions, options_of(type, columns, where, answers_by), layout)
         if note:
             warnings.warn(note, stacklevel=2)
-        if model is None or model == "embedding":
+        if model is None or model == "embedding" or participant is not None:
             self._artifact("embedding")
-        found = answered(self.published, names, model)
+        found = answered(self.published, names, model, participant)
         fields = list(dict.fromkeys(field for row in rows for field in row))
         answers: dict[str, Any] = {field: [row.get(field) for row in rows] for field in fields}
         answers["p"] = [None if p != p else p for p in found.p.tolist()]

@@ -53,6 +53,7 @@ class Choice(NamedTuple):
     tried: list[dict[str, float | str]]
     begin: tuple[np.ndarray, ...]  # good points to begin a fit at
     calibration: Calibration | None = None  # on the validation set; None: as fitted
+    found: Embedding | None = None  # the fit to the training set, where settings were compared
 
 
 def choose(
@@ -81,7 +82,7 @@ def choose(
             search.beside(search.smallest())
     chosen = search.best() if d is not None else search.smallest()
     tried = [{**each.setting._asdict(), "log_loss": each.log_loss} for each in search.tried]
-    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration)
+    return Choice(chosen.setting, "held-out log loss", tried, (chosen.found.points,), chosen.calibration, chosen.found)
 
 
 def _loss(tried: Trial) -> float:

@@ -3,9 +3,12 @@
 Candidates are fits to the training responses with a series of shrinkages, strongest first, each begun at the one
 before; the series ends when two in a row do not help. Each predicts the validation set, with its margins scaled as for
 `calibration`. The test is nested: the validation responses are dealt to ten folds, the candidate for each fold (or one
-map) is selected on the other nine, and its gain over one map is measured on that fold. People differ if the mean gain of
-a response is above 0 (one-sided z-test, p < .01). The shrinkage is then the best on all validation responses. Neither
-uses the test set. Without a significant gain, everybody gets one map, and nothing is changed.
+map) is selected on the other nine, and its gain over one map is measured on that fold. Participants differ if the mean
+gain of a response is above 0 (one-sided z-test, p < .01). The shrinkage is then the best on all validation responses.
+Neither uses the test set. Without a significant gain, everybody gets one map, and nothing is changed.
+
+With weights, more dimensions can help than with one map. If people differ and the number is not given, larger numbers
+are tried while each gains more than one standard error.
 """
 
 from collections.abc import Callable
@@ -15,24 +18,25 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
-from stream_engine.embedding.calibration import WORTH
-from stream_engine.embedding.fit import Embedding
-from stream_engine.embedding.gradient import probability
-from stream_engine.embedding.held_out import Answers, known_lapses, unit_losses
-from stream_engine.embedding.individual import Individual, copies_of, fit_weights, weighted_margins
+from stream_engine.embedding.calibration import WORTH, Calibration, calibrate
+from stream_engine.embedding.choice import DIMENSIONS, Choice
+from stream_engine.embedding.fit import LOOSE, Embedding, fit, with_setting
+from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse, unit_losses
+from stream_engine.embedding.individual import SHRINKAGES, Individual, copies_of, fit_weights, weighted_margins
 from stream_engine.embedding.questions import NOBODY, Questions
+from stream_engine.evaluation.answer_probabilities import margins, probability
 
-SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)
 FOLDS = 10
 LEVEL = 0.01
 FEW = 40.0  # answers of participants with weights that the validation set needs
+USUAL = 10.0  # the shrinkage where it cannot be selected
 LARGEST = 4_000_000  # coordinates of all participants' copies of the objects, above which nothing is fitted: 32 MB
 
 
 class Differences(NamedTuple):
     """The result of the test. Gains are in nats an answer."""
 
-    verdict: str  # "people differ", "no individual differences found", or why there was no test
+    verdict: str  # `DIFFER`, `ALIKE`, or why there was no test
     participants: int = 0  # with enough answers for weights
     shrinkage: float | None = None  # None: one map
     gain: float | None = None  # nested, on the validation set
@@ -40,14 +44,75 @@ class Differences(NamedTuple):
     p_value: float | None = None
     tried: tuple[dict[str, float], ...] = ()
     scale: float = 1.0  # of the margins of participants with weights
+    calibration: Calibration | None = None  # for unknown participants, by the group's weights
+    losses: np.ndarray | None = None  # of the units of the validation set, with weights
 
     @property
     def found(self) -> bool:
         """Whether weights are used."""
         return self.shrinkage is not None
 
+    def report(self) -> dict[str, Any]:
+        """The fields of an artifact's report."""
+        made = self._asdict()
+        del made["calibration"], made["losses"]
+        return made | {"tried": list(self.tried)}
 
-DIFFER, ALIKE = "people differ", "no individual differences found"
+
+DIFFER, ALIKE = "participants differ", "no individual differences found"
+
+
+class _Candidate(NamedTuple):
+    made: Individual
+    losses: np.ndarray  # by unit
+    scale: float
+
+
+def with_differences(
+    chosen: Choice,
+    questions: Questions,
+    held: Answers,
+    given_d: bool = False,
+    fixed_lapse: bool = False,
+    always: bool = False,
+    progress: Callable[..., None] = lambda done, total, **figures: None,
+) -> tuple[Choice, Differences]:
+    """The choice of one map, tested against weights; if these are used, with the number of dimensions and the
+    calibration that suit them. `questions` are the training, `held` the validation set of the choice."""
+    more: dict[str, Any] = {"fixed_lapse": fixed_lapse, "tolerance": LOOSE}
+    if reason := _untestable(questions, chosen.setting.d):
+        return chosen, Differences(*reason)
+    one = chosen.found or with_setting(questions, chosen.setting, chosen.begin, **more)
+    best = differences(one, questions, held, fixed_lapse, always, progress)
+    kernel, d, ridge = chosen.setting
+    for wider in DIMENSIONS if best.losses is not None and not given_d else ():
+        if not d < wider < questions.n_objects or _untestable(questions, wider):
+            continue
+        made = fit(questions, wider, ridge, kernel=kernel, start=one.points, **more)
+        tried = differences(made, questions, held, fixed_lapse, always, progress)
+        if tried.losses is None or not _better(tried.losses, best.losses):  # type: ignore[arg-type]  # both were tested
+            break
+        one, best, d = made, tried, wider
+    if not best.found:
+        return chosen, best
+    setting = chosen.setting._replace(d=d)
+    return chosen._replace(setting=setting, begin=(one.points,), calibration=best.calibration), best
+
+
+def _untestable(questions: Questions, d: int) -> tuple[str, int] | None:
+    """Why weights are not fitted, and for how many participants; None where they can be."""
+    people = len(np.unique(questions.worker[questions.worker != NOBODY]))
+    if people < 2:
+        return "fewer than two participants with enough answers", people
+    if copies_of(questions) * d > LARGEST:
+        return f"more than {LARGEST:,} coordinates of participants", people
+    return None
+
+
+def _better(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether one model's losses are below the other's by more than a standard error, paired by unit."""
+    gain = other - one
+    return bool(gain.mean() > gain.std() / np.sqrt(max(len(gain) - 1, 1)))
 
 
 def differences(
@@ -60,38 +125,36 @@ def differences(
 ) -> Differences:
     """Compare weights with the embedding of one map that was fitted to the same questions. `always`: use weights
     whatever the test says."""
-    answered = np.bincount(questions.worker, questions.near + questions.far, questions.n_workers)
-    answered[NOBODY] = 0.0
-    people = int((answered > 0).sum())
-    if people < 2:
-        return Differences("fewer than two participants with enough answers", people)
-    if copies_of(questions) * one.points.shape[1] > LARGEST:
-        return Differences(f"more than {LARGEST:,} coordinates of participants", people)
-    known = answered[held.worker + 1] > 0
-    if held.times @ known < FEW:
-        return Differences("too few answers for a validation set", people)
-    held = held.of(known)
-    unit = np.unique(held.unit, return_inverse=True)[1].reshape(-1)
-    begin = Individual(one, np.ones((questions.n_workers, one.points.shape[1])), np.inf)
-    losses, scales = [], []
+    answered = np.bincount(questions.worker, minlength=questions.n_workers) > 0
+    answered[NOBODY] = False
+    people, known = int(answered.sum()), held.of(answered[held.worker + 1])
+    if known.times.sum() < FEW:
+        few = Differences("too few answers for a validation set", people)
+        return few._replace(shrinkage=USUAL) if always else few
+    unit = np.unique(known.unit, return_inverse=True)[1].reshape(-1)
+    total = float(known.times.sum())
 
-    def evaluate(made: Individual) -> float:
-        more, scale = _losses(made, questions, held, unit)
-        losses.append(more)
-        scales.append(scale)
-        return float(more.sum())
+    def evaluated(made: Individual) -> _Candidate:
+        return _Candidate(made, *_losses(made, questions, known, unit))
 
-    best, worse, last, tried = evaluate(begin), 0, begin, []
+    begin = evaluated(Individual(one, np.ones((questions.n_workers, one.points.shape[1])), np.inf))
+    candidates, least, worse = [begin], float(begin.losses.sum()), 0
     for number, shrinkage in enumerate(SHRINKAGES):
-        weights = None if last is begin else last.weights
-        last = fit_weights(questions, last.embedding, shrinkage, weights=weights, fixed_lapse=fixed_lapse)
-        loss = evaluate(last)
-        tried.append({"shrinkage": shrinkage, "log_loss": loss / float(held.times.sum())})
-        progress(number + 1, len(SHRINKAGES), log_loss=tried[-1]["log_loss"])
-        best, worse = (loss, 0) if loss < best else (best, worse + 1)
+        last = candidates[-1].made
+        made = fit_weights(questions, last.embedding, shrinkage, weights=last.weights, fixed_lapse=fixed_lapse)
+        candidates.append(evaluated(made))
+        loss = float(candidates[-1].losses.sum())
+        progress(number + 1, len(SHRINKAGES), log_loss=loss / total)
+        least, worse = (loss, 0) if loss < least else (least, worse + 1)
         if worse > 1:
             break
-    return _tested(np.array(losses), scales, tried, people, held, unit, always)
+    made, figures = _tested(candidates, np.bincount(unit, known.times), people, always)
+    if not figures.found:
+        return figures
+    embedding = made.made.embedding
+    delta = margins(embedding.points, held.rows, embedding.alpha)
+    unknown = calibrate(delta, held.times, population_lapse(embedding.lapse, questions))
+    return figures._replace(calibration=unknown)
 
 
 def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndarray) -> tuple[np.ndarray, float]:
@@ -109,30 +172,24 @@ def _losses(made: Individual, questions: Questions, held: Answers, unit: np.ndar
 
 
 def _tested(
-    losses: np.ndarray,
-    scales: list[float],
-    tried: list[dict[str, float]],
-    people: int,
-    held: Answers,
-    unit: np.ndarray,
-    always: bool,
-) -> Differences:
-    """The verdict on losses (1 + tried, u), those of one map first."""
-    fold = np.arange(losses.shape[1]) % FOLDS
-    every, answers = losses.sum(axis=1), np.bincount(unit, held.times)
-    gain = np.zeros(losses.shape[1])
+    candidates: list[_Candidate], answers: np.ndarray, people: int, always: bool
+) -> tuple[_Candidate, Differences]:
+    """The verdict on candidates, one map first, and the one that is used; `answers` (u,) of each unit."""
+    losses = np.array([each.losses for each in candidates])
+    units, total, every = losses.shape[1], float(answers.sum()), losses.sum(axis=1)
+    fold, gain = np.arange(units) % FOLDS, np.zeros(units)
     for out in range(FOLDS):
         chosen = int(np.argmin(every - losses[:, fold == out].sum(axis=1)))
         gain[fold == out] = (losses[0] - losses[chosen])[fold == out]
-    total, units = float(answers.sum()), len(gain)
     mean = float(gain.sum()) / total
     error = float(np.sqrt(units / max(units - 1, 1) * ((gain - mean * answers) ** 2).sum())) / total
     p = float(ndtr(-mean / error)) if error > 0 else 1.0
-    candidates = every if not always else np.append(np.inf, every[1:])
-    best = int(np.argmin(candidates))
-    found = best > 0 and (always or p < LEVEL)
-    figures: dict[str, Any] = {"gain": mean, "standard_error": error, "p_value": p, "tried": tuple(tried)}
-    if not found:
-        return Differences(ALIKE, people, **figures)
-    verdict = DIFFER if p < LEVEL else ALIKE
-    return Differences(verdict, people, tried[best - 1]["shrinkage"], scale=scales[best], **figures)
+    best = int(np.argmin(every[1:] if always else every)) + always
+    tried = tuple(
+        {"shrinkage": each.made.shrinkage, "log_loss": float(loss) / total} for each, loss in zip(candidates, every)
+    )
+    figures = Differences(DIFFER if p < LEVEL else ALIKE, people, None, mean, error, p, tried[1:])
+    used = candidates[best]
+    if best == 0 or (p >= LEVEL and not always):
+        return candidates[0], figures
+    return used, figures._replace(shrinkage=used.made.shrinkage, scale=used.scale, losses=used.losses)

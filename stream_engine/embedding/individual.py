@@ -14,20 +14,22 @@ those of X and u. O(q d + copies d) an iteration; at most 4 q copies.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stream_engine.embedding.fit import LOOSE, Embedding, descend, embedding_of
-from stream_engine.embedding.gradient import loss_of, margins
+from stream_engine.embedding.gradient import loss_of
 from stream_engine.embedding.principal_axes import on_own_axes
 from stream_engine.embedding.questions import NOBODY, Questions
+from stream_engine.evaluation.answer_probabilities import margins
 
+SHRINKAGES = (100.0, 30.0, 10.0, 3.0, 1.0)  # of a series of fits
 Loss = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[float, np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Individual(NamedTuple):
-    """A fit with weights: `weights` (n_workers, d), row `NOBODY` and whoever answered too little 1."""
+    """A fit with weights: `weights` (n_workers, d); 1 for `NOBODY` and for whoever answered too little."""
 
     embedding: Embedding
     weights: np.ndarray
@@ -54,8 +56,8 @@ def copies_of(questions: Questions) -> int:
 
 
 def weighted_loss(questions: Questions, alpha: float) -> Loss:
-    """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,) that gives L and its gradient with
-    respect to each. Log weights of `NOBODY` are 0, and so is their gradient.
+    """A function of points (n, d), log weights (n_workers, d) and lapses (n_workers,): L and its gradient with respect
+    to each. Log weights of `NOBODY` are 0, and so is their gradient.
 
     >>> from stream_engine.embedding.questions import of_rows
     >>> loss = weighted_loss(of_rows(np.array([[0, 1, 0, 2]]), 3, worker=np.array([0])), 0.0)
@@ -124,6 +126,17 @@ def fit_weights(
     value = loss(points, logs, found.lapse)[0]
     fitted = embedding_of(points, found, questions, value, ridge, begin.alpha)
     return Individual(fitted, np.exp(logs), shrinkage)
+
+
+def fit_series(questions: Questions, one: Embedding, shrinkage: float, **limits: Any) -> Individual:
+    """The fit with this shrinkage, begun at one map and led there through the stronger ones of `SHRINKAGES`. `limits`
+    (`fixed_lapse`, `tolerance`, `max_iterations`) as for `fit_weights`."""
+    found, weights = one, None
+    for each in SHRINKAGES:
+        if each > shrinkage:
+            made = fit_weights(questions, found, each, weights=weights, fixed_lapse=limits.get("fixed_lapse", False))
+            found, weights = made.embedding, made.weights
+    return fit_weights(questions, found, shrinkage, weights=weights, **limits)
 
 
 def weighted_margins(

@@ -24,7 +24,7 @@ class ParticipantGroups(NamedTuple):
 
     verdict: str
     group: np.ndarray
-    p_value: float | None = None  # at least: simulations end early
+    p_value: float | None = None
     silhouette: float | None = None
 
     @property
@@ -55,11 +55,9 @@ def participant_groups(weights: np.ndarray, seed: int = 0) -> ParticipantGroups:
     rng = np.random.default_rng(seed)
     mean, covariance = seen.mean(axis=0), np.cov(seen.T)
     above = done = 0
-    for done in range(1, SIMULATED + 1):
-        drawn = rng.multivariate_normal(mean, covariance, people, method="eigh")
-        above += _best(drawn)[1] >= found
-        if (1 + above) / (1 + SIMULATED) > LEVEL:
-            break
+    while done < SIMULATED and (1 + above) / (1 + SIMULATED) <= LEVEL:
+        above += _best(rng.multivariate_normal(mean, covariance, people, method="eigh"))[1] >= found
+        done += 1
     p = (1 + above) / (1 + done)
     if (1 + above) / (1 + SIMULATED) > LEVEL:
         return ParticipantGroups("no separate groups of participants found", alone, p, found)

@@ -15,13 +15,16 @@ from threadpoolctl import threadpool_limits
 from stream_engine.data.packed_names import pack_names
 from stream_engine.embedding import choice, dimensions, picture
 from stream_engine.embedding.calibration import Calibration
+from stream_engine.embedding.differences import Differences, with_differences
 from stream_engine.embedding.ellipses import covariances
 from stream_engine.embedding.evidence import Evidence, evidence
 from stream_engine.embedding.fit import Embedding, with_setting
 from stream_engine.embedding.held_out import Answers, known_lapses, population_lapse
+from stream_engine.embedding.individual import Individual, fit_series, weighted_margins
+from stream_engine.embedding.participant_groups import participant_groups
 from stream_engine.embedding.questions import Questions, asked_about
 from stream_engine.evaluation import held_out
-from stream_engine.evaluation.answer_probabilities import log_odds, probabilities
+from stream_engine.evaluation.answer_probabilities import log_odds, probabilities, probability
 from stream_engine.evaluation.held_out import Figures, HeldOut
 from stream_engine.evaluation.judgement_folds import (
     BY_JUDGEMENT,
@@ -53,12 +56,15 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel: "ste" or "t-ste"; default: by held-out log loss
     ridge: weight of the sum of squares of all coordinates; default: by held-out log loss
     lapse: lapse rates: one per participant with 20 answers (if worker_votes are kept), one for "all", or "none"
+    participants: weights of participants on the axes: "test" for a significant gain in held-out log loss, always
+        "weights", or "alike"; participants need 20 answers and lapse rates of their own
     """
 
     dimensions: Annotated[int, msgspec.Meta(ge=1)] | None = None
     kernel: Literal["ste", "t-ste"] | None = None
     ridge: Annotated[float, msgspec.Meta(gt=0)] | None = None
     lapse: Literal["worker", "all", "none"] = "worker"
+    participants: Literal["test", "weights", "alike"] = "test"
 
 
 def refit(
@@ -79,14 +85,17 @@ def refit(
     was asked at 0; `covariance` (n, d, d) float32 of each place (`ellipses`), absent above `ellipses.LARGEST`
     coordinates; `asked` (n,) bool; `lapse` () of somebody unknown; `worker_lapse` (w,), the rates of `utf8`, `offsets`,
     the workers' names in their order. With more than two dimensions, `picture` (n, 2), see `embedding.picture`; the
-    report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out.
+    report's `picture` says how it was made, its trustworthiness, and its accuracy on answers that were held out. Where
+    participants differ, `worker_weights` (w, d) of each worker on the axes, 1 for whom none were fitted, and
+    `worker_group` (w,), -1 for these; then the axes are those of the weights (`individual`).
     """
     with threadpool_limits(1):
         found = evidence(snapshot, seed, params.lapse == "worker", test_share, validation_share)
         _check(snapshot, found)
         more = {"fixed_lapse": params.lapse == "none"}
+        training = _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))).questions()
         chosen = choice.choose(
-            _known(found.some(FIT, max(SEARCHED, SEARCHED_EACH * len(snapshot.objects)))).questions(),
+            training,
             found.of(CHOOSE),
             params.kernel,
             params.dimensions,
@@ -94,19 +103,32 @@ def refit(
             progress=progress,
             **more,
         )
-        figures, knowing, points = _figures(found, _questions(found, FIT, CHOOSE), chosen, **more)
+        people = Differences("not requested")
+        if params.participants != "alike":
+            always, given = params.participants == "weights", params.dimensions is not None
+            chosen, people = with_differences(
+                chosen, training, found.of(CHOOSE), given, always=always, progress=progress, **more
+            )
+        figures, knowing, points, compared = _figures(found, _questions(found, FIT, CHOOSE), chosen, people, **more)
         answers = _answers(found, *range(BY_QUESTION + 1))
         questions = answers.questions()
         begin = (*points, *_earlier(previous, len(snapshot.objects)))
         limits = {"tolerance": tolerance, "max_iterations": max_iterations}
         fitted = with_setting(questions, chosen.setting, begin, **more, **limits)
+        own = None if people.shrinkage is None else fit_series(questions, fitted, people.shrinkage, **more, **limits)
+        fitted = fitted if own is None else own.embedding
         progress(1, 1, log_likelihood=fitted.log_likelihood)
         tested = (
             {} if params.dimensions else dimensions.report_of(found, answers, chosen, seed, progress=progress, **more)
         )
         report = {**_report(snapshot, found, questions, chosen, figures, fitted), **tested}
         report["knowing_worker"] = knowing._asdict() if knowing else None
-        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, **more)}
+        report["individual_differences"] = people.report() | compared
+        arrays = {**_arrays(found, questions, chosen, fitted), **_covariance(found, answers, fitted, own, **more)}
+        if own is not None:
+            grouped, weighted = _grouped(own, questions, seed)
+            arrays |= weighted
+            report["individual_differences"]["groups"] = grouped
         if fitted.points.shape[1] > 2:
             shown = picture.picture(fitted.points, questions, chosen.setting.ridge)
             arrays["picture"] = shown.points
@@ -138,24 +160,46 @@ def _known(answers: Answers) -> Answers:
 
 
 def _figures(
-    found: Evidence, questions: Questions, chosen: choice.Choice, **more: Any
-) -> tuple[HeldOut, Figures | None, tuple[np.ndarray, ...]]:
+    found: Evidence, questions: Questions, chosen: choice.Choice, people: Differences, **more: Any
+) -> tuple[HeldOut, Figures | None, tuple[np.ndarray, ...], dict[str, Any]]:
     """What a fit to all but the reported answers says of these, whoever gave them, as `predict` does. Beside it what it
-    says when it goes by the own lapse of a worker whom it knows. And points to begin the last fit at."""
+    says when it goes by the own lapse, and weights, of a worker whom it knows. And points to begin the last fit at, and
+    a comparison with one map where weights are used."""
     asked = found.reported
     if not len(asked.rows) or not len(questions.rows):
-        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin
-    fitted = with_setting(questions, chosen.setting, chosen.begin, **more)
+        return HeldOut(found.units.by, None, None, None, held_out.ceiling(found.units)), None, chosen.begin, {}
+    one = with_setting(questions, chosen.setting, chosen.begin, **more)
+    own = None if people.shrinkage is None else fit_series(questions, one, people.shrinkage, **more)
+    fitted = one if own is None else own.embedding
     calibration = _calibration(chosen, fitted, questions)
     p = probabilities(fitted.points, asked.rows, calibration.lapse, fitted.alpha, scale=calibration.scale)
     figures = held_out.held_out(found.units, found.part, asked, log_odds(p), 1.0)
     of = found.part[asked.unit] == BY_JUDGEMENT
     if not len(found.workers) or not of.any():
-        return figures, None, (fitted.points,)
+        return figures, None, (one.points,), {}
+    who, unit, times = found.workers_of(asked), asked.unit[of], asked.times[of]
     lapse = known_lapses(fitted.lapse, questions, calibration.lapse)
-    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, found.workers_of(asked), calibration.scale)
-    knowing = held_out.figures(log_odds(p)[of], 1.0, asked.times[of], asked.unit[of])
-    return figures, knowing, (fitted.points,)
+    p = probabilities(fitted.points, asked.rows, lapse, fitted.alpha, who, calibration.scale)
+    if own is None:
+        return figures, held_out.figures(log_odds(p)[of], 1.0, times, unit), (one.points,), {}
+    delta = weighted_margins(own.embedding.points, own.weights, asked.rows, who + 1, fitted.alpha)
+    with_weights = log_odds(probability(people.scale * delta, lapse[who + 1]))[of]
+    lapse = known_lapses(one.lapse, questions)
+    alike = log_odds(probabilities(one.points, asked.rows, lapse, one.alpha, who))[of]
+    knowing = held_out.figures(with_weights, 1.0, times, unit)
+    compared = {"one_map": held_out.figures(alike, 1.0, times, unit)._asdict(), "weights": knowing._asdict()}
+    return figures, knowing, (one.points,), compared
+
+
+def _grouped(own: Individual, questions: Questions, seed: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Groups of participants for the report, and the arrays with a row a participant; group -1: no weights."""
+    weights = own.weights[1:]
+    known = np.bincount(questions.worker, minlength=1 + len(weights))[1:] > 0
+    made = participant_groups(weights[known], seed)
+    group = np.full(len(weights), -1, np.int64)
+    group[known] = made.group
+    told = {"verdict": made.verdict, "count": made.count, "p_value": made.p_value, "silhouette": made.silhouette}
+    return told, {"worker_weights": weights, "worker_group": group}
 
 
 def _accuracy(found: Evidence, chosen: choice.Choice, points: tuple[np.ndarray, ...]) -> float | None:
@@ -191,9 +235,11 @@ def _arrays(found: Evidence, questions: Questions, chosen: choice.Choice, fitted
     }
 
 
-def _covariance(found: Evidence, answers: Answers, fitted: Embedding, fixed_lapse: bool) -> dict[str, np.ndarray]:
+def _covariance(
+    found: Evidence, answers: Answers, fitted: Embedding, own: Individual | None, fixed_lapse: bool
+) -> dict[str, np.ndarray]:
     """Covariances of the coordinates, if they are computed."""
-    made = covariances(fitted, found.apart(answers), fixed_lapse)
+    made = covariances(fitted, found.apart(answers), fixed_lapse, None if own is None else own.weights)
     return {} if made is None else {"covariance": made.astype(np.float32)}
 
 
