@@ -219,8 +219,8 @@ def agreed_share(settings: Settings, made_with: str | None, positions: Mapping[s
             return asked
     told = [f"the share {share} of the partitions" if share else "all partitions" for share in (made_with, asked)]
     raise BadSettings(
-        f"{settings.state}: created with {told[0]}, requested {told[1]}: partitions would be counted twice or never; use "
-        "the same --shard, or create states for other shares: stream-engine merge --into N"
+        f"{settings.state}: created with {told[0]}, requested {told[1]}: partitions would be counted twice or never; "
+        "use the same --shard, or create states for other shares: stream-engine merge --into N"
     )
 
 
